@@ -1,0 +1,34 @@
+# Each target creates or reuses .venv by itself; only Python 3.11+ and make are needed.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test bench lint format clean
+
+demo: $(INSTALLED)
+	$(VENV)/bin/kernelweave demo
+
+test: $(INSTALLED)
+	$(RUN) -m pytest -n 2
+
+bench: $(INSTALLED)
+	$(RUN) -m benchmarks.machines
+
+lint: $(INSTALLED)
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+format: $(INSTALLED)
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+$(INSTALLED): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Kernelweave needs Python 3.11 or later: run make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --editable ".[test,lint]"
+	@touch $@
+
+clean:
+	rm -rf $(VENV)

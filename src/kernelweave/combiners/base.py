@@ -1,0 +1,206 @@
+"""The combiner protocol, and combiners with one weight per kernel.
+
+A combiner stands between the kernels and the machine. Estimators call `fit` once and then only `cross` and
+`kernel_weights`; what those need of the training samples is the *state*, an object with ``restrict(rows)`` that keeps
+support vectors and constants only.
+
+=========  =====================================================
+thesis     here
+=========  =====================================================
+eta        theta of a `WeightedSum`, one weight per kernel
+k_eta      `gram` (training samples), `cross` (new samples)
+=========  =====================================================
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..kernels import KernelStack
+from ..kernels.memory import warn_if_too_large
+from ..machines import Machine, Solution
+from ..views import Views
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What `Combiner.fit` returns.
+
+    Attributes
+    ----------
+    state : object
+        What `cross` and `kernel_weights` need of the training samples; offers ``restrict(rows)`` and ``replace(m, kernel)``.
+    theta : ndarray
+        The learned (or given) parameters.
+    solution : Solution
+        The machine's optimum under the combined kernel.
+    history : list of dict
+        Objective, machine solves and seconds of each outer iteration.
+    """
+
+    state: Any
+    theta: np.ndarray
+    solution: Solution
+    history: list[dict[str, float]]
+
+
+class Combiner(ABC, BaseEstimator):
+    """A rule that makes one kernel K_theta of several, and how theta is found.
+
+    Subclasses implement the methods below; parameters follow scikit-learn's conventions.
+    """
+
+    @abstractmethod
+    def fit(
+        self,
+        stack: KernelStack,
+        machine: Machine,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        tol: float = 1e-3,
+        max_steps: int | None = None,
+        progress: Progress | None = None,
+    ) -> Combination:
+        """Find theta and solve the machine under K_theta.
+
+        Parameters
+        ----------
+        stack : KernelStack
+            The kernels over the training samples.
+        machine : Machine
+            The dual problem, with its targets and bounds.
+        y : ndarray or None
+            The targets as the user gave them (encoded labels for classification).
+        rng : RandomState
+        tol, max_steps
+            Passed to the machine.
+        progress : callable, optional
+            Called with the number of finished and of all units of work.
+        """
+
+    @abstractmethod
+    def active(self, state: Any, theta: np.ndarray) -> np.ndarray:
+        """Which kernels prediction evaluates: a boolean array of shape (n_kernels,)."""
+
+    @abstractmethod
+    def gram(self, state: Any, theta: np.ndarray) -> np.ndarray:
+        """K_theta of the training samples."""
+
+    @abstractmethod
+    def cross(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
+        """K_theta between new samples (rows) and the training samples that `state` keeps (columns)."""
+
+    @abstractmethod
+    def kernel_weights(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The weight of each kernel for each new sample, of shape (n_new, n_kernels)."""
+
+    @abstractmethod
+    def global_weights(self, state: Any, theta: np.ndarray) -> np.ndarray:
+        """One weight per kernel that sums the model up, of shape (n_kernels,)."""
+
+
+def solve_once(
+    combiner: Any,
+    stack: KernelStack,
+    theta: np.ndarray,
+    machine: Machine,
+    tol: float,
+    max_steps: int | None,
+    start: float,
+    solves: int = 0,
+) -> Combination:
+    """Solve the machine under a combiner's kernel at given parameters, after earlier solves since time `start`."""
+    warn_if_too_large(3, stack.n_samples, stack.dtype, "the combined kernel")
+    solution = machine.solve(combiner.gram(stack, theta), tol=tol, max_steps=max_steps)
+    history = [{"objective": solution.objective, "solves": solves + 1, "seconds": time.perf_counter() - start}]
+    return Combination(stack, theta, solution, history)
+
+
+class WeightedSum(Combiner):
+    """k(x, z) = sum_m eta_m k_m(x, z) with one non-negative weight per kernel: what such combiners share.
+
+    A sample that lacks a view has a zero row in that kernel; its row and column are then scaled by
+    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, which keeps the kernel positive semidefinite and a unit
+    diagonal one. Subclasses implement `choose`.
+
+    Memory: two n x n matrices, the sum and the kernel being added, and at most one more inside the machine.
+    """
+
+    @abstractmethod
+    def choose(
+        self,
+        stack: KernelStack,
+        machine: Machine,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        tol: float,
+        max_steps: int | None,
+        progress: Progress | None,
+    ) -> tuple[np.ndarray, int]:
+        """The weights eta, of shape (n_kernels,), and the number of machine solves it took."""
+
+    def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
+        """Choose the weights, then solve the machine once under the weighted sum."""
+        start = time.perf_counter()
+        eta, solves = self.choose(stack, machine, y, rng, tol, max_steps, progress)
+        return solve_once(self, stack, eta, machine, tol, max_steps, start, solves)
+
+    def gram(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The combined kernel of the training samples; only kernels with a weight are computed."""
+        factor = self._missing_factor(state, theta, state.present)
+        return self._scaled(self._sum(theta, state.gram), factor, factor)
+
+    def cross(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The combined kernel of new samples; only kernels with a weight are computed."""
+        present = state.presence(views, theta > 0)
+        K = self._sum(theta, lambda m: state.cross(m, views, present[:, m]))
+        return self._scaled(
+            K, self._missing_factor(state, theta, present), self._missing_factor(state, theta, state.present)
+        )
+
+    def active(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The kernels with a positive weight."""
+        return theta > 0
+
+    def kernel_weights(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The weights, for a sample that lacks a view spread over the views it has."""
+        present = state.presence(views, theta > 0)
+        return present * theta * self._missing_factor(state, theta, present)[:, None] ** 2
+
+    def global_weights(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The weights themselves."""
+        return theta
+
+    def _sum(self, eta: np.ndarray, kernel_of: Callable[[int], np.ndarray]) -> np.ndarray:
+        total = None
+        for m in np.flatnonzero(eta):
+            K = kernel_of(m)
+            if eta[m] != 1:
+                K *= eta[m]
+            total = K if total is None else np.add(total, K, out=total)
+        return total
+
+    def _missing_factor(self, stack: KernelStack, eta: np.ndarray, present: np.ndarray) -> np.ndarray:
+        weight = present @ eta
+        if (weight <= 0).any():
+            used = [name for name, weight_of in zip(stack.names, eta, strict=True) if weight_of > 0]
+            raise ValueError(
+                f"sample {int(np.flatnonzero(weight <= 0)[0])} has none of the views whose kernels have a weight "
+                f"({', '.join(used)}); remove such samples or give another kernel a weight"
+            )
+        return np.sqrt(eta.sum() / weight)
+
+    def _scaled(self, K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if (rows != 1).any() or (columns != 1).any():
+            K *= rows[:, None]
+            K *= columns[None, :]
+        return K

@@ -1,0 +1,112 @@
+"""Checks that the three estimators share; each failure is one error that names what is wrong and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
+
+from ..views import Views
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was where the block raises: nothing is half-fitted."""
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
+
+
+def check_number(name: str, value: Any, low: float, inclusive: bool = False, high: float = np.inf) -> float:
+    """A finite number above (or from) `low` and at most `high`."""
+    if isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value):
+        if (low <= value if inclusive else low < value) and value <= high:
+            return float(value)
+    limits = f"{'at least' if inclusive else 'greater than'} {low:g}"
+    limits += f" and at most {high:g}" if np.isfinite(high) else ""
+    raise ValueError(f"{name} must be a finite number {limits}, not {value!r}")
+
+
+def check_max_iter(value: Any) -> int | None:
+    """A limit on solver steps: a positive whole number, or None for -1."""
+    if isinstance(value, Integral) and not isinstance(value, bool) and (value > 0 or value == -1):
+        return None if value == -1 else int(value)
+    raise ValueError(f"max_iter must be a positive whole number, or -1 for no limit, not {value!r}")
+
+
+def check_training_views(estimator: Any, X: Any) -> Views:
+    """X of a fit as `Views`; records `n_features_in_` and `feature_names_in_`."""
+    if isinstance(X, pd.DataFrame):
+        validate_data(estimator, X, skip_check_array=True)
+        if len(X) < 2 or X.shape[1] < 1:
+            raise ValueError(
+                f"Found a data frame with {len(X)} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}), "
+                f"but {type(estimator).__name__} needs at least 2 samples and 1 feature"
+            )
+    else:
+        X = validate_data(estimator, X, ensure_min_samples=2, **_ARRAYS)
+    return Views(X, getattr(estimator, "feature_names_in_", None))
+
+
+def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
+    """X of a prediction as `Views`; columns that the model does not use may be absent from a data frame.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    X : array, DataFrame or sparse matrix
+    used : ndarray of int
+        Positions of the columns that the model reads.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    if not isinstance(X, pd.DataFrame):
+        return Views(validate_data(estimator, X, reset=False, **_ARRAYS), names)
+    if names is not None:
+        absent = set(names) - set(X.columns)
+        if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
+            X = X.reindex(columns=list(names))
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    if len(X) < 1:
+        raise ValueError(f"Found a data frame with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+    return Views(X, names)
+
+
+def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
+    """A one-dimensional y without NaN, as long as X."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False), warn=True)
+    assert_all_finite(y, input_name="y")
+    if len(y) != n_samples:
+        raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(y)}")
+    return y
+
+
+def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Finite weights from 0, one for each sample, not all of them 0; None means 1 each."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    weight = np.asarray(sample_weight, dtype=float)
+    if weight.ndim == 0:
+        weight = np.full(n_samples, float(weight))
+    if weight.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, not of shape {weight.shape}")
+    if _num_samples(weight) != n_samples:
+        raise ValueError(f"sample_weight has {len(weight)} entries, but X has {n_samples} samples")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and at least 0")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every sample, so there is nothing to learn from")
+    return weight
+
+
+_ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}

@@ -1,0 +1,136 @@
+"""`MKLOneClass`: novelty detection with several kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from ..machines import Machine, OneClassMachine
+from .base import KernelMachineEstimator
+from .checks import check_number
+
+
+class MKLOneClass(OutlierMixin, KernelMachineEstimator):
+    """One-class support vector machine with a combination of kernels over several views.
+
+    Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b`` over ``f(x) = <w, phi(x)> + b`` in the space of the
+    combined kernel (thesis (1.7), (1.8)): most training samples get ``f(x) >= 0``, at most about a share `nu` does not.
+
+    Parameters
+    ----------
+    kernels, combiner, normalize, dtype, tol, max_iter, n_jobs, random_state, verbose
+        As in `MKLClassifier`.
+    nu : float
+        Upper bound on the share of training samples outside, and lower bound on that of support vectors; in (0, 1].
+    C : float or None
+        Cost of a sample outside, at least ``1/n``; None means ``1 / (nu n)``, and then `nu` decides.
+
+    Attributes
+    ----------
+    kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
+        As in `MKLClassifier`; the objective is not positive here.
+    dual_coef_ : ndarray of shape (1, n_support)
+        ``alpha_i``, which add up to 1.
+    offset_ : float
+        ``decision_function(X) = score_samples(X) - offset_``.
+
+    Notes
+    -----
+    `sample_weight` multiplies the cost, relative to its sum. Memory as in `MKLClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave import MKLOneClass
+    >>> from kernelweave.kernels import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> MKLOneClass([Gaussian(scale=2.0)], nu=0.1).fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
+    array([ 1, -1])
+    """
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        combiner: Any = None,
+        nu: float = 0.1,
+        C: float | None = None,
+        normalize: str | None = "unit-diagonal",
+        dtype: str = "float64",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.kernels = kernels
+        self.combiner = combiner
+        self.nu = nu
+        self.C = C
+        self.normalize = normalize
+        self.dtype = dtype
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MKLOneClass:
+        """Fit the detector.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            Factors of the cost by sample; a sample of weight 0 is left out.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, None, sample_weight)
+
+    @property
+    def offset_(self) -> float:
+        """What `score_samples` must exceed for a sample to count as normal."""
+        return float(-self.intercept_[0])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Signed distance to the boundary (up to a factor): negative for novelties.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        """
+        return self._decide(X)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Decision values without the offset.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for normal samples, -1 for novelties.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _check_target(self, y: Any, n_samples: int) -> None:
+        return None
+
+    def _machine(self, y: None, weight: np.ndarray) -> tuple[Machine, None]:
+        nu = check_number("nu", self.nu, 0.0, high=1.0)
+        total = weight.sum()
+        C = 1.0 / (nu * total) if self.C is None else check_number("C", self.C, 0.0)
+        if C * total < 1 - 1e-12:
+            raise ValueError(f"C must be at least 1/n = {1 / total:.4g} for these {len(weight)} samples, not {C!r}")
+        return OneClassMachine(C * weight), None

@@ -1,0 +1,19 @@
+"""A progress bar for long fits, shown where `verbose` asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.progress import Progress
+
+
+@contextmanager
+def progress_bar(description: str, verbose: int) -> Iterator[Callable[[int, int], None] | None]:
+    """A callback ``(done, total)`` that moves a bar, or None where `verbose` is 0."""
+    if not verbose:
+        yield None
+        return
+    with Progress() as bars:
+        bar = bars.add_task(description, total=None)
+        yield lambda done, total: bars.update(bar, completed=done, total=total)

@@ -1,0 +1,168 @@
+"""Sums and products of kernels, thesis (2.2), and the constant kernel that numbers stand for.
+
+A sample has a row in a sum or product only where it has one in every part.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ..views import as_views
+from .base import Kernel
+
+
+def as_kernel(value: Any) -> Kernel:
+    """A kernel as it is, a number as a constant kernel."""
+    if isinstance(value, Kernel):
+        return value
+    if isinstance(value, Real):
+        return Constant(float(value))
+    raise TypeError(f"a kernel can be combined with a kernel or a number, not with {value!r}")
+
+
+class Constant(Kernel):
+    """The kernel k(x, z) = value; numbers in sums and products of kernels become this.
+
+    Parameters
+    ----------
+    value : float
+        At least 0.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear
+    >>> kernel = 2.0 * Linear()
+    >>> kernel.fit([[1.0], [3.0]]).gram([[1.0], [3.0]])
+    array([[ 2.,  6.],
+           [ 6., 18.]])
+    """
+
+    def __init__(self, value: float = 1.0):
+        self.value = value
+
+    @property
+    def name(self) -> str:
+        """The number."""
+        return f"{self.value:g}"
+
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Constant:
+        """Check the value."""
+        if not 0 <= self.value < np.inf:
+            raise ValueError(f"a constant in a kernel must be at least 0 and finite, not {self.value!r}")
+        return self
+
+    def columns(self) -> np.ndarray:
+        """No columns."""
+        return np.array([], dtype=int)
+
+    def present(self, X: Any) -> np.ndarray:
+        """Every sample has it."""
+        return np.ones(as_views(X).n_samples, dtype=bool)
+
+    def gram(self, X: Any) -> np.ndarray:
+        """The value, for every pair of samples."""
+        return self.cross(X, X)
+
+    def cross(self, X: Any, Y: Any) -> np.ndarray:
+        """The value, for every pair of samples."""
+        return np.full((as_views(X).n_samples, as_views(Y).n_samples), float(self.value))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """The value, for every sample."""
+        return np.full(as_views(X).n_samples, float(self.value))
+
+
+class _Pair(Kernel):
+    """Two kernels joined entry by entry by `_join`, written `_symbol`."""
+
+    def __init__(self, first: Kernel, second: Kernel):
+        self.first = first
+        self.second = second
+
+    @property
+    def name(self) -> str:
+        """The names of the parts, joined."""
+        return self._symbol.join(
+            f"({part.name})" if isinstance(part, _Pair) and part._symbol != self._symbol else part.name
+            for part in (self.first, self.second)
+        )
+
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> _Pair:
+        """Fit both parts, each to its own view."""
+        views = as_views(X)
+        self.first_ = self.first.fit(views, sample_weight)
+        self.second_ = self.second.fit(views, sample_weight)
+        return self
+
+    def columns(self) -> np.ndarray:
+        """The columns of both parts."""
+        return np.union1d(self.first_.columns(), self.second_.columns()).astype(int)
+
+    def present(self, X: Any) -> np.ndarray:
+        """The samples that both parts have."""
+        views = as_views(X)
+        return self.first_.present(views) & self.second_.present(views)
+
+    def gram(self, X: Any) -> np.ndarray:
+        """The parts' Gram matrices, joined."""
+        views = as_views(X)
+        return self._join(self.first_.gram(views), self.second_.gram(views))
+
+    def cross(self, X: Any, Y: Any) -> np.ndarray:
+        """The parts' cross matrices, joined."""
+        views, others = as_views(X), as_views(Y)
+        return self._join(self.first_.cross(views, others), self.second_.cross(views, others))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """The parts' diagonals, joined."""
+        views = as_views(X)
+        return self._join(self.first_.diagonal(views), self.second_.diagonal(views))
+
+
+class KernelSum(_Pair):
+    """The kernel k(x, z) = first(x, z) + second(x, z), thesis (2.2); written ``first + second``.
+
+    Parameters
+    ----------
+    first, second : Kernel
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear, Polynomial
+    >>> X = [[1.0, 2.0], [3.0, 0.0]]
+    >>> (Linear([0]) + Linear([1])).fit(X).gram(X)
+    array([[5., 3.],
+           [3., 9.]])
+    """
+
+    _symbol = "+"
+
+    def _join(self, first, second):
+        first += second
+        return first
+
+
+class KernelProduct(_Pair):
+    """The kernel k(x, z) = first(x, z) * second(x, z), thesis (2.2); written ``first * second``.
+
+    Parameters
+    ----------
+    first, second : Kernel
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear
+    >>> X = [[1.0, 2.0], [3.0, 0.0]]
+    >>> (Linear() * Linear()).fit(X).gram(X)
+    array([[25.,  9.],
+           [ 9., 81.]])
+    """
+
+    _symbol = "*"
+
+    def _join(self, first, second):
+        first *= second
+        return first

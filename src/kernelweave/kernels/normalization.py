@@ -1,0 +1,134 @@
+"""Normalisation of kernels, with constants from the training samples for new ones.
+
+=================  ====================================================================================
+method             k'(x, z)
+=================  ====================================================================================
+``unit-diagonal``  k(x, z) / sqrt(k(x, x) k(z, z)), thesis (2.9); a row with k(x, x) = 0 stays zero
+``unit-trace``     k(x, z) / sum_i k(x_i, x_i) over training samples
+``center``         <phi(x) - mean, phi(z) - mean>, the mean over training samples
+``None``           k(x, z)
+=================  ====================================================================================
+
+Samples without the view take no part in any constant, and their rows are zero afterwards.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+METHODS = ("unit-diagonal", "unit-trace", "center", None)
+
+
+class Normalizer:
+    """Normalise one kernel, first the Gram matrix of the training samples, then that of new samples to them.
+
+    Parameters
+    ----------
+    method : {"unit-diagonal", "unit-trace", "center", None}
+    name : str
+        What messages call the kernel.
+
+    Both methods work in place; nothing of size n x n is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import Normalizer
+    >>> normalizer = Normalizer("unit-diagonal", "x")
+    >>> normalizer.gram(np.array([[4.0, 2.0], [2.0, 4.0]]), np.array([True, True]), np.ones(2))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    def __init__(self, method: str | None, name: str):
+        if method not in METHODS:
+            raise ValueError(f"normalize must be one of {METHODS}, not {method!r}")
+        self.method = method
+        self.name = name
+
+    @property
+    def needs_all_samples(self) -> bool:
+        """Whether new samples must be compared with every training sample, not only with support vectors."""
+        return self.method == "center"
+
+    def gram(self, K: np.ndarray, present: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Learn the constants from a training Gram matrix and normalise it.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        present : ndarray of bool
+            The samples that have the view.
+        weight : ndarray
+            How often each sample counts.
+        """
+        self.present_ = present
+        weight = np.where(present, weight, 0.0)
+        if self.method == "unit-diagonal":
+            self.factor_ = self._inverse_root(np.diagonal(K), warn=present)
+            K *= self.factor_[:, None]
+            K *= self.factor_[None, :]
+            np.fill_diagonal(K, np.where(self.factor_ > 0, 1.0, 0.0))
+        elif self.method == "unit-trace":
+            self.factor_ = self._inverse_trace(float(weight @ np.diagonal(K)))
+            K *= self.factor_
+        elif self.method == "center":
+            self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
+            self.means_ = K @ self.weight_
+            self.mean_ = float(self.means_ @ self.weight_)
+            K -= self.means_[:, None]
+            K -= self.means_[None, :]
+            K += self.mean_
+        K[~present] = 0.0
+        K[:, ~present] = 0.0
+        return K
+
+    def cross(self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Normalise kernel values of new samples (rows) to training samples (columns).
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_new, n_reference)
+        diagonal : ndarray of shape (n_new,)
+            k(x, x) of the new samples.
+        present : ndarray of bool, shape (n_new,)
+            The new samples that have the view.
+        reference : ndarray of int
+            Which training samples the columns are; all of them, in order, where `needs_all_samples`.
+        """
+        if self.method == "unit-diagonal":
+            K *= self._inverse_root(diagonal)[:, None]
+            K *= self.factor_[reference][None, :]
+        elif self.method == "unit-trace":
+            K *= self.factor_
+        elif self.method == "center":
+            K -= (K @ self.weight_)[:, None]
+            K -= self.means_[None, :]
+            K += self.mean_
+        K[~present] = 0.0
+        K[:, ~self.present_[reference]] = 0.0
+        return K
+
+    def _inverse_root(self, diagonal: np.ndarray, warn: np.ndarray | None = None) -> np.ndarray:
+        if (diagonal < 0).any():
+            sample = int(np.flatnonzero(diagonal < 0)[0])
+            raise ValueError(
+                f"the kernel {self.name!r} has a negative diagonal entry (sample {sample}), so it is no kernel and "
+                "cannot be scaled to a unit diagonal; use normalize=None or another kernel"
+            )
+        zero = diagonal == 0
+        if warn is not None and (zero & warn).any():
+            warnings.warn(
+                f"the kernel {self.name!r} is zero for {np.count_nonzero(zero & warn)} sample(s), which stay zero "
+                "after normalisation to a unit diagonal",
+                UserWarning,
+                stacklevel=2,
+            )
+        return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=~zero)
+
+    def _inverse_trace(self, trace: float) -> float:
+        if trace < 0:
+            raise ValueError(f"the kernel {self.name!r} has a negative trace and cannot be scaled to a unit trace")
+        return 1.0 / trace if trace > 0 else 0.0

@@ -1,0 +1,181 @@
+"""Multiclass machines made of independent binary ones, thesis 1.4.1: one against one and one against all.
+
+Both stack the binary coefficients as columns of C, so J, its gap and its Danskin gradient are sums over columns.
+
+One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of column
+(a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k columns;
+a positive value of column a speaks for class a.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+
+import numpy as np
+
+from kernelweave.machines.base import Machine, Solution, as_bound, columns, join, start_columns
+from kernelweave.machines.binary import BinaryMachine
+
+
+class MulticlassMachine(Machine):
+    """Independent binary machines on one Gram matrix.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n_samples,)
+        Classes 0 .. n_classes - 1.
+    bound : float or ndarray of shape (n_samples,)
+        Largest alpha of each sample (C times its weight), in every binary machine it takes part in.
+    n_classes : int, optional
+        Number of classes; ``max(labels) + 1`` by default.
+    n_jobs : int, optional
+        Threads, as in joblib: None is 1, -1 is all cores. The result does not depend on it.
+    """
+
+    def __init__(
+        self,
+        labels: np.ndarray,
+        bound: float | np.ndarray,
+        n_classes: int | None = None,
+        n_jobs: int | None = None,
+    ):
+        self.labels = np.asarray(labels)
+        if self.labels.ndim != 1 or self.labels.size == 0 or not np.issubdtype(self.labels.dtype, np.integer):
+            raise ValueError("labels must be a one-dimensional array of integers")
+        self.n_samples = len(self.labels)
+        self.n_classes = int(self.labels.max()) + 1 if n_classes is None else int(n_classes)
+        if self.labels.min() < 0 or self.labels.max() >= self.n_classes or self.n_classes < 2:
+            raise ValueError(
+                f"labels must lie in 0 .. n_classes - 1 with at least two classes, got {n_classes=}"
+            )
+        self.bound = as_bound(bound, self.n_samples)
+        self.n_jobs = n_jobs
+        self.strata = self.labels
+
+    @abstractmethod
+    def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
+        """Return, a column, the samples that take part (None for all) and their labels +1 or -1."""
+
+    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
+        first = start_columns(start, self.n_samples, self.n_outputs)
+        K = np.asarray(K)
+        if K.shape != (self.n_samples, self.n_samples):
+            raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
+        coef = np.zeros((self.n_samples, self.n_outputs))
+
+        def one(column: int):
+            chosen, signs = parts[column]
+            if len(signs) == 0:  # neither class of a pair is left in this subset
+                return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
+            rows = slice(None) if chosen is None else chosen
+            block = K if chosen is None else K[np.ix_(chosen, chosen)]
+            machine = BinaryMachine(signs, self.bound[rows])
+            begin = None if first is None else first[rows, column]
+            solution = machine.solve(block, begin, tol, gap_tol, max_steps)
+            coef[rows, column] = solution.coef[:, 0]
+            return solution
+
+        parts = self.parts()
+        solutions = in_threads(one, range(self.n_outputs), self.n_jobs)
+        return join(solutions, coef)
+
+    def subset(self, index: np.ndarray) -> MulticlassMachine:
+        """Return the same machine on the chosen samples, with the same classes."""
+        return type(self)(self.labels[index], self.bound[index], self.n_classes, self.n_jobs)
+
+    def risk(self, values: np.ndarray) -> float:
+        """Share of samples whose predicted class is wrong."""
+        predicted = self.decision(columns(values, self.n_outputs, self.n_samples)).argmax(axis=1)
+        return float(np.mean(predicted != self.labels))
+
+
+class OneVsOneMachine(MulticlassMachine):
+    """One binary machine a pair of classes, on the samples of that pair only.
+
+    Parameters are those of `MulticlassMachine`. Memory: a dense copy of K restricted to a pair, for each running thread.
+    A pair with an empty class (possible in a subset) has zero coefficients and a bias that votes for the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([-3.0, -2.0, 0.0, 0.1, 2.0, 3.0])
+    >>> machine = OneVsOneMachine(np.array([0, 0, 1, 1, 2, 2]), bound=10.0)
+    >>> K = np.outer(x, x)
+    >>> solution = machine.solve(K)
+    >>> machine.decision(K @ solution.coef + solution.intercept).argmax(axis=1)
+    array([0, 0, 1, 1, 2, 2])
+    """
+
+    @property
+    def n_outputs(self) -> int:
+        """One column a pair."""
+        return self.n_classes * (self.n_classes - 1) // 2
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return the pairs of classes in the order of the columns."""
+        return [(a, b) for a in range(self.n_classes) for b in range(a + 1, self.n_classes)]
+
+    def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
+        """Return the samples of each pair, +1 for its second class."""
+        chosen = [np.flatnonzero((self.labels == a) | (self.labels == b)) for a, b in self.pairs()]
+        signs = [
+            np.where(self.labels[rows] == b, 1.0, -1.0)
+            for rows, (_, b) in zip(chosen, self.pairs(), strict=True)
+        ]
+        return list(zip(chosen, signs, strict=True))
+
+    def decision(self, values: np.ndarray) -> np.ndarray:
+        """Votes a class, plus a confidence below 1/3 in size that breaks ties (as scikit-learn's "ovr" shape)."""
+        values = columns(values, self.n_outputs)
+        votes = np.zeros((len(values), self.n_classes))
+        confidence = np.zeros_like(votes)
+        for value, (a, b) in zip(values.T, self.pairs(), strict=True):
+            votes[:, b] += value > 0
+            votes[:, a] += value <= 0
+            confidence[:, b] += value
+            confidence[:, a] -= value
+        return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+
+class OneVsAllMachine(MulticlassMachine):
+    """One binary machine a class, against all other samples.
+
+    Parameters are those of `MulticlassMachine`. Memory: no copy of K.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> machine = OneVsAllMachine(np.array([0, 1, 2]), bound=10.0)
+    >>> solution = machine.solve(np.eye(3))
+    >>> machine.decision(solution.coef + solution.intercept).argmax(axis=1)
+    array([0, 1, 2])
+    """
+
+    @property
+    def n_outputs(self) -> int:
+        """One column a class."""
+        return self.n_classes
+
+    def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
+        """Return all samples for each class, +1 for its own."""
+        return [(None, np.where(self.labels == a, 1.0, -1.0)) for a in range(self.n_classes)]
+
+    def decision(self, values: np.ndarray) -> np.ndarray:
+        """Raw values: the largest wins."""
+        return columns(values, self.n_outputs)
+
+
+def in_threads(function: Callable, items, n_jobs: int | None) -> list:
+    """`function` of every item, in order, on `n_jobs` threads."""
+    count = 1 if n_jobs is None else int(n_jobs)
+    if count == 0:
+        raise ValueError("n_jobs must not be 0: use 1 for one thread, -1 for all cores")
+    if count < 0:
+        count = max(1, (cpu_count() or 1) + 1 + count)
+    if count == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(function, items))

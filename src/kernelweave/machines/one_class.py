@@ -1,0 +1,70 @@
+"""One-class support vector machine, thesis (1.7) and (1.8).
+
+maximise  -1/2 c'Kc  with  sum(c) = 1,  0 <= c_i <= C_i.  Samples with K c + b < 0 are novel. With all bounds equal,
+C = 1 / (nu n), where nu bounds the share of rejected training samples from above. KKT violations are measured in units of
+the largest bound, which makes `tol` mean what it means in libsvm (it solves for c / C with sum nu n).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernelweave.machines.base import PlainMachine, as_bound, columns
+
+
+class OneClassMachine(PlainMachine):
+    """One-class SVM.
+
+    Parameters
+    ----------
+    bound : ndarray of shape (n_samples,)
+        Largest coefficient of each sample; together at least 1.
+
+    Attributes
+    ----------
+    nu : float
+        1 / sum(bound), the share of samples that may be rejected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> machine = OneClassMachine(np.full(4, 0.5))
+    >>> solution = machine.solve(np.eye(4), gap_tol=1e-9)
+    >>> np.round(solution.coef[:, 0], 6), machine.nu
+    (array([0.25, 0.25, 0.25, 0.25]), 0.5)
+    """
+
+    def __init__(self, bound: np.ndarray):
+        bound = np.asarray(bound, dtype=np.float64)
+        if bound.ndim != 1 or len(bound) == 0:
+            raise ValueError("bound must hold one number a sample")
+        self.n_samples = len(bound)
+        self.bound = as_bound(bound, self.n_samples)
+        if self.bound.sum() < 1.0 - 1e-12:
+            raise ValueError(
+                f"the bounds of a one-class machine must sum to at least 1, got {self.bound.sum():.6g}: "
+                f"with {self.n_samples} samples, C must be at least 1/n = {1.0 / self.n_samples:.6g}"
+            )
+        self.unit = float(self.bound.max())  # libsvm solves for c / bound, whose slopes are larger by 1 / bound
+        self.nu = 1.0 / max(1.0, float(self.bound.sum()))
+        self.strata = None
+
+    def problem(self) -> dict:
+        """Return the box QP (1.8)."""
+        return {
+            "linear": np.zeros(self.n_samples),
+            "lower": np.zeros(self.n_samples),
+            "upper": self.bound,
+            "total": 1.0,
+            "insensitivity": 0.0,
+        }
+
+    def subset(self, index: np.ndarray) -> OneClassMachine:
+        """Return the machine on the chosen samples with bounds rescaled to the same sum, so with the same nu."""
+        chosen = self.bound[index]
+        return OneClassMachine(chosen * (self.bound.sum() / chosen.sum()))
+
+    def risk(self, values: np.ndarray) -> float:
+        """Distance between the share of rejected samples and nu."""
+        rejected = columns(values, 1, self.n_samples)[:, 0] < 0.0
+        return float(abs(np.mean(rejected) - self.nu))

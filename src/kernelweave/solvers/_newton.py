@@ -1,0 +1,168 @@
+"""Compiled Newton step on the free samples of a block, for when their set has settled.
+
+On the free samples F (strictly inside their box and, with an l1 term, away from zero) the objective is the smooth concave
+quadratic with slopes r = g_F - e sign(c_F), and the best direction that keeps the sum solves
+
+    K_FF d + b 1 = r,    1'd = 0        =>     d = K_FF^-1 (r - b 1),    b = 1'K_FF^-1 r / 1'K_FF^-1 1 .
+
+The step follows d up to the maximum along it, or to the first bound (or zero, with an l1 term) if that comes first, so the objective
+never falls. A ridge keeps the factor of a rank-deficient kernel defined; d is an ascent direction all the same.
+Symbols as in `_pairs`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernelweave.solvers._pairs import FLAGS
+
+RIDGE = 1e-11  # times the largest diagonal entry
+PINS = 6  # at most about one in so many free samples may be pinned before the step is given up
+
+
+@njit(cache=True, nogil=True, fastmath=FLAGS)
+def dot(a, b, n):
+    """Inner product of the first n entries."""
+    result = 0.0
+    for k in range(n):
+        result += a[k] * b[k]
+    return result
+
+
+@njit(cache=True, nogil=True, fastmath=FLAGS)
+def add_scaled(target, source, weight, n):
+    """target += weight * source on the first n entries."""
+    for k in range(n):
+        target[k] += weight * source[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def factorise(A):
+    """Cholesky factor of A in its lower triangle, in place; False where A is not positive definite."""
+    n = A.shape[0]
+    for i in range(n):
+        row = A[i]
+        for j in range(i):
+            row[j] = (row[j] - dot(row, A[j], j)) / A[j, j]
+        pivot = row[i] - dot(row, row, i)
+        if not pivot > 0.0:
+            return False
+        row[i] = np.sqrt(pivot)
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def substitute(factor, x):
+    """Solve L L' x = x in place."""
+    n = x.shape[0]
+    for i in range(n):
+        x[i] = (x[i] - dot(factor[i], x, i)) / factor[i, i]
+    for i in range(n - 1, -1, -1):
+        x[i] /= factor[i, i]
+        add_scaled(x, factor[i], -x[i], i)
+
+
+@njit(cache=True, nogil=True)
+def outside(c, step, low, high):
+    """Positions that the step would carry out of their interval."""
+    return np.nonzero((c + step < low) | (c + step > high))[0]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def pin(factor, newton, ones, columns, pinned, wanted):
+    """Newton step under d_B = wanted, from A^-1 r, A^-1 1 and A^-1 E_B; returns d and the multipliers of B.
+
+    With N = [1, E_B] the conditions N'd = (0, wanted) and d = A^-1 (r - N m) give (N'A^-1 N) m = N'A^-1 r - (0, wanted).
+    """
+    count = pinned.shape[0]
+    S = np.empty((count + 1, count + 1))
+    m = np.empty(count + 1)
+    S[0, 0] = np.sum(ones)
+    m[0] = np.sum(newton)
+    for a in range(count):
+        S[a + 1, 0] = ones[pinned[a]]
+        m[a + 1] = newton[pinned[a]] - wanted[a]
+        for b in range(a + 1):
+            S[a + 1, b + 1] = columns[b][pinned[a]]
+    if not factorise(S):
+        return newton, m, False
+    substitute(S, m)
+    step = newton - m[0] * ones
+    for a in range(count):
+        add_scaled(step, columns[a], -m[a + 1], step.shape[0])
+    return step, m, True
+
+
+@njit(cache=True, nogil=True)
+def balance(step, c, low, high):
+    """Remove what rounding left of the step's sum, at the sample with most room on both sides."""
+    widest = 0.0
+    place = 0
+    for k in range(c.shape[0]):
+        room = min(high[k] - c[k] - step[k], c[k] + step[k] - low[k])
+        if room > widest:
+            widest = room
+            place = k
+    step[place] -= np.sum(step)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def newton_target(A, slopes, c, low, high, ridge):
+    """The step to the maximum over the free samples, those that would leave their interval being pinned to its end.
+
+    A is overwritten by its factor. Returns the step and its promised gain, or a shorter step that is sure to gain (the
+    unpinned step up to the first end); the gain is 0 when A is not positive definite.
+    """
+    size = c.shape[0]
+    for k in range(size):
+        A[k, k] += ridge
+    step = np.zeros(size)
+    if not factorise(A):
+        return step, 0.0
+    newton = slopes.copy()
+    ones = np.ones(size)
+    substitute(A, newton)  # A^-1 r
+    substitute(A, ones)  # A^-1 1
+    first = newton - ones * (np.sum(newton) / np.sum(ones))
+    room = size // PINS + 8
+    columns = np.empty((room, size))
+    pinned = np.empty(room, np.int64)
+    wanted = np.empty(room)
+    count = 0
+    step = first
+    multipliers = np.zeros(1)
+    sound = True
+    while sound:
+        leaving = outside(c, step, low, high)
+        if leaving.shape[0] == 0:
+            break
+        sound = count + leaving.shape[0] <= room
+        if sound:
+            for k in leaving:
+                columns[count] = 0.0
+                columns[count, k] = 1.0
+                substitute(A, columns[count])
+                pinned[count] = k
+                wanted[count] = (low[k] if c[k] + step[k] < low[k] else high[k]) - c[k]
+                count += 1
+            step, multipliers, sound = pin(A, newton, ones, columns, pinned[:count], wanted[:count])
+            for a in range(count):
+                step[pinned[a]] = wanted[a]
+    if sound:
+        balance(step, c, low, high)
+        # gain = r'd - d'K d / 2, and K d = r - N m - ridge d
+        bend = np.dot(step, slopes) - ridge * np.dot(step, step)
+        for a in range(count):
+            bend -= multipliers[a + 1] * wanted[a]
+        gain = np.dot(step, slopes) - 0.5 * bend
+        if gain > 0.0:
+            return step, gain
+    balance(first, c, low, high)
+    length = 1.0
+    for k in range(size):
+        if first[k] > 0.0:
+            length = min(length, (high[k] - c[k]) / first[k])
+        elif first[k] < 0.0:
+            length = min(length, (low[k] - c[k]) / first[k])
+    return length * first, length * np.dot(first, slopes)

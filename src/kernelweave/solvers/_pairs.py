@@ -1,0 +1,171 @@
+"""Compiled pair updates (sequential minimal optimisation) on one dense block of the box QP.
+
+The block problem is  maximise  p'c - e |c|_1 - 1/2 c'Kc  with  sum(c) fixed and  lower <= c <= upper.
+A step moves one pair,  c_i += t,  c_j -= t,  which keeps the sum. With the gradient g = p - K c of the smooth
+part, the one-sided slopes of the objective are
+
+    raising c_i:   up_i   = g_i - e  if c_i >= 0  else  g_i + e      (not allowed at the upper bound)
+    lowering c_j:  down_j = g_j - e  if c_j > 0   else  g_j + e      (not allowed at the lower bound)
+
+and c is optimal when  max up <= min down  (libsvm's m <= M). The pair is i = argmax up and, with second-order
+information (Fan, Chen and Lin, 2005),  j = argmax (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij)  over down_j < up_i.
+
+======================  ==========================================================
+symbol                  name
+======================  ==========================================================
+g                       gradient
+up_i - g_i              up_shift (-inf where c_i may not rise)
+down_j - g_j            down_shift (+inf where c_j may not fall)
+K_ii + K_jj - 2 K_ij    curvature
+e                       insensitivity
+======================  ==========================================================
+
+Both selections are one vectorised pass each: a float is compared through its bit pattern (the order of
+non-negative floats is the order of their bits) whose lowest bits are replaced by the sample's position, so one integer
+maximum finds value and place. The values compared are distances from a reference close to the current
+multiplier, so the bits given up are far below the violation itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+# No "ninf": the masks are infinities. "nnan": NaN in K is caught by the caller, which checks the final gradient.
+FLAGS = {"nnan", "nsz", "reassoc", "contract", "arcp"}
+PLACE = np.int64(0xFFFF)  # room for the position within a block
+MAX_BLOCK = 0xFFFF
+FLAT = 1e-14  # curvature below this fraction of the diagonal counts as zero
+
+
+def _selecting(comparison: str, doc: str):
+    """Minimum or maximum as one compare and select that LLVM may vectorise (Python's own keeps NaN order)."""
+
+    @intrinsic
+    def choose(typing, a, b):
+        def build(context, builder, signature, args):
+            flags = ("nnan", "nsz")
+            chosen = builder.fcmp_ordered(comparison, args[0], args[1], flags=flags)
+            return builder.select(chosen, args[0], args[1], flags=flags)
+
+        return a(a, b), build
+
+    choose.__doc__ = doc
+    return choose
+
+
+larger = _selecting(">", "Larger of two floats.")
+smaller = _selecting("<", "Smaller of two floats.")
+
+
+@intrinsic
+def bits(typing, value):
+    """Bit pattern of a double."""
+
+    def build(context, builder, signature, args):
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(value), build
+
+
+@njit(cache=True, nogil=True, inline="always")
+def up_shift(c, upper, insensitivity):
+    """up_i - g_i."""
+    if c >= upper:
+        return -np.inf
+    return -insensitivity if c >= 0.0 else insensitivity
+
+
+@njit(cache=True, nogil=True, inline="always")
+def down_shift(c, lower, insensitivity):
+    """down_i - g_i."""
+    if c <= lower:
+        return np.inf
+    return -insensitivity if c > 0.0 else insensitivity
+
+
+@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+def update_and_pick(gradient, row_i, row_j, t, shift, reference):
+    """Gradient step g -= t (K_i - K_j), fused with argmax of up - reference; -1 when none is positive."""
+    best = np.int64(0)
+    for k in range(gradient.shape[0]):
+        value = gradient[k] - t * row_i[k] + t * row_j[k]  # t double: exact for single-precision rows
+        gradient[k] = value
+        best = max(best, (bits(larger(value + shift[k] - reference, 0.0)) & ~PLACE) | k)
+    return best & PLACE if best > PLACE else -1
+
+
+@njit(cache=True, nogil=True)
+def pick_up(gradient, shift):
+    """Argmax of up, whatever its size."""
+    best = -np.inf
+    place = -1
+    for k in range(gradient.shape[0]):
+        value = gradient[k] + shift[k]
+        if value > best:
+            best = value
+            place = k
+    return place
+
+
+@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top, flat):
+    """Second-order partner of i (-1 when no down is below top), and min down."""
+    best = np.int64(0)
+    low = np.inf
+    for k in range(gradient.shape[0]):
+        value = gradient[k] + shift[k]
+        low = smaller(low, value)
+        fall = larger(top - value, 0.0)
+        curvature = larger(diagonal_i + diagonal[k] - 2.0 * row_i[k], flat)
+        best = max(best, (bits(fall * fall / curvature) & ~PLACE) | k)
+    return best & PLACE if best > PLACE else -1, low
+
+
+@njit(cache=True, nogil=True)
+def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
+    """Maximiser t of the concave piecewise quadratic along the pair; its slope drops by 2e where a c crosses 0."""
+    t = 0.0
+    if insensitivity == 0.0:
+        return min(room, slope / curvature) if curvature > flat else room
+    for _ in range(3):
+        cross = room
+        if c_i + t < 0.0:
+            cross = min(cross, -c_i)
+        if c_j - t > 0.0:
+            cross = min(cross, c_j)
+        reach = t + slope / curvature if curvature > flat else np.inf
+        if reach <= cross:
+            return reach
+        slope -= curvature * (cross - t) + 2.0 * insensitivity
+        t = cross
+        if cross >= room or slope <= 0.0:
+            return t
+    return t
+
+
+@njit(cache=True, nogil=True, inline="always")
+def move(c, t, upper):
+    """c + t, landing exactly on the bound or on zero when it is meant to."""
+    if t >= upper - c:
+        return upper
+    if c < 0.0 and t == -c:
+        return 0.0
+    return c + t
+
+
+@njit(cache=True, nogil=True, fastmath=FLAGS)
+def subtract_rows(K, rows, weights, gradient):
+    """gradient -= sum_r weights_r K[rows_r], four rows to a pass."""
+    count = rows.shape[0]
+    for first in range(0, count - count % 4, 4):
+        a, b, d, e = K[rows[first]], K[rows[first + 1]], K[rows[first + 2]], K[rows[first + 3]]
+        u, v, w, x = weights[first], weights[first + 1], weights[first + 2], weights[first + 3]
+        for k in range(gradient.shape[0]):
+            gradient[k] -= u * a[k] + v * b[k] + w * d[k] + x * e[k]
+    for last in range(count - count % 4, count):
+        a, u = K[rows[last]], weights[last]
+        for k in range(gradient.shape[0]):
+            gradient[k] -= u * a[k]

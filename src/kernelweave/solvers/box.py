@@ -1,0 +1,238 @@
+"""The dual QP of every plain kernel machine: a box and one equality, in signed coefficients.
+
+    maximise over c    p'c - e ||c||_1 - 1/2 c'Kc     subject to   sum(c) = total,   lower <= c <= upper
+
+Thesis (1.3), the dual of (1.5), and the dual of (1.7) are members of this family:
+
+=====================  ==============================  ============  =====================  =====  =====
+machine                c                               p             box                    total  e
+=====================  ==============================  ============  =====================  =====  =====
+binary SVM (1.3)       alpha y                         y             [0, C] y               0      0
+epsilon-SVR (1.5)      alpha+ - alpha-                 y             [-C, C]                0      eps
+one-class (1.8)        alpha                           0             [0, C]                 1      0
+=====================  ==============================  ============  =====================  =====  =====
+
+Its Lagrangian dual is the machine's primal. For any b, with f = K c and h_i(z) = max_{lower_i <= v <= upper_i} z v - e|v|,
+
+    P(b) = 1/2 c'Kc + sum_i h_i(p_i - f_i - b) + b total
+
+bounds the optimum from above, so gap = P(b) - D certifies the solution. Decision values are K c + b.
+
+======================  ==================
+symbol                  name
+======================  ==================
+p                       linear
+e, epsilon              insensitivity
+c                       c, Result.solution
+b                       Result.multiplier
+p - K c                 gradient
+======================  ==================
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernelweave.solvers._active import certify, solve_rounds
+from kernelweave.solvers._pairs import subtract_rows
+from kernelweave.solvers.result import Result
+
+RESOLUTION = np.finfo(np.float64).eps
+
+
+def solve_box_qp(
+    K: np.ndarray,
+    linear: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: float = 0.0,
+    insensitivity: float = 0.0,
+    start: np.ndarray | None = None,
+    tol: float = 1e-3,
+    gap_tol: float | None = None,
+    max_steps: int | None = None,
+) -> Result:
+    """Maximise ``linear'c - insensitivity*|c|_1 - c'Kc/2`` with ``sum(c) = total`` and ``lower <= c <= upper``.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric matrix, float64 or float32 (other types are converted). Never written to; copied only when it is
+        contiguous in neither order. It should be positive semidefinite; for an indefinite K the solve still ends, at
+        a point that satisfies the first-order conditions or with status "max_steps".
+    linear, lower, upper : ndarray of shape (n,)
+        Linear term p and the finite bounds.
+    total : float, default=0
+        Required sum of the coefficients.
+    insensitivity : float, default=0
+        Weight of the l1 term (the epsilon of regression).
+    start : ndarray of shape (n,), optional
+        Starting point, feasible or not: it is clipped to the box and its sum repaired. A start whose objective
+        is worse than that of zero coefficients is dropped, so that a bad one costs one gradient and no more.
+    tol : float, default=1e-3
+        Largest KKT violation, as in libsvm.
+    gap_tol : float, optional
+        If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``.
+    max_steps : int, optional
+        Most pair updates; ``max(10_000_000, 100 n)`` by default.
+
+    Returns
+    -------
+    Result
+        ``steps`` counts pair updates and ``multiplier`` is b.
+
+    Notes
+    -----
+    Beside K, memory is a dense copy of the block being solved (at most the samples that disagree with b, a
+    third more than the free ones near the end) and a dozen vectors. The gradient is double precision throughout.
+
+    Examples
+    --------
+    Two samples, one in each class, whose margin is 1 at c = (1/2, -1/2):
+
+    >>> import numpy as np
+    >>> y = np.array([1.0, -1.0])
+    >>> result = solve_box_qp(np.outer(y, y), y, np.array([0.0, -10.0]), np.array([10.0, 0.0]))
+    >>> result.solution, float(result.objective), result.status
+    (array([ 0.5, -0.5]), 0.5, 'converged')
+    """
+    K, linear, lower, upper = _checked(K, linear, lower, upper, total, insensitivity)
+    problem = (linear, lower, upper, float(insensitivity))
+    if not np.isfinite(K.diagonal()).all():
+        raise ValueError("the diagonal of K contains NaN or infinity")
+    budget = max(10_000_000, 100 * len(linear)) if max_steps is None else int(max_steps)
+    diagonal = np.ascontiguousarray(K.diagonal(), dtype=np.float64)
+    c, gradient = _begin(K, linear, lower, upper, total, insensitivity, start)
+    if gap_tol is None:
+        steps = _to_violation(K, diagonal, c, gradient, problem, tol, budget)
+        objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
+        converged = violation <= tol
+    else:
+        steps, converged = _to_gap(K, diagonal, c, gradient, problem, gap_tol, budget)
+        objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
+    if not (np.isfinite(objective) and np.isfinite(gap) and np.isfinite(gradient).all()):
+        raise ValueError(
+            "K contains NaN or infinity, or its entries times the bounds overflow: check and rescale K"
+        )
+    return Result(c, objective, gap, steps, "converged" if converged else "max_steps", violation, b)
+
+
+def _checked(K, linear, lower, upper, total, insensitivity):
+    """Arrays as the compiled code wants them, or one ValueError."""
+    K = np.asarray(K)
+    if K.dtype not in (np.float64, np.float32):
+        K = K.astype(np.float64)
+    linear, lower, upper = (np.ascontiguousarray(v, dtype=np.float64) for v in (linear, lower, upper))
+    n = len(linear)
+    if n == 0 or K.shape != (n, n) or linear.shape != (n,) or lower.shape != (n,) or upper.shape != (n,):
+        raise ValueError(
+            f"K must be square and linear, lower, upper must match it, got shapes {K.shape}, {linear.shape}, "
+            f"{lower.shape} and {upper.shape}"
+        )
+    if not (np.isfinite(linear).all() and np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise ValueError("linear, lower and upper must be finite")
+    if not np.isfinite(insensitivity) or insensitivity < 0:
+        raise ValueError(f"insensitivity must be finite and not negative, got {insensitivity}")
+    if (lower > upper).any():
+        raise ValueError("lower must not exceed upper")
+    slack = 1e-12 * (np.abs(lower).sum() + np.abs(upper).sum())
+    if not lower.sum() - slack <= total <= upper.sum() + slack:
+        raise ValueError(f"no feasible point: sum(lower) <= {total} <= sum(upper) does not hold")
+    if not K.flags.c_contiguous:
+        K = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)  # K is symmetric
+    K = K.view()
+    K.flags.writeable = False  # one compiled specialisation serves writable and read-only kernels
+    return K, linear, lower, upper
+
+
+def _begin(K, linear, lower, upper, total, insensitivity, start):
+    """First point and its gradient: the given start, unless it is worse than starting from nothing."""
+    if start is not None:
+        c = _feasible(np.array(start, dtype=np.float64).reshape(-1), lower, upper, total)
+        gradient = _gradient(K, linear, c)
+        zero_is_feasible = total == 0.0 and (lower <= 0.0).all() and (upper >= 0.0).all()
+        objective = 0.5 * c @ (linear + gradient) - insensitivity * np.abs(c).sum()
+        if not (zero_is_feasible and objective < 0.0):  # the objective is 0 at zero
+            return c, gradient
+    c = _cold_start(K, linear, lower, upper, total)
+    return c, _gradient(K, linear, c)
+
+
+def _cold_start(K, linear, lower, upper, total):
+    """Zero where the box allows it; any missing sum goes to the samples that a rough gradient prefers."""
+    c = np.clip(0.0, lower, upper)
+    missing = total - c.sum()
+    if missing == 0.0:
+        return c
+    rows = np.unique(np.linspace(0, len(c) - 1, 32).astype(int))
+    preference = np.sign(missing) * (linear - missing * K[rows].mean(axis=0))
+    order = np.argsort(-preference, kind="stable")
+    room = (upper - c if missing > 0 else c - lower)[order]
+    before = np.cumsum(room) - room
+    c[order] += np.sign(missing) * np.clip(abs(missing) - before, 0.0, room)
+    return np.clip(c, lower, upper)
+
+
+def _feasible(start, lower, upper, total):
+    """The start clipped to the box; its sum is repaired by shrinking coefficients towards zero first."""
+    if start.shape != lower.shape or not np.isfinite(start).all():
+        raise ValueError(f"start must hold {len(lower)} finite coefficients")
+    c = np.clip(start, lower, upper)
+    origin = np.clip(0.0, lower, upper)
+    scale = np.abs(c).sum() + abs(total)
+    for target in (origin, None):
+        excess = c.sum() - total
+        if abs(excess) <= 4 * RESOLUTION * scale:
+            break
+        if target is None:
+            target = lower if excess > 0 else upper
+        room = np.maximum(np.sign(excess) * (c - target), 0.0)
+        if room.sum() > 0.0:
+            c -= np.sign(excess) * room * min(1.0, abs(excess) / room.sum())
+    return np.clip(c, lower, upper)
+
+
+def _gradient(K, linear, c):
+    """The gradient p - K c, reading only the rows of nonzero coefficients."""
+    gradient = linear.copy()
+    rows = np.flatnonzero(c)
+    subtract_rows(K, rows, c[rows], gradient)
+    return gradient
+
+
+def _to_violation(K, diagonal, c, gradient, problem, tol, budget):
+    """Solve to a KKT violation; afterwards the gradient is recomputed if its rounding could have mattered."""
+    linear, lower, upper, insensitivity = problem
+    steps = 0
+    while True:
+        done, drift = solve_rounds(
+            K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps
+        )
+        steps += done
+        if drift <= 0.01 * tol:
+            return steps
+        gradient[:] = _gradient(K, linear, c)
+        violation = certify(c, gradient, linear, lower, upper, insensitivity)[3]
+        if violation <= tol or done == 0 or steps >= budget:
+            return steps
+
+
+def _to_gap(K, diagonal, c, gradient, problem, gap_tol, budget):
+    """Solve to a relative duality gap by tightening the KKT violation; stop where rounding ends progress."""
+    linear, lower, upper, insensitivity = problem
+    steps = 0
+    while True:
+        gradient[:] = _gradient(K, linear, c)
+        objective, gap, _, violation = certify(c, gradient, linear, lower, upper, insensitivity)
+        wanted = gap_tol * max(1.0, abs(objective))
+        if not gap > wanted:
+            return steps, gap <= wanted
+        if steps >= budget:
+            return steps, False
+        tol = violation * min(0.3, max(1e-3, 0.5 * wanted / gap))
+        done, _ = solve_rounds(
+            K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps
+        )
+        steps += done
+        if done == 0:
+            return steps, False

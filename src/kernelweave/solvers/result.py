@@ -1,0 +1,49 @@
+"""What every solver hands back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end point of one solve, with its certificate.
+
+    Attributes
+    ----------
+    solution : ndarray
+        The variables at the end point.
+    objective : float
+        The objective there.
+    gap : float
+        Duality gap: how far, at most, the objective is from its optimum.
+    steps : int
+        Work done, in the solver's own unit.
+    status : {"converged", "max_steps"}
+        ``"max_steps"`` when the step budget, or the resolution of floating point, ended the solve first.
+    violation : float
+        Largest violation of the optimality (KKT) conditions.
+    multiplier : float
+        Multiplier of the equality constraint; the bias b of a kernel machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Result(np.zeros(2), 0.0, 0.0, 3, "converged", 0.0, 0.0).converged
+    True
+    """
+
+    solution: np.ndarray
+    objective: float
+    gap: float
+    steps: int
+    status: str
+    violation: float
+    multiplier: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the requested tolerance was reached."""
+        return self.status == "converged"

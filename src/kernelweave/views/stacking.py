@@ -1,0 +1,100 @@
+"""`stack_views`: several descriptions of the same samples side by side in one data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from .selection import SEPARATOR
+
+
+def stack_views(views: Mapping[str, Any]) -> pd.DataFrame:
+    """Put several descriptions of the same samples side by side in one data frame.
+
+    Columns of a two-dimensional view are named ``view__0``, ``view__1``, ... (or ``view__column`` for a data
+    frame); a one-dimensional view, such as a list of strings, is the one column ``view``. Kernels then select
+    views by name.
+
+    Parameters
+    ----------
+    views : mapping from name to array, data frame, series or list
+        All of the same length. Where every view is a series or data frame, rows are matched by index label,
+        and samples that lack a view get NaN there (a missing view).
+
+    Returns
+    -------
+    DataFrame of shape (n_samples, total number of columns)
+
+    Examples
+    --------
+    >>> from kernelweave import stack_views
+    >>> stack_views({"size": [[1.0, 2.0], [3.0, 4.0]], "word": ["ab", "ba"]})
+       size__0  size__1 word
+    0      1.0      2.0   ab
+    1      3.0      4.0   ba
+    """
+    if not isinstance(views, Mapping) or not views:
+        raise ValueError("stack_views needs a mapping from view names to arrays with at least one view")
+    for name in views:
+        _check_name(name)
+    frames = {name: _frame(name, values) for name, values in views.items()}
+    labelled = {name: frames[name].index for name, v in views.items() if isinstance(v, pd.DataFrame | pd.Series)}
+    if len(labelled) < len(views):
+        index = _common_index(frames, labelled)
+        frames = {name: frame.set_axis(index) for name, frame in frames.items()}
+    elif any(not index.equals(frames[name].index) for index in labelled.values()):
+        _check_unique_index(labelled)
+    return pd.concat(frames.values(), axis=1, sort=False)
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"view names must be non-empty strings, not {name!r}")
+    if SEPARATOR in name:
+        raise ValueError(f"the view name {name!r} contains {SEPARATOR!r}, which separates a view from its columns")
+
+
+def _frame(name: str, values: Any) -> pd.DataFrame:
+    if sp.issparse(values):
+        raise ValueError(
+            f"view {name!r} is sparse; stack sparse views with scipy.sparse.hstack and select them by position"
+        )
+    if isinstance(values, pd.Series):
+        return values.to_frame(name)
+    if isinstance(values, pd.DataFrame):
+        return values.set_axis([f"{name}{SEPARATOR}{column}" for column in values.columns], axis=1)
+    array = np.asarray(values)
+    if array.dtype.kind in "US":
+        array = np.asarray(values, dtype=object)
+    if array.ndim == 1:
+        return pd.DataFrame({name: array})
+    if array.ndim == 2:
+        return pd.DataFrame(array, columns=[f"{name}{SEPARATOR}{j}" for j in range(array.shape[1])])
+    raise ValueError(f"view {name!r} must have one or two dimensions, not {array.ndim}")
+
+
+def _common_index(frames: dict[str, pd.DataFrame], labelled: dict[str, pd.Index]) -> pd.Index:
+    """The rows' labels where some views are plain arrays, which follow the order of the others."""
+    lengths = {name: len(frame) for name, frame in frames.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the views have different numbers of samples: {lengths}")
+    if not labelled:
+        return next(iter(frames.values())).index
+    first, index = next(iter(labelled.items()))
+    for name, other in labelled.items():
+        if not other.equals(index):
+            raise ValueError(
+                f"views {first!r} and {name!r} have different row labels; give all views as data frames "
+                "(rows are then matched by label) or all as arrays in the same order"
+            )
+    return index
+
+
+def _check_unique_index(labelled: dict[str, pd.Index]) -> None:
+    for name, index in labelled.items():
+        if not index.is_unique:
+            raise ValueError(f"view {name!r} has repeated row labels, so its rows cannot be matched by label")

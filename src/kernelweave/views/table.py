@@ -1,0 +1,166 @@
+"""`Views`: one X, read view by view.
+
+Each view is checked on its own when a kernel first asks for it: a sample whose view is wholly missing
+(NaN, or None in text columns) has no row there and is reported absent; a view that is partly missing,
+infinite or of the wrong type is an error that names it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from .selection import resolve_columns
+
+
+def as_views(X: Any, names: Any = None) -> Views:
+    """Wrap an array, data frame or sparse matrix as `Views`; `Views` pass unchanged."""
+    return X if isinstance(X, Views) else Views(X, names)
+
+
+class Views:
+    """The views of one X.
+
+    Parameters
+    ----------
+    X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
+    names : sequence of str, optional
+        Column names; taken from a data frame whose column names are strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.views import Views
+    >>> views = Views(np.array([[1.0, 2.0], [np.nan, 4.0]]), names=["a", "b"])
+    >>> values, present = views.read(views.columns("a"), "a")
+    >>> present
+    array([ True, False])
+
+    Memory: each view is converted to float64 once, on first use, and kept; a block of adjacent columns
+    of a float64 array is not copied.
+    """
+
+    def __init__(self, X: Any, names: Any = None):
+        if not sp.issparse(X) and not isinstance(X, pd.DataFrame):
+            X = np.asarray(X)
+            if X.ndim != 2:
+                raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
+        if names is None and isinstance(X, pd.DataFrame) and all(isinstance(c, str) for c in X.columns):
+            names = X.columns
+        self.X = X.tocsr() if sp.issparse(X) else X
+        self.names = None if names is None else np.asarray(names, dtype=object)
+        self._read: dict[tuple, tuple[Any, np.ndarray]] = {}
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples (rows)."""
+        return self.X.shape[0]
+
+    def columns(self, selector: Any) -> np.ndarray:
+        """Column positions of a selector."""
+        return resolve_columns(selector, self.names, self.X.shape[1], self.X)
+
+    def rows(self, index: np.ndarray) -> Views:
+        """These samples only."""
+        X = self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index]
+        return Views(X, self.names)
+
+    def read(self, columns: np.ndarray, label: str, text: bool = False) -> tuple[Any, np.ndarray]:
+        """Values of some columns, and which samples have them.
+
+        Parameters
+        ----------
+        columns : ndarray of int
+        label : str
+            What messages call this view.
+        text : bool
+            Whether columns that are not numbers are allowed; they come as an object array.
+
+        Returns
+        -------
+        values : float64 ndarray, CSR matrix or object ndarray of shape (n_samples, n_columns)
+            Rows of absent samples are zero (None in an object array).
+        present : ndarray of bool, shape (n_samples,)
+        """
+        key = (text, columns.tobytes())
+        if key not in self._read:
+            self._read[key] = self._check(columns, label, text)
+        return self._read[key]
+
+    def _check(self, columns: np.ndarray, label: str, text: bool) -> tuple[Any, np.ndarray]:
+        if sp.issparse(self.X):
+            return _checked_sparse(self.X[:, columns], label)
+        values = _take(self.X, columns)
+        if values.dtype.kind not in "fiub":
+            numbers = _as_numbers(values)
+            if numbers is None and text:
+                return _checked_text(values, label)
+            if numbers is None:
+                raise ValueError(
+                    f"view {label!r} holds values that are not numbers; this kernel needs numbers, "
+                    "a callable kernel can compare other values"
+                )
+            values = numbers
+        return _checked_numbers(values.astype(np.float64, copy=False), label)
+
+
+def _take(X: Any, columns: np.ndarray) -> np.ndarray:
+    """These columns as an array, without a copy where they are adjacent columns of an array."""
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[:, columns].to_numpy()
+    if np.array_equal(columns, np.arange(columns[0], columns[0] + len(columns))):
+        return X[:, columns[0] : columns[0] + len(columns)]
+    return X[:, columns]
+
+
+def _as_numbers(values: np.ndarray) -> np.ndarray | None:
+    """An object array as float64, or None where an entry is no number (text that spells one included)."""
+    if values.dtype.kind != "O" or any(isinstance(entry, str | bytes) for entry in values.flat):
+        return None
+    try:
+        return np.where(pd.isna(values), np.nan, values).astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _checked_sparse(values: sp.csr_matrix, label: str) -> tuple[sp.csr_matrix, np.ndarray]:
+    values = values.astype(np.float64)
+    if not np.isfinite(values.data).all():
+        raise ValueError(f"view {label!r} is sparse and contains NaN or infinity; sparse views cannot be missing")
+    return values, np.ones(values.shape[0], dtype=bool)
+
+
+def _checked_numbers(values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
+    # One sum tells whether every entry is finite (a sum of huge finite entries is looked at entry by entry).
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(values.sum())
+    if finite:
+        return values, np.ones(len(values), dtype=bool)
+    if np.isinf(values).any():
+        sample = int(np.flatnonzero(np.isinf(values).any(axis=1))[0])
+        raise ValueError(f"view {label!r} contains infinity (sample {sample}); remove or replace it")
+    missing = np.isnan(values)
+    return _without_missing(values, missing, label, 0.0, "NaN")
+
+
+def _checked_text(values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
+    values = values.astype(object)
+    return _without_missing(values, pd.isna(values), label, None, "missing (NaN)")
+
+
+def _without_missing(values: np.ndarray, missing: np.ndarray, label: str, fill: Any, word: str):
+    absent = missing.all(axis=1)
+    partly = missing.any(axis=1) & ~absent
+    if partly.any():
+        sample = int(np.flatnonzero(partly)[0])
+        raise ValueError(
+            f"view {label!r} of sample {sample} is {word} in some of its columns but not in all; impute those "
+            f"values, or make the whole view {word} for a sample that does not have it"
+        )
+    if absent.any():
+        values = values.copy()
+        values[absent] = fill
+    return values, ~absent

@@ -1,0 +1,43 @@
+"""scikit-learn's own estimator checks, with default and with explicit kernels."""
+
+import numpy as np
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
+from kernelweave.combiners import BestSingle, FixedWeights, Product
+from kernelweave.kernels import Gaussian, Linear, Polynomial
+
+MIXED = [Linear(), Polynomial(degree=2), Gaussian(scale=1.0)]
+ESTIMATORS = [
+    MKLClassifier(),
+    MKLClassifier(MIXED, C=10.0),
+    MKLClassifier([Linear(), Gaussian(scale=1.0)], BestSingle(cv=2), multiclass="one-vs-all"),
+    MKLRegressor(),
+    MKLRegressor(MIXED, FixedWeights([1.0, 0.5, 2.0]), C=10.0),
+    MKLOneClass(),
+    MKLOneClass([Polynomial(), Gaussian(scale=1.0)], Product()),
+]
+_EQUIVALENCE = (
+    "the check asks for equal predictions to 1e-7, the machines are solved to a KKT violation of 1e-3; "
+    "test_sample_weight.py shows equal objectives to 1e-6"
+)
+
+
+def expected_failures(estimator):
+    return {
+        "check_sample_weight_equivalence_on_dense_data": _EQUIVALENCE,
+        "check_sample_weight_equivalence_on_sparse_data": _EQUIVALENCE,
+    }
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+def test_scikit_learn_convention(estimator, check):
+    check(estimator)
+
+
+def test_tags():
+    tags = MKLClassifier().__sklearn_tags__()
+    assert tags.input_tags.sparse and tags.classifier_tags.multi_class
+    assert MKLRegressor().__sklearn_tags__().estimator_type == "regressor"
+    assert MKLOneClass().__sklearn_tags__().estimator_type == "outlier_detector"
+    assert np.all([not estimator.__sklearn_tags__().no_validation for estimator in ESTIMATORS])

@@ -1,0 +1,56 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from kernelweave import stack_views
+
+A = np.arange(6.0).reshape(3, 2)
+
+
+def test_columns_are_named_by_view():
+    frame = stack_views({"fac": A, "seq": ["a", "b", "c"], "age": pd.Series([1, 2, 3])})
+    assert list(frame.columns) == ["fac__0", "fac__1", "seq", "age"]
+    np.testing.assert_array_equal(frame[["fac__0", "fac__1"]], A)
+    assert list(frame["seq"]) == ["a", "b", "c"]
+
+
+def test_frames_keep_their_column_names():
+    frame = stack_views({"rna": pd.DataFrame(A, columns=["g1", "g2"])})
+    assert list(frame.columns) == ["rna__g1", "rna__g2"]
+
+
+def test_labelled_views_are_matched_by_label_and_gaps_are_missing():
+    rna = pd.DataFrame(A, index=["p1", "p2", "p3"])
+    dna = pd.DataFrame(A + 10, index=["p3", "p1", "p4"])
+    frame = stack_views({"rna": rna, "dna": dna})
+    assert list(frame.index) == ["p1", "p2", "p3", "p4"]
+    assert frame.loc["p1", "dna__0"] == 12.0
+    assert frame.loc["p2", ["dna__0", "dna__1"]].isna().all()
+    assert frame.loc["p4", ["rna__0", "rna__1"]].isna().all()
+
+
+def test_arrays_follow_the_order_of_labelled_views():
+    rna = pd.DataFrame(A, index=["p1", "p2", "p3"])
+    frame = stack_views({"rna": rna, "x": [1, 2, 3]})
+    assert frame.loc["p3", "x"] == 3
+
+
+@pytest.mark.parametrize(
+    ("views", "message"),
+    [
+        ({}, "at least one view"),
+        ([A], "mapping"),
+        ({"a": A, "b": A[:2]}, "different numbers of samples: {'a': 3, 'b': 2}"),
+        ({"a__b": A}, "'a__b' contains '__'"),
+        ({"": A}, "non-empty strings"),
+        ({1: A}, "non-empty strings"),
+        ({"a": np.zeros((2, 2, 2))}, "view 'a' must have one or two dimensions"),
+        ({"a": sp.eye(3)}, "view 'a' is sparse"),
+        ({"a": pd.DataFrame(A, index=[0, 0, 1]), "b": pd.DataFrame(A)}, "view 'a' has repeated row labels"),
+        ({"a": pd.Series([1], index=[5]), "b": pd.Series([1], index=[6]), "c": [1]}, "'a' and 'b' have different row"),
+    ],
+)
+def test_bad_views_are_named(views, message):
+    with pytest.raises(ValueError, match=message):
+        stack_views(views)
