@@ -14,7 +14,9 @@ KERNELS = [("first", Linear([0])), ("second", Linear([1])), ("third", Linear([2]
 
 @pytest.mark.parametrize("multiclass", ["one-vs-one", "one-vs-all"])
 def test_finds_the_informative_view(multiclass):
-    model = MKLClassifier(KERNELS, BestSingle(), multiclass=multiclass, normalize="center", random_state=0).fit(X, LABELS)
+    model = MKLClassifier(KERNELS, BestSingle(), multiclass=multiclass, normalize="center", random_state=0).fit(
+        X, LABELS
+    )
     assert model.kernel_weights_.idxmax() == "second"
     assert model.kernel_weights_.sum() == 1
     assert model.history_["solves"].iloc[0] == 16  # 3 kernels, 5 folds, and the final one

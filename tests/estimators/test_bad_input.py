@@ -26,7 +26,12 @@ ALL_NAN.loc[4] = np.nan
 TEXT = X.assign(c="word")
 
 FIT = [
-    (MKLClassifier(KERNELS), changed(X, 2, "b__1", np.nan), Y, "view 'b' of sample 2 is NaN in some of its columns"),
+    (
+        MKLClassifier(KERNELS),
+        changed(X, 2, "b__1", np.nan),
+        Y,
+        "view 'b' of sample 2 is NaN in some of its columns",
+    ),
     (MKLClassifier(KERNELS), changed(X, 2, "b__1", np.inf), Y, "view 'b' contains infinity .sample 2"),
     (MKLClassifier(KERNELS), ALL_NAN, Y, "sample 4 has no view at all.*remove such samples"),
     (MKLClassifier(), np.where(np.eye(12, 5) > 0, np.nan, 1.0), Y, "sample 0 is NaN in some"),
@@ -71,18 +76,27 @@ FIT = [
     (MKLClassifier(KERNELS), X, Y + 0.5, "Unknown label type"),
     (MKLClassifier(class_weight={2: 1.0}), X, Y, "class"),
     (MKLClassifier(class_weight={0: 0.0, 1: 1.0}), X, Y, "positive finite cost"),
-    (MKLClassifier([Precomputed(np.eye(12)), Precomputed(np.eye(9))]), np.arange(12)[:, None], Y, "'precomputed-2'.*0 to 8"),
+    (
+        MKLClassifier([Precomputed(np.eye(12)), Precomputed(np.eye(9))]),
+        np.arange(12)[:, None],
+        Y,
+        "'precomputed-2'.*0 to 8",
+    ),
     (MKLClassifier([Precomputed(np.eye(12), view="a")]), X, Y, "kernel 'a' needs one column of ids"),
     (MKLClassifier([Linear("a")]), sp.csr_matrix(X), Y, "'a' is a name, but X has no column names"),
     (MKLClassifier(), [[1, 2], [3]] * 6, Y, "inhomogeneous"),
     (MKLClassifier(), np.zeros((12, 0)), Y, "0 feature"),
-    (MKLClassifier([Linear()], normalize=None), X * 1e200, Y, "kernel 'linear' gives NaN, infinite or overflowing"),
+    (
+        MKLClassifier([Linear()], normalize=None),
+        X * 1e200,
+        Y,
+        "kernel 'linear' gives NaN, infinite or overflowing",
+    ),
     (MKLClassifier([Precomputed(-np.eye(12))]), np.arange(12)[:, None], Y, "negative diagonal"),
 ]
 
 
 @pytest.mark.parametrize(("model", "data", "y", "message"), FIT, ids=range(len(FIT)))
-@pytest.mark.filterwarnings("ignore:overflow")
 def test_fit_names_the_culprit_and_changes_nothing(model, data, y, message):
     before = dict(model.__dict__)
     with pytest.raises(ValueError, match=message):
@@ -141,7 +155,12 @@ def test_string_view_for_a_callable_kernel():
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(), Polynomial()])
 @pytest.mark.parametrize(
     "data",
-    [np.ones((6, 2)), np.zeros((6, 2)), np.repeat(rng.normal(size=(2, 2)), 3, axis=0), 1e12 * rng.normal(size=(6, 2))],
+    [
+        np.ones((6, 2)),
+        np.zeros((6, 2)),
+        np.repeat(rng.normal(size=(2, 2)), 3, axis=0),
+        1e12 * rng.normal(size=(6, 2)),
+    ],
     ids=["constant", "zero", "duplicated", "huge"],
 )
 def test_degenerate_data_give_finite_models(kernel, data):

@@ -29,7 +29,10 @@ def test_behind_a_scaler():
 
 def test_behind_a_column_transformer():
     scale = ColumnTransformer(
-        [("scaled", StandardScaler(), make_column_selector("^a__")), ("same", "passthrough", make_column_selector("^b__"))],
+        [
+            ("scaled", StandardScaler(), make_column_selector("^a__")),
+            ("same", "passthrough", make_column_selector("^b__")),
+        ],
         verbose_feature_names_out=False,
     ).set_output(transform="pandas")
     model = make_pipeline(scale, MKLClassifier(KERNELS)).fit(X, LABELS)
@@ -53,18 +56,23 @@ def test_grid_search_over_kernels_combiners_and_costs():
 
 
 def test_many_precomputed_kernels_in_a_search():
-    grams = [M @ M.T for M in (A - 5, B)] + [np.exp(-((A[:, None] - A[None]) ** 2).sum(axis=2) / s) for s in (1, 10, 100)]
+    grams = [M @ M.T for M in (A - 5, B)] + [
+        np.exp(-((A[:, None] - A[None]) ** 2).sum(axis=2) / s) for s in (1, 10, 100)
+    ]
     kernels = [(f"k{m}", Precomputed(K)) for m, K in enumerate(grams)]
     ids = np.arange(90)[:, None]
     search = GridSearchCV(
-        MKLClassifier(kernels), {"C": [1.0, 10.0], "kernels": [kernels, kernels[:2]]}, cv=3, error_score="raise"
+        MKLClassifier(kernels),
+        {"C": [1.0, 10.0], "kernels": [kernels, kernels[:2]]},
+        cv=3,
+        error_score="raise",
     ).fit(ids, LABELS)
     assert search.best_score_ > 0.7
     direct = MKLClassifier([Linear("a"), Linear("b")], normalize="center").fit(X, LABELS).decision_function(X)
     by_id = MKLClassifier(kernels[:2], normalize="center").fit(ids, LABELS)
-    reference = MKLClassifier(
-        [Precomputed(A @ A.T), Precomputed(B @ B.T)], normalize="center"
-    ).fit(ids, LABELS)  # centring removes the shift by 5
+    reference = MKLClassifier([Precomputed(A @ A.T), Precomputed(B @ B.T)], normalize="center").fit(
+        ids, LABELS
+    )  # centring removes the shift by 5
     np.testing.assert_allclose(reference.decision_function(ids), direct, atol=1e-6)
     np.testing.assert_allclose(by_id.decision_function(ids), direct, atol=2e-2)
 
@@ -99,7 +107,9 @@ def test_regression_and_novelty_cross_validate(model):
     assert cross_val_predict(model, A, y, cv=3).shape == (90,)
 
 
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(), Gaussian(scale=1.0), Linear([0, 2]) * Gaussian(slice(1, 3))])
+@pytest.mark.parametrize(
+    "kernel", [Linear(), Polynomial(), Gaussian(scale=1.0), Linear([0, 2]) * Gaussian(slice(1, 3))]
+)
 def test_arrays_frames_and_sparse_matrices_agree(kernel):
     values = [
         MKLClassifier([kernel], tol=1e-6).fit(data, LABELS).decision_function(data)

@@ -147,7 +147,8 @@ def test_float32_gram_matrices():
 
 
 @pytest.mark.parametrize(
-    ("model", "y"), [(MKLClassifier(KERNELS), SIGN), (MKLRegressor(KERNELS), VALUE), (MKLOneClass(KERNELS), None)]
+    ("model", "y"),
+    [(MKLClassifier(KERNELS), SIGN), (MKLRegressor(KERNELS), VALUE), (MKLOneClass(KERNELS), None)],
 )
 def test_stopping_early_is_a_convergence_warning(model, y):
     with pytest.warns(ConvergenceWarning, match="stopped after .* solver steps .*raise max_iter"):
@@ -179,6 +180,22 @@ def test_threads_do_not_change_the_result():
     one = MKLClassifier(KERNELS).fit(X, THREE)
     two = MKLClassifier(KERNELS, n_jobs=2).fit(X, THREE)
     np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "center"])
+def test_changing_x_afterwards_does_not_change_the_model(normalize):
+    data = X.copy()
+    model = MKLClassifier(KERNELS, normalize=normalize).fit(data, SIGN)
+    values = model.decision_function(NEW)
+    data[:] = 0
+    np.testing.assert_array_equal(model.decision_function(NEW), values)
+
+
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center", None])
+def test_a_model_without_support_vectors_predicts_a_constant(normalize):
+    model = MKLRegressor(KERNELS, epsilon=100.0, normalize=normalize).fit(X, VALUE)
+    assert len(model.support_) == 0 and model.objective_ == 0
+    assert len(set(model.predict(NEW))) == 1
 
 
 def test_pickle_and_repr():

@@ -56,6 +56,17 @@ def test_weights_move_to_the_views_a_sample_has():
     np.testing.assert_allclose(weights.iloc[2], [1.0, 3.0])
 
 
+def test_messages_name_samples_by_their_place_in_the_whole_x(monkeypatch):
+    bad = X.copy()
+    bad.loc[9, "a__1"] = np.nan
+    with pytest.raises(ValueError, match="sample 9 is NaN in some"):
+        MKLClassifier(KERNELS).fit(bad, Y, sample_weight=np.r_[np.zeros(5), np.ones(25)])
+    model = MKLClassifier(KERNELS).fit(X, Y)
+    monkeypatch.setattr("kernelweave.estimators.base._BLOCK_VALUES", 60)
+    with pytest.raises(ValueError, match="sample 9 is NaN in some"):
+        model.predict(bad)
+
+
 def test_product_needs_every_view():
     with pytest.raises(ValueError, match="sample 0 lacks the view of the kernel 'b'; Mean"):
         MKLClassifier(KERNELS, Product()).fit(X, Y)

@@ -76,9 +76,12 @@ def test_formulas():
     np.testing.assert_allclose(Linear().fit(X).cross(X, Y), X @ Y.T)
     np.testing.assert_allclose(Polynomial(degree=3).fit(X).cross(X, Y), (X @ Y.T + 1) ** 3)
     squared = ((X[:, None] - Y[None]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(Gaussian(scale=1.5).fit(X).cross(X, Y), np.exp(-squared / 1.5**2))  # scale^2, not 2 scale^2
     np.testing.assert_allclose(
-        (2.0 * Linear() * Gaussian(scale=1.5) + 0.5).fit(X).cross(X, Y), 2 * (X @ Y.T) * np.exp(-squared / 2.25) + 0.5
+        Gaussian(scale=1.5).fit(X).cross(X, Y), np.exp(-squared / 1.5**2)
+    )  # scale^2, not 2 scale^2
+    np.testing.assert_allclose(
+        (2.0 * Linear() * Gaussian(scale=1.5) + 0.5).fit(X).cross(X, Y),
+        2 * (X @ Y.T) * np.exp(-squared / 2.25) + 0.5,
     )
 
 
@@ -88,7 +91,9 @@ def test_sparse_equals_dense(kernel):
     sparse = sp.csr_matrix(dense)
     np.testing.assert_allclose(clone(kernel).fit(sparse).gram(sparse), clone(kernel).fit(dense).gram(dense), atol=1e-10)
     np.testing.assert_allclose(
-        clone(kernel).fit(sparse).cross(sparse[:3], sparse), clone(kernel).fit(dense).cross(dense[:3], dense), atol=1e-10
+        clone(kernel).fit(sparse).cross(sparse[:3], sparse),
+        clone(kernel).fit(dense).cross(dense[:3], dense),
+        atol=1e-10,
     )
     np.testing.assert_allclose(kernel.fit(sparse).diagonal(sparse), kernel.fit(dense).diagonal(dense))
 
@@ -107,7 +112,9 @@ class TestGaussianScale:
 
     def test_is_accurate_far_from_the_origin(self):
         assert Gaussian().fit(X + 1e6).scale_ == pytest.approx(Gaussian().fit(X).scale_, rel=1e-6)
-        np.testing.assert_allclose(Gaussian(scale=1.0).fit(X).gram(X + 1e6), Gaussian(scale=1.0).fit(X).gram(X), atol=1e-6)
+        np.testing.assert_allclose(
+            Gaussian(scale=1.0).fit(X).gram(X + 1e6), Gaussian(scale=1.0).fit(X).gram(X), atol=1e-6
+        )
 
     def test_of_a_constant_view_gives_ones(self):
         np.testing.assert_array_equal(Gaussian().fit(np.ones((4, 2))).gram(np.ones((4, 2))), np.ones((4, 4)))
@@ -132,8 +139,14 @@ class TestGaussianScale:
         (Constant(-1.0), "constant in a kernel must be at least 0"),
         (Constant(np.inf), "constant in a kernel"),
         (Function(lambda A, B: np.zeros(3)), "kernel 'lambda' returned shape .3,. for 12 and 12 samples"),
-        (Function(lambda A, B: A @ B.T + np.arange(len(B))), "values of the kernel 'lambda' must be symmetric"),
-        (Function(lambda A, B: np.full((len(A), len(B)), np.nan)), "values of the kernel 'lambda' contain NaN"),
+        (
+            Function(lambda A, B: A @ B.T + np.arange(len(B))),
+            "values of the kernel 'lambda' must be symmetric",
+        ),
+        (
+            Function(lambda A, B: np.full((len(A), len(B)), np.nan)),
+            "values of the kernel 'lambda' contain NaN",
+        ),
         (Linear("a"), "'a' is a name, but X has no column names"),
     ],
 )

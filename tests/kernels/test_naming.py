@@ -11,10 +11,18 @@ def names(kernels):
 
 
 def test_names_come_from_views_and_are_unique():
-    assert names([Linear("fac"), Linear("fac"), Gaussian("fac"), Linear("fou")]) == ["fac", "fac-2", "fac-3", "fou"]
+    assert names([Linear("fac"), Linear("fac"), Gaussian("fac"), Linear("fou")]) == [
+        "fac",
+        "fac-2",
+        "fac-3",
+        "fou",
+    ]
     assert names([Linear(), Linear([0]), Polynomial(slice(3))]) == ["linear", "linear-2", "polynomial"]
     assert names([("fac", Gaussian("mor")), Linear("fac")]) == ["fac", "fac-2"]
-    assert names([Linear("a") + Linear("b") * Gaussian("c"), Linear("a") + Linear("b") + 1.0]) == ["a+(b*c)", "a+b+1"]
+    assert names([Linear("a") + Linear("b") * Gaussian("c"), Linear("a") + Linear("b") + 1.0]) == [
+        "a+(b*c)",
+        "a+b+1",
+    ]
     assert names([Linear("fac__3")]) == ["fac_3"]
     assert names([Linear("x")] * 3) == ["x", "x-2", "x-3"]
 

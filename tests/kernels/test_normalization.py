@@ -80,7 +80,9 @@ def test_zero_kernel_has_no_trace_to_scale():
     np.testing.assert_array_equal(gram, np.zeros((2, 2)))
 
 
-@pytest.mark.parametrize(("method", "message"), [("unit-diagonal", "negative diagonal"), ("unit-trace", "negative trace")])
+@pytest.mark.parametrize(
+    ("method", "message"), [("unit-diagonal", "negative diagonal"), ("unit-trace", "negative trace")]
+)
 def test_negative_diagonal_names_the_kernel(method, message):
     with pytest.raises(ValueError, match=f"kernel 'shape' has a {message}"):
         Normalizer(method, "shape").gram(-np.eye(2), np.ones(2, dtype=bool), np.ones(2))

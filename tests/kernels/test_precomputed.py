@@ -55,7 +55,11 @@ def test_extend_adds_samples_to_predict():
 
 @pytest.mark.parametrize(
     ("rows", "diagonal"),
-    [(np.zeros((2, 7)), np.zeros(2)), (np.zeros((2, 8)), np.zeros(3)), (np.full((1, 8), np.nan), np.zeros(1))],
+    [
+        (np.zeros((2, 7)), np.zeros(2)),
+        (np.zeros((2, 8)), np.zeros(3)),
+        (np.full((1, 8), np.nan), np.zeros(1)),
+    ],
 )
 def test_extend_checks_its_input(rows, diagonal):
     with pytest.raises(ValueError, match="extend"):

@@ -89,7 +89,10 @@ def test_views_of_inactive_kernels_are_not_read():
 
 
 def test_overflow_names_the_kernel():
-    with pytest.raises(ValueError, match="kernel 'polynomial' gives NaN, infinite or overflowing"), np.errstate(all="ignore"):
+    with (
+        pytest.raises(ValueError, match="kernel 'polynomial' gives NaN, infinite or overflowing"),
+        np.errstate(all="ignore"),
+    ):
         KernelStack([Polynomial(degree=9)]).fit(X * 1e60).matrices()
 
 

@@ -48,7 +48,10 @@ def test_arrays_follow_the_order_of_labelled_views():
         ({"a": np.zeros((2, 2, 2))}, "view 'a' must have one or two dimensions"),
         ({"a": sp.eye(3)}, "view 'a' is sparse"),
         ({"a": pd.DataFrame(A, index=[0, 0, 1]), "b": pd.DataFrame(A)}, "view 'a' has repeated row labels"),
-        ({"a": pd.Series([1], index=[5]), "b": pd.Series([1], index=[6]), "c": [1]}, "'a' and 'b' have different row"),
+        (
+            {"a": pd.Series([1], index=[5]), "b": pd.Series([1], index=[6]), "c": [1]},
+            "'a' and 'b' have different row",
+        ),
     ],
 )
 def test_bad_views_are_named(views, message):

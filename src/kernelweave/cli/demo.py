@@ -142,7 +142,9 @@ def _n_support(model: Any) -> int:
 
 
 def _table(rows: list[Row], n_folds: int) -> Table:
-    table = Table(title=f"Test accuracy and share of training samples stored\n(mean of {n_folds} machines; thesis: Table 5.16)")
+    table = Table(
+        title=f"Test accuracy and share of training samples stored\n(mean of {n_folds} machines; thesis: Table 5.16)"
+    )
     table.add_column("method", no_wrap=True)
     for heading in ("C", "accuracy %", "thesis", "stored %", "thesis"):
         table.add_column(heading, justify="right")

@@ -38,7 +38,8 @@ class Combination:
     Attributes
     ----------
     state : object
-        What `cross` and `kernel_weights` need of the training samples; offers ``restrict(rows)`` and ``replace(m, kernel)``.
+        What `cross` and `kernel_weights` need of the training samples; offers ``restrict(rows)`` and
+        ``replace(m, kernel)``.
     theta : ndarray
         The learned (or given) parameters.
     solution : Solution
@@ -108,6 +109,11 @@ class Combiner(ABC, BaseEstimator):
         """One weight per kernel that sums the model up, of shape (n_kernels,)."""
 
 
+def warn_of_memory(stack: KernelStack) -> None:
+    """Warn where the combined kernel, a base kernel and the machine's copy of one do not fit into memory."""
+    warn_if_too_large(3, stack.n_samples, stack.dtype, "the combined kernel")
+
+
 def solve_once(
     combiner: Any,
     stack: KernelStack,
@@ -119,7 +125,6 @@ def solve_once(
     solves: int = 0,
 ) -> Combination:
     """Solve the machine under a combiner's kernel at given parameters, after earlier solves since time `start`."""
-    warn_if_too_large(3, stack.n_samples, stack.dtype, "the combined kernel")
     solution = machine.solve(combiner.gram(stack, theta), tol=tol, max_steps=max_steps)
     history = [{"objective": solution.objective, "solves": solves + 1, "seconds": time.perf_counter() - start}]
     return Combination(stack, theta, solution, history)
@@ -151,21 +156,21 @@ class WeightedSum(Combiner):
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Choose the weights, then solve the machine once under the weighted sum."""
         start = time.perf_counter()
+        warn_of_memory(stack)
         eta, solves = self.choose(stack, machine, y, rng, tol, max_steps, progress)
         return solve_once(self, stack, eta, machine, tol, max_steps, start, solves)
 
     def gram(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
         """The combined kernel of the training samples; only kernels with a weight are computed."""
-        factor = self._missing_factor(state, theta, state.present)
+        factor = self._missing_factor(state, theta, state.present, state.reference)
         return self._scaled(self._sum(theta, state.gram), factor, factor)
 
     def cross(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
         """The combined kernel of new samples; only kernels with a weight are computed."""
         present = state.presence(views, theta > 0)
         K = self._sum(theta, lambda m: state.cross(m, views, present[:, m]))
-        return self._scaled(
-            K, self._missing_factor(state, theta, present), self._missing_factor(state, theta, state.present)
-        )
+        rows = self._missing_factor(state, theta, present, views)
+        return self._scaled(K, rows, self._missing_factor(state, theta, state.present, state.reference))
 
     def active(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
         """The kernels with a positive weight."""
@@ -174,7 +179,7 @@ class WeightedSum(Combiner):
     def kernel_weights(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
         """The weights, for a sample that lacks a view spread over the views it has."""
         present = state.presence(views, theta > 0)
-        return present * theta * self._missing_factor(state, theta, present)[:, None] ** 2
+        return present * theta * self._missing_factor(state, theta, present, views)[:, None] ** 2
 
     def global_weights(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
         """The weights themselves."""
@@ -189,12 +194,12 @@ class WeightedSum(Combiner):
             total = K if total is None else np.add(total, K, out=total)
         return total
 
-    def _missing_factor(self, stack: KernelStack, eta: np.ndarray, present: np.ndarray) -> np.ndarray:
+    def _missing_factor(self, stack: KernelStack, eta: np.ndarray, present: np.ndarray, views: Views) -> np.ndarray:
         weight = present @ eta
         if (weight <= 0).any():
             used = [name for name, weight_of in zip(stack.names, eta, strict=True) if weight_of > 0]
             raise ValueError(
-                f"sample {int(np.flatnonzero(weight <= 0)[0])} has none of the views whose kernels have a weight "
+                f"{views.first(weight <= 0)} has none of the views whose kernels have a weight "
                 f"({', '.join(used)}); remove such samples or give another kernel a weight"
             )
         return np.sqrt(eta.sum() / weight)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kernels import KernelStack
 from ..views import Views
-from .base import Combination, Combiner, WeightedSum, solve_once
+from .base import Combination, Combiner, WeightedSum, solve_once, warn_of_memory
 
 
 class Mean(WeightedSum):
@@ -24,7 +24,7 @@ class Mean(WeightedSum):
     >>> from kernelweave.combiners import Mean
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> model = MKLClassifier([Linear(), Gaussian()], combiner=Mean())
-    >>> model.fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]).kernel_weights_
+    >>> model.fit([[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]).kernel_weights_
     linear      0.5
     gaussian    0.5
     dtype: float64
@@ -49,7 +49,7 @@ class FixedWeights(WeightedSum):
     >>> from kernelweave.combiners import FixedWeights
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> model = MKLClassifier([Linear(), Gaussian()], combiner=FixedWeights({"gaussian": 2.0}))
-    >>> model.fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]).kernel_weights_
+    >>> model.fit([[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]).kernel_weights_
     linear      0.0
     gaussian    2.0
     dtype: float64
@@ -87,13 +87,14 @@ class Product(Combiner):
     >>> from kernelweave.combiners import Product
     >>> from kernelweave.kernels import Gaussian, Polynomial
     >>> model = MKLClassifier([Polynomial(), Gaussian()], combiner=Product())
-    >>> model.fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]).predict([[0.5], [4.5]])
+    >>> model.fit([[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]).predict([[1.5], [5.5]])
     array([0, 1])
     """
 
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Solve the machine once under the product."""
         start = time.perf_counter()
+        warn_of_memory(stack)
         return solve_once(self, stack, np.ones(stack.n_kernels), machine, tol, max_steps, start)
 
     def active(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
@@ -102,13 +103,13 @@ class Product(Combiner):
 
     def gram(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
         """The product for the training samples."""
-        self._check_present(state, state.present)
+        self._check_present(state, state.present, state.reference)
         return self._product(state, state.gram)
 
     def cross(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
         """The product for new samples."""
         present = state.presence(views)
-        self._check_present(state, present)
+        self._check_present(state, present, views)
         return self._product(state, lambda m: state.cross(m, views, present[:, m]))
 
     def kernel_weights(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
@@ -125,10 +126,11 @@ class Product(Combiner):
             product *= kernel_of(m)
         return product
 
-    def _check_present(self, stack: KernelStack, present: np.ndarray) -> None:
-        if not present.all():
-            sample, m = np.argwhere(~present)[0]
+    def _check_present(self, stack: KernelStack, present: np.ndarray, views: Views) -> None:
+        incomplete = ~present.all(axis=1)
+        if incomplete.any():
+            m = np.flatnonzero(~present[incomplete][0])[0]
             raise ValueError(
-                f"Product needs every view of every sample, but sample {sample} lacks the view of the kernel "
+                f"Product needs every view of every sample, but {views.first(incomplete)} lacks the view of the kernel "
                 f"{stack.names[m]!r}; Mean and FixedWeights work with missing views"
             )

@@ -10,7 +10,6 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.utils import Bunch
 
 from ..views import stack_views

@@ -18,9 +18,7 @@ _COMPONENTS = {
 }
 
 
-def make_gauss(
-    n_components: int = 4, n_samples: int = 1200, random_state: Any = None
-) -> tuple[np.ndarray, np.ndarray]:
+def make_gauss(n_components: int = 4, n_samples: int = 1200, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """Draw GAUSS2 ... GAUSS5: two classes in two dimensions, each a mixture of Gaussians (thesis Table 2.2).
 
     Parameters

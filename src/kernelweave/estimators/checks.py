@@ -28,9 +28,9 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 def check_number(name: str, value: Any, low: float, inclusive: bool = False, high: float = np.inf) -> float:
     """A finite number above (or from) `low` and at most `high`."""
-    if isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value):
-        if (low <= value if inclusive else low < value) and value <= high:
-            return float(value)
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value)
+    if is_number and (low <= value if inclusive else low < value) and value <= high:
+        return float(value)
     limits = f"{'at least' if inclusive else 'greater than'} {low:g}"
     limits += f" and at most {high:g}" if np.isfinite(high) else ""
     raise ValueError(f"{name} must be a finite number {limits}, not {value!r}")

@@ -145,7 +145,9 @@ class Gaussian(ViewKernel):
         elif isinstance(self.scale, Real) and 0 < self.scale < np.inf:
             self.scale_ = float(self.scale)
         else:
-            raise ValueError(f"scale of the kernel {self.label_!r} must be a positive number or None, not {self.scale!r}")
+            raise ValueError(
+                f"scale of the kernel {self.label_!r} must be a positive number or None, not {self.scale!r}"
+            )
 
     def _gram(self, A):
         K = self._of_distances(_squared_distances(A, A))

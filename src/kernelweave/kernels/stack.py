@@ -6,6 +6,7 @@ samples with the training samples by the same constants. Combiners see kernels o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,8 @@ class KernelStack:
         self.rows = np.arange(self.reference.n_samples)
         self.weight = np.ones(len(self.rows)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self.kernels = [
-            kernel.fit(self.reference, self.weight, label) for label, kernel in zip(self.names, self.kernels, strict=True)
+            kernel.fit(self.reference, self.weight, label)
+            for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
         self.present = self.presence(self.reference)
         self._matrices = None
@@ -103,15 +105,14 @@ class KernelStack:
         if alone.any():
             asked = [name for m, name in enumerate(self.names) if active is None or active[m]]
             raise ValueError(
-                f"sample {int(np.flatnonzero(alone)[0])} has no view at all: X is NaN for it in every kernel "
+                f"{views.first(alone)} has no view at all: X is NaN for it in every kernel "
                 f"that is used ({', '.join(asked)}); remove such samples"
             )
         return present
 
     def gram(self, m: int) -> np.ndarray:
         """The normalised Gram matrix of kernel m over the training samples; a new array each time."""
-        K = self.kernels[m].gram(self.reference)
-        _check_finite(K, self.names[m])
+        K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
         return K.astype(self.dtype, copy=False)
 
@@ -138,8 +139,7 @@ class KernelStack:
             Which of them have the view.
         """
         kernel, normalizer = self.kernels[m], self.normalizers[m]
-        K = kernel.cross(views, self.reference)
-        _check_finite(K, self.names[m])
+        K = _finite(lambda: kernel.cross(views, self.reference), self.names[m])
         everything = normalizer.needs_all_samples
         columns = slice(None) if everything else self.rows
         K = normalizer.cross(K, kernel.diagonal(views), present, columns)
@@ -151,9 +151,10 @@ class KernelStack:
         All training samples are kept where centring compares new samples with each of them.
         """
         lean = object.__new__(KernelStack)
-        lean.__dict__.update(self.__dict__, _matrices=None, rows=np.asarray(rows), present=self.present[rows])
-        if not self.normalizers[0].needs_all_samples:
-            lean.reference = self.reference.rows(rows)
+        kept = self.rows if self.normalizers[0].needs_all_samples else rows
+        lean.__dict__.update(
+            self.__dict__, _matrices=None, rows=rows, present=self.present[rows], reference=self.reference.rows(kept)
+        )
         return lean
 
     def replace(self, m: int, kernel: Precomputed) -> None:
@@ -170,11 +171,14 @@ class KernelStack:
         self.kernels[m] = new
 
 
-def _check_finite(K: np.ndarray, name: str) -> None:
+def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
+    """Kernel values, or one error that names the kernel where they are not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
+        K = compute()
         finite = np.isfinite(K.sum())
     if not finite:
         raise ValueError(
             f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
             "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
         )
+    return K

@@ -48,9 +48,7 @@ class MulticlassMachine(Machine):
         self.n_samples = len(self.labels)
         self.n_classes = int(self.labels.max()) + 1 if n_classes is None else int(n_classes)
         if self.labels.min() < 0 or self.labels.max() >= self.n_classes or self.n_classes < 2:
-            raise ValueError(
-                f"labels must lie in 0 .. n_classes - 1 with at least two classes, got {n_classes=}"
-            )
+            raise ValueError(f"labels must lie in 0 .. n_classes - 1 with at least two classes, got {n_classes=}")
         self.bound = as_bound(bound, self.n_samples)
         self.n_jobs = n_jobs
         self.strata = self.labels
@@ -121,10 +119,7 @@ class OneVsOneMachine(MulticlassMachine):
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return the samples of each pair, +1 for its second class."""
         chosen = [np.flatnonzero((self.labels == a) | (self.labels == b)) for a, b in self.pairs()]
-        signs = [
-            np.where(self.labels[rows] == b, 1.0, -1.0)
-            for rows, (_, b) in zip(chosen, self.pairs(), strict=True)
-        ]
+        signs = [np.where(self.labels[rows] == b, 1.0, -1.0) for rows, (_, b) in zip(chosen, self.pairs(), strict=True)]
         return list(zip(chosen, signs, strict=True))
 
     def decision(self, values: np.ndarray) -> np.ndarray:

@@ -121,7 +121,7 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         subtract_rows(K, block[moved], new[moved] - old[moved], gradient)
         c[block] = new
         gain, error = gain_of(old, new, before, gradient[block], insensitivity)
-        drift += 2.3e-16 * largest * np.sum(np.abs(new - old))
+        drift += 2.3e-16 * (largest * np.sum(np.abs(new - old)) + abs(top) + abs(low))
         idle = 0 if violation < 0.9 * best or gain > error else idle + 1
         best = min(best, violation)
     return steps, drift

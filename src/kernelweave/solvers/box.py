@@ -104,16 +104,14 @@ def solve_box_qp(
     diagonal = np.ascontiguousarray(K.diagonal(), dtype=np.float64)
     c, gradient = _begin(K, linear, lower, upper, total, insensitivity, start)
     if gap_tol is None:
-        steps = _to_violation(K, diagonal, c, gradient, problem, tol, budget)
+        steps = _to_violation(K, diagonal, c, gradient, problem, total, tol, budget)
         objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
         converged = violation <= tol
     else:
-        steps, converged = _to_gap(K, diagonal, c, gradient, problem, gap_tol, budget)
+        steps, converged = _to_gap(K, diagonal, c, gradient, problem, total, gap_tol, budget)
         objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
     if not (np.isfinite(objective) and np.isfinite(gap) and np.isfinite(gradient).all()):
-        raise ValueError(
-            "K contains NaN or infinity, or its entries times the bounds overflow: check and rescale K"
-        )
+        raise ValueError("K contains NaN or infinity, or its entries times the bounds overflow: check and rescale K")
     return Result(c, objective, gap, steps, "converged" if converged else "max_steps", violation, b)
 
 
@@ -200,39 +198,41 @@ def _gradient(K, linear, c):
     return gradient
 
 
-def _to_violation(K, diagonal, c, gradient, problem, tol, budget):
-    """Solve to a KKT violation; afterwards the gradient is recomputed if its rounding could have mattered."""
+def _refresh(K, c, gradient, problem, total):
+    """Remove what rounding has done: to the sum, at the sample with most room, and to the gradient."""
+    linear, lower, upper, _ = problem
+    widest = np.argmax(np.minimum(upper - c, c - lower))
+    c[widest] = np.clip(c[widest] - (c.sum() - total), lower[widest], upper[widest])
+    gradient[:] = _gradient(K, linear, c)
+
+
+def _to_violation(K, diagonal, c, gradient, problem, total, tol, budget):
+    """Solve to a KKT violation; afterwards sum and gradient are refreshed if rounding could have mattered."""
     linear, lower, upper, insensitivity = problem
     steps = 0
     while True:
-        done, drift = solve_rounds(
-            K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps
-        )
+        done, drift = solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps)
         steps += done
-        if drift <= 0.01 * tol:
+        if drift <= 0.01 * tol and abs(c.sum() - total) <= 1e-13 * np.abs(c).sum():
             return steps
-        gradient[:] = _gradient(K, linear, c)
+        _refresh(K, c, gradient, problem, total)
         violation = certify(c, gradient, linear, lower, upper, insensitivity)[3]
         if violation <= tol or done == 0 or steps >= budget:
             return steps
 
 
-def _to_gap(K, diagonal, c, gradient, problem, gap_tol, budget):
+def _to_gap(K, diagonal, c, gradient, problem, total, gap_tol, budget):
     """Solve to a relative duality gap by tightening the KKT violation; stop where rounding ends progress."""
     linear, lower, upper, insensitivity = problem
     steps = 0
     while True:
-        gradient[:] = _gradient(K, linear, c)
+        _refresh(K, c, gradient, problem, total)
         objective, gap, _, violation = certify(c, gradient, linear, lower, upper, insensitivity)
         wanted = gap_tol * max(1.0, abs(objective))
         if not gap > wanted:
             return steps, gap <= wanted
-        if steps >= budget:
-            return steps, False
         tol = violation * min(0.3, max(1e-3, 0.5 * wanted / gap))
-        done, _ = solve_rounds(
-            K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps
-        )
+        done, _ = solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps)
         steps += done
         if done == 0:
             return steps, False

@@ -52,6 +52,7 @@ class Views:
             names = X.columns
         self.X = X.tocsr() if sp.issparse(X) else X
         self.names = None if names is None else np.asarray(names, dtype=object)
+        self.positions = np.arange(self.X.shape[0])
         self._read: dict[tuple, tuple[Any, np.ndarray]] = {}
 
     @property
@@ -64,9 +65,13 @@ class Views:
         return resolve_columns(selector, self.names, self.X.shape[1], self.X)
 
     def rows(self, index: np.ndarray) -> Views:
-        """These samples only."""
-        X = self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index]
-        return Views(X, self.names)
+        """These samples only; messages go on naming them by their position in the whole X (`positions`)."""
+        part = Views(self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index], self.names)
+        part.positions = self.positions[index]
+        return part
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_read": {}}
 
     def read(self, columns: np.ndarray, label: str, text: bool = False) -> tuple[Any, np.ndarray]:
         """Values of some columns, and which samples have them.
@@ -97,14 +102,43 @@ class Views:
         if values.dtype.kind not in "fiub":
             numbers = _as_numbers(values)
             if numbers is None and text:
-                return _checked_text(values, label)
+                values = values.astype(object)
+                return self._without_missing(values, pd.isna(values), label, None, "missing (NaN)")
             if numbers is None:
                 raise ValueError(
                     f"view {label!r} holds values that are not numbers; this kernel needs numbers, "
                     "a callable kernel can compare other values"
                 )
             values = numbers
-        return _checked_numbers(values.astype(np.float64, copy=False), label)
+        return self._checked_numbers(values.astype(np.float64, copy=False), label)
+
+    def _checked_numbers(self, values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
+        # One sum tells whether every entry is finite (a sum of huge finite entries is looked at entry by entry).
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(values.sum())
+        if finite:
+            return values, np.ones(len(values), dtype=bool)
+        infinite = np.isinf(values).any(axis=1)
+        if infinite.any():
+            raise ValueError(f"view {label!r} contains infinity ({self.first(infinite)}); remove or replace it")
+        return self._without_missing(values, np.isnan(values), label, 0.0, "NaN")
+
+    def _without_missing(self, values: np.ndarray, missing: np.ndarray, label: str, fill: Any, word: str):
+        absent = missing.all(axis=1)
+        partly = missing.any(axis=1) & ~absent
+        if partly.any():
+            raise ValueError(
+                f"view {label!r} of {self.first(partly)} is {word} in some of its columns but not in all; impute "
+                f"those values, or make the whole view {word} for a sample that does not have it"
+            )
+        if absent.any():
+            values = values.copy()
+            values[absent] = fill
+        return values, ~absent
+
+    def first(self, mask: np.ndarray) -> str:
+        """Name the first sample of a boolean mask in a message."""
+        return f"sample {self.positions[np.flatnonzero(mask)[0]]}"
 
 
 def _take(X: Any, columns: np.ndarray) -> np.ndarray:
@@ -131,36 +165,3 @@ def _checked_sparse(values: sp.csr_matrix, label: str) -> tuple[sp.csr_matrix, n
     if not np.isfinite(values.data).all():
         raise ValueError(f"view {label!r} is sparse and contains NaN or infinity; sparse views cannot be missing")
     return values, np.ones(values.shape[0], dtype=bool)
-
-
-def _checked_numbers(values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
-    # One sum tells whether every entry is finite (a sum of huge finite entries is looked at entry by entry).
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(values.sum())
-    if finite:
-        return values, np.ones(len(values), dtype=bool)
-    if np.isinf(values).any():
-        sample = int(np.flatnonzero(np.isinf(values).any(axis=1))[0])
-        raise ValueError(f"view {label!r} contains infinity (sample {sample}); remove or replace it")
-    missing = np.isnan(values)
-    return _without_missing(values, missing, label, 0.0, "NaN")
-
-
-def _checked_text(values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
-    values = values.astype(object)
-    return _without_missing(values, pd.isna(values), label, None, "missing (NaN)")
-
-
-def _without_missing(values: np.ndarray, missing: np.ndarray, label: str, fill: Any, word: str):
-    absent = missing.all(axis=1)
-    partly = missing.any(axis=1) & ~absent
-    if partly.any():
-        sample = int(np.flatnonzero(partly)[0])
-        raise ValueError(
-            f"view {label!r} of sample {sample} is {word} in some of its columns but not in all; impute those "
-            f"values, or make the whole view {word} for a sample that does not have it"
-        )
-    if absent.any():
-        values = values.copy()
-        values[absent] = fill
-    return values, ~absent
