@@ -18,7 +18,10 @@ from threadpoolctl import threadpool_limits
 from benchmarks.problems import gaussian, multifeat
 from kernelweave.machines import BinaryMachine, OneClassMachine, RegressionMachine
 
-HEADER = f"{'problem':<28}{'theirs ms':>11}{'ours ms':>10}{'ratio':>8}  {'quartiles':<14}{'their steps':>12}{'our steps':>11}"
+HEADER = (
+    f"{'problem':<28}{'theirs ms':>11}{'ours ms':>10}{'ratio':>8}  {'quartiles':<14}"
+    f"{'their steps':>12}{'our steps':>11}"
+)
 
 
 def seconds(function: Callable) -> tuple[float, object]:

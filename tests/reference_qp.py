@@ -19,9 +19,7 @@ def clarabel_optimum(K, linear, lower, upper, total, insensitivity):
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    problem = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(P)), q, sparse.csc_matrix(A), b, cones, settings
-    )
+    problem = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(P)), q, sparse.csc_matrix(A), b, cones, settings)
     answer = problem.solve()
     assert str(answer.status) in ("Solved", "AlmostSolved"), answer.status
     c = half @ np.array(answer.x)
@@ -55,11 +53,7 @@ def random_problem(kind, n, rng, features=4, scale=1.0):
     if n >= 8:
         X[n // 2] = X[0]  # duplicated samples
         X[1] = 0.0  # a zero row
-    K = (
-        scale * X @ X.T
-        if rng.random() < 0.5
-        else scale * np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / features)
-    )
+    K = scale * X @ X.T if rng.random() < 0.5 else scale * np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / features)
     bound = rng.uniform(0.1, 3.0, n) * 10.0 ** rng.integers(-1, 3)
     if n >= 8:
         bound[2] = 0.0  # a box without width
@@ -67,9 +61,7 @@ def random_problem(kind, n, rng, features=4, scale=1.0):
         y = np.where(rng.random(n) < 0.25, 1.0, -1.0)  # unbalanced
         y[:2] = 1.0, -1.0
         ends = bound * y
-        return K, dict(
-            linear=y, lower=np.minimum(ends, 0), upper=np.maximum(ends, 0), total=0.0, insensitivity=0.0
-        )
+        return K, dict(linear=y, lower=np.minimum(ends, 0), upper=np.maximum(ends, 0), total=0.0, insensitivity=0.0)
     if kind == "regression":
         y = X[:, 0] + 0.3 * rng.standard_normal(n)
         return K, dict(linear=y, lower=-bound, upper=bound, total=0.0, insensitivity=0.2)

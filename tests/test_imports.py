@@ -14,7 +14,7 @@ BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators"]
 ALLOWED = {
     "views": FRAMES,
     "kernels": FRAMES | {"views"},
-    "solvers": {"numba", "clarabel"},
+    "solvers": {"numba", "llvmlite", "clarabel"},
     "machines": {"solvers"},
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},

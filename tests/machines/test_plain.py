@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from reference_qp import clarabel_optimum, dual_objective, primal_objective
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from kernelweave.machines import BinaryMachine, OneClassMachine, RegressionMachine
+from reference_qp import clarabel_optimum, dual_objective, primal_objective
 
 
 def data(seed, n=120):
@@ -97,7 +97,9 @@ def test_one_class_tolerance_is_in_units_of_the_bound():
 
 def test_one_bound_for_all_is_that_bound_for_each():
     K, y, target, _ = data(0)
-    np.testing.assert_array_equal(BinaryMachine(y, 2.0).solve(K).coef, BinaryMachine(y, np.full(120, 2.0)).solve(K).coef)
+    np.testing.assert_array_equal(
+        BinaryMachine(y, 2.0).solve(K).coef, BinaryMachine(y, np.full(120, 2.0)).solve(K).coef
+    )
     one = RegressionMachine(target, 2.0, 0.1).solve(K)
     np.testing.assert_array_equal(one.coef, RegressionMachine(target, np.full(120, 2.0), 0.1).solve(K).coef)
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from reference_qp import clarabel_optimum, dual_objective, kkt_violation, primal_objective, random_problem
 
 from kernelweave.solvers import solve_box_qp
+from kernelweave.solvers.box import _refresh
+from reference_qp import clarabel_optimum, dual_objective, kkt_violation, primal_objective, random_problem
 
 KINDS = ("binary", "regression", "one-class")
 SIZES = (2, 9, 40, 150)
@@ -193,15 +194,29 @@ def test_step_budget_is_kept_and_told():
     assert solve_box_qp(K, **problem, gap_tol=1e-9, max_steps=20).status == "max_steps"
 
 
-def test_gradient_drift_is_removed():
-    # Large bounds and a nearly singular kernel: thousands of steps, coefficients far above the slopes.
+def test_gradient_is_refreshed_after_cancellation():
+    # The start lies on ten enormous samples, the solution on thirty tiny ones: what is left of the first gradient's
+    # rounding (1e3 * 1e-16) is far above the slopes that decide.
     rng = np.random.default_rng(1)
-    X = rng.standard_normal((200, 3))
-    K = 1e6 * X @ X.T
-    y = np.sign(X[:, 0] + 0.5 * rng.standard_normal(200))
-    result = solve_box_qp(K, y, np.minimum(1e3 * y, 0), np.maximum(1e3 * y, 0), tol=1e-3)
-    true = kkt_violation(K, y, np.minimum(1e3 * y, 0), np.maximum(1e3 * y, 0), 0.0, result.solution)
-    assert result.violation == pytest.approx(true, abs=1e-3)
+    X = np.abs(rng.standard_normal((40, 3))) * np.repeat([1e6, 1e-3], [10, 30])[:, None]
+    K = X @ X.T
+    problem = dict(linear=np.zeros(40), lower=np.zeros(40), upper=np.full(40, 0.1))
+    result = solve_box_qp(K, **problem, total=1.0, start=np.repeat([0.1, 0.0], [10, 30]), tol=1e-9)
+    true = kkt_violation(K, **problem, insensitivity=0.0, c=result.solution)
+    assert result.status == "converged"
+    assert result.violation == pytest.approx(true, abs=1e-16)
+
+
+def test_refresh_repairs_the_sum_without_touching_zeros_or_bounds():
+    rng = np.random.default_rng(0)
+    K = np.eye(6)
+    c = np.array([0.0, 1.0, -1.0, 0.5, -0.4, -0.1 + 1e-9])
+    gradient = rng.standard_normal(6)
+    linear = rng.standard_normal(6)
+    _refresh(K, c, gradient, (linear, -np.ones(6), np.ones(6), 0.1), 0.0)
+    assert abs(c.sum()) <= 1e-15
+    np.testing.assert_array_equal(c[:3], [0.0, 1.0, -1.0])
+    np.testing.assert_allclose(gradient, linear - c, atol=1e-15)
 
 
 @pytest.mark.parametrize(

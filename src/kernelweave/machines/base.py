@@ -1,8 +1,8 @@
 """What a machine is: targets and per-sample bounds, a dual to solve on any kernel, and nothing of kernels.
 
-Every machine's optimum is  J = max l(.) - 1/2 sum_r c_r' K c_r  over the signed dual coefficients C = [c_1 .. c_q],
-its raw values are  K C + b,  and dJ/dtheta = -1/2 sum_r c_r' (dK/dtheta) c_r  (Danskin), so a caller needs no more than
-the `Solution` to learn the kernel.
+Every machine's optimum is  J = max l(.) - 1/2 sum_r c_r' K c_r  over the signed dual coefficients
+C = [c_1 .. c_q],  its raw values are  K C + b,  and  dJ/dtheta = -1/2 sum_r c_r' (dK/dtheta) c_r  (Danskin), so a
+caller needs no more than the `Solution` to learn the kernel.
 
 ======  =====================
 symbol  name
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelweave.solvers import solve_box_qp
+from ..solvers import solve_box_qp
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """Binary support vector machine, thesis (1.3).
 
-In signed coefficients c = alpha y the dual is  maximise  y'c - 1/2 c'Kc  with  sum(c) = 0,  0 <= c_i y_i <= C_i.
+In signed coefficients c = alpha y the dual is
+maximise  y'c - 1/2 c'Kc  with  sum(c) = 0,  0 <= c_i y_i <= C_i.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kernelweave.machines.base import PlainMachine, as_bound, columns
+from .base import PlainMachine, as_bound, columns
 
 
 class BinaryMachine(PlainMachine):

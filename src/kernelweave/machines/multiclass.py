@@ -1,10 +1,10 @@
 """Multiclass machines made of independent binary ones, thesis 1.4.1: one against one and one against all.
 
-Both stack the binary coefficients as columns of C, so J, its gap and its Danskin gradient are sums over columns.
+Both stack the binary coefficients as columns of C, so J, its gap and its Danskin gradient add up.
 
 One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of column
-(a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k columns;
-a positive value of column a speaks for class a.
+(a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
+columns; a positive value of column a speaks for class a.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from os import cpu_count
 
 import numpy as np
 
-from kernelweave.machines.base import Machine, Solution, as_bound, columns, join, start_columns
-from kernelweave.machines.binary import BinaryMachine
+from .base import Machine, Solution, as_bound, columns, join, start_columns
+from .binary import BinaryMachine
 
 
 class MulticlassMachine(Machine):
@@ -48,7 +48,7 @@ class MulticlassMachine(Machine):
         self.n_samples = len(self.labels)
         self.n_classes = int(self.labels.max()) + 1 if n_classes is None else int(n_classes)
         if self.labels.min() < 0 or self.labels.max() >= self.n_classes or self.n_classes < 2:
-            raise ValueError(f"labels must lie in 0 .. n_classes - 1 with at least two classes, got {n_classes=}")
+            raise ValueError(f"labels must lie in 0 .. n_classes - 1, with at least two classes; {n_classes=}")
         self.bound = as_bound(bound, self.n_samples)
         self.n_jobs = n_jobs
         self.strata = self.labels
@@ -93,8 +93,8 @@ class MulticlassMachine(Machine):
 class OneVsOneMachine(MulticlassMachine):
     """One binary machine a pair of classes, on the samples of that pair only.
 
-    Parameters are those of `MulticlassMachine`. Memory: a dense copy of K restricted to a pair, for each running thread.
-    A pair with an empty class (possible in a subset) has zero coefficients and a bias that votes for the other.
+    Parameters are those of `MulticlassMachine`. Memory: a dense copy of K restricted to a pair, a running thread.
+    A pair with an empty class (possible in a subset) has zero coefficients and a bias for the other class.
 
     Examples
     --------
@@ -119,11 +119,12 @@ class OneVsOneMachine(MulticlassMachine):
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return the samples of each pair, +1 for its second class."""
         chosen = [np.flatnonzero((self.labels == a) | (self.labels == b)) for a, b in self.pairs()]
-        signs = [np.where(self.labels[rows] == b, 1.0, -1.0) for rows, (_, b) in zip(chosen, self.pairs(), strict=True)]
+        seconds = [b for _, b in self.pairs()]
+        signs = [np.where(self.labels[rows] == b, 1.0, -1.0) for rows, b in zip(chosen, seconds, strict=True)]
         return list(zip(chosen, signs, strict=True))
 
     def decision(self, values: np.ndarray) -> np.ndarray:
-        """Votes a class, plus a confidence below 1/3 in size that breaks ties (as scikit-learn's "ovr" shape)."""
+        """Votes a class, plus a confidence below 1/3 in size that breaks ties (as scikit-learn's "ovr")."""
         values = columns(values, self.n_outputs)
         votes = np.zeros((len(values), self.n_classes))
         confidence = np.zeros_like(votes)

@@ -1,15 +1,15 @@
 """One-class support vector machine, thesis (1.7) and (1.8).
 
-maximise  -1/2 c'Kc  with  sum(c) = 1,  0 <= c_i <= C_i.  Samples with K c + b < 0 are novel. With all bounds equal,
-C = 1 / (nu n), where nu bounds the share of rejected training samples from above. KKT violations are measured in units of
-the largest bound, which makes `tol` mean what it means in libsvm (it solves for c / C with sum nu n).
+maximise  -1/2 c'Kc  with  sum(c) = 1,  0 <= c_i <= C_i.  Samples with K c + b < 0 are novel. With all bounds
+equal, C = 1 / (nu n), where nu bounds the share of rejected training samples from above. KKT violations are measured
+in units of the largest bound, which makes `tol` mean what it means in libsvm (it solves for c / C, with sum nu n).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kernelweave.machines.base import PlainMachine, as_bound, columns
+from .base import PlainMachine, as_bound, columns
 
 
 class OneClassMachine(PlainMachine):
@@ -60,7 +60,7 @@ class OneClassMachine(PlainMachine):
         }
 
     def subset(self, index: np.ndarray) -> OneClassMachine:
-        """Return the machine on the chosen samples with bounds rescaled to the same sum, so with the same nu."""
+        """Return the machine on the chosen samples, its bounds rescaled to the same sum, so with the same nu."""
         chosen = self.bound[index]
         return OneClassMachine(chosen * (self.bound.sum() / chosen.sum()))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernelweave.machines.base import PlainMachine, as_bound, columns
+from .base import PlainMachine, as_bound, columns
 
 
 class RegressionMachine(PlainMachine):

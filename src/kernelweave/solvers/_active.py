@@ -1,12 +1,12 @@
-"""Compiled outer loop: solve small dense blocks of the box QP until every sample satisfies the KKT conditions.
+"""Compiled outer loop: solve small dense blocks of the box QP until every sample meets the KKT conditions.
 
 Each round ranks all samples by how far they are from agreeing with the current multiplier b,
 
     rank_i = max(up_i - b, b - down_i)        (positive: violating; very negative: safely at its bound)
 
-copies the kernel of the worst few into one dense block that fits the cache, solves that block by pair updates
-(`_pairs`), and brings the full gradient up to date by reading only the rows whose coefficient changed. The pair that violates
-most is always in the block, so every round raises the objective. Symbols as in `_pairs`.
+hands the worst of them to one dense block (`_block`), and brings the full gradient up to date by reading only the
+rows whose coefficient changed. The pair that violates most is always in the block, so every round raises the
+objective. Symbols as in `_pairs`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernelweave.solvers._block import solve_block
-from kernelweave.solvers._pairs import MAX_BLOCK, down_shift, subtract_rows, up_shift
+from ._block import solve_block
+from ._pairs import MAX_BLOCK, down_shift, largest_size, subtract_rows, take, up_shift
 
 SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
 LEAST = 128  # but blocks this small cost nothing
 INNER = 0.3  # a block is solved to this fraction of the violation that chose it
 FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance
+RESOLUTION = 2.3e-16
 STALL = 3  # rounds without progress before floating point is blamed
 
 
@@ -52,12 +53,52 @@ def choose_block(c, gradient, lower, upper, insensitivity, middle, jitter, rank)
     limit = max(n // SHARE, LEAST, free + free // 2)
     size = min(n, limit, MAX_BLOCK, max(LEAST, violating + violating // 3))
     if size == n:
-        return np.arange(n)
+        return positions_above(rank, -np.inf)
     for k in range(n):  # equal ranks are broken at random, or sorted samples would give a lopsided block
         rank[k] += 1e-6 * largest * jitter[k]
-    threshold = np.partition(rank, n - size)[n - size]
-    chosen = np.nonzero(rank >= threshold)[0]
-    return chosen[:MAX_BLOCK]
+    return positions_above(rank, threshold_for(rank, size, largest))
+
+
+@njit(cache=True, nogil=True)
+def threshold_for(rank, size, largest):
+    """A rank that about `size` (at least, and up to an eighth more) reach, by bisection."""
+    low = largest
+    width = 1e-3 * largest
+    while count_above(rank, low) < size:
+        low = largest - width
+        width *= 2.0
+    high = largest + largest
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        count = count_above(rank, middle)
+        if count < size:
+            high = middle
+        else:
+            low = middle
+            if count <= size + size // 8:
+                break
+    return low
+
+
+@njit(cache=True, nogil=True)
+def count_above(values, threshold):
+    """How many values reach the threshold."""
+    count = 0
+    for value in values:
+        count += value >= threshold
+    return count
+
+
+@njit(cache=True, nogil=True)
+def positions_above(values, threshold):
+    """Where values reach the threshold, in increasing order; a block's fill at most."""
+    chosen = np.empty(min(values.shape[0], MAX_BLOCK), np.int64)
+    count = 0
+    for k in range(values.shape[0]):
+        if values[k] >= threshold and count < MAX_BLOCK:
+            chosen[count] = k
+            count += 1
+    return chosen[:count]
 
 
 @njit(cache=True, nogil=True)
@@ -74,26 +115,53 @@ def fixed_jitter(n):
 
 
 @njit(cache=True, nogil=True)
-def gain_of(old, new, before, after, insensitivity):
-    """Rise of the objective over a round, d'(g_before + g_after)/2 - e (|new| - |old|), and its rounding error."""
+def spread_changes(K, block, old, new, c, gradient):
+    """Carry a block's new coefficients over to c and the full gradient; returns how far they moved in all."""
+    moved = np.empty(block.shape[0], np.int64)
+    change = np.empty(block.shape[0])
+    count = 0
+    travelled = 0.0
+    for a in range(block.shape[0]):
+        if new[a] != old[a]:
+            moved[count] = block[a]
+            change[count] = new[a] - old[a]
+            travelled += abs(change[count])
+            c[block[a]] = new[a]
+            count += 1
+    subtract_rows(K, moved[:count], change[:count], gradient)
+    return travelled
+
+
+@njit(cache=True, nogil=True)
+def gain_of(old, new, before, after, insensitivity, diagonal, length):
+    """Rise of the objective in a round, d'(g_before + g_after)/2 - e (|new| - |old|), and its rounding error."""
     gain = 0.0
     error = 0.0
     for k in range(old.shape[0]):
         d = new[k] - old[k]
-        term = 0.5 * d * (before[k] + after[k]) - insensitivity * (abs(new[k]) - abs(old[k]))
-        gain += term
-        error += abs(d) * (abs(before[k]) + abs(after[k]) + insensitivity)
-    return gain, 1e-15 * error
+        gain += 0.5 * d * (before[k] + after[k]) - insensitivity * (abs(new[k]) - abs(old[k]))
+        noise = abs(before[k]) + abs(after[k]) + insensitivity + np.sqrt(abs(diagonal[k])) * length
+        error += RESOLUTION * abs(d) * noise  # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|
+    return gain, error
+
+
+@njit(cache=True, nogil=True)
+def total_length(c, diagonal):
+    """The sum of sqrt(K_jj) |c_j|, which sets the rounding error of K c."""
+    total = 0.0
+    for j in range(c.shape[0]):
+        total += np.sqrt(abs(diagonal[j])) * abs(c[j])
+    return total
 
 
 @njit(cache=True, nogil=True)
 def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps):
-    """Rounds until max up - min down <= tol; c and gradient in place. Returns steps and a bound on gradient rounding."""
+    """Rounds until max up - min down <= tol; c and gradient in place. Returns steps and the gradient's rounding."""
     n = c.shape[0]
     jitter = fixed_jitter(n)
     rank = np.empty(n)
     space = np.empty(0, K.dtype)
-    largest = np.max(np.abs(diagonal))
+    largest = largest_size(diagonal)
     steps = 0
     drift = 0.0
     best = np.inf
@@ -108,20 +176,20 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         if space.shape[0] < m * m:
             space = np.empty(m * m, K.dtype)
         rows = space[: m * m].reshape(m, m)
-        old = c[block]
+        old = take(c, block)
         new = old.copy()
-        before = gradient[block]
+        before = take(gradient, block)
         inner = 0.9 * tol if violation < FINAL * tol else INNER * violation
         done = solve_block(
-            K, block, rows, diagonal[block], new, before.copy(), lower[block], upper[block], insensitivity,
-            inner, min(max_steps - steps, 100 * m + 1000),
+            K, block, rows, take(diagonal, block), new, before.copy(), take(lower, block), take(upper, block),
+            insensitivity, inner, min(max_steps - steps, 100 * m + 1000),
         )  # fmt: skip
         steps += done
-        moved = np.nonzero(new != old)[0]
-        subtract_rows(K, block[moved], new[moved] - old[moved], gradient)
-        c[block] = new
-        gain, error = gain_of(old, new, before, gradient[block], insensitivity)
-        drift += 2.3e-16 * (largest * np.sum(np.abs(new - old)) + abs(top) + abs(low))
+        travelled = spread_changes(K, block, old, new, c, gradient)
+        length = total_length(c, diagonal)
+        after = take(gradient, block)
+        gain, error = gain_of(old, new, before, after, insensitivity, take(diagonal, block), length)
+        drift += RESOLUTION * (largest * travelled + abs(top) + abs(low))
         idle = 0 if violation < 0.9 * best or gain > error else idle + 1
         best = min(best, violation)
     return steps, drift
@@ -131,8 +199,8 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
 def certify(c, gradient, linear, lower, upper, insensitivity):
     """Objective, duality gap, multiplier b and KKT violation at (c, gradient = linear - K c).
 
-    b is the mean over free samples of the slope that must equal it, else the middle of the allowed interval (as
-    libsvm). The gap is a sum of non-negative terms, h_i(z) - (z c_i - e |c_i|) with z = g_i - b and
+    b is the mean over free samples of the slope that must equal it, else the middle of the allowed interval
+    (as libsvm). The gap is a sum of non-negative terms, h_i(z) - (z c_i - e |c_i|) with z = g_i - b and
     h_i(z) = max over lower_i <= v <= upper_i of z v - e |v|: no cancellation between primal and dual.
     """
     top, low = extremes(c, gradient, lower, upper, insensitivity)

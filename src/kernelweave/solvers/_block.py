@@ -1,9 +1,9 @@
 """Compiled solve of one dense block: pair updates, and a Newton step once the free samples have settled.
 
-The block is a list of samples; rows of its kernel are copied out of K when a step first needs them, side by side, so that
-the loops run over short contiguous rows that stay in the cache. A Newton step costs about as much as
-free^3 / (50 samples) pair updates, and is counted as so many steps; it is tried after a run of updates, a fraction as
-long, in which no sample reached or left a bound. Symbols as in `_pairs`.
+The block is a list of samples; rows of its kernel are copied out of K when a step first needs them, side by
+side, so that the loops run over short contiguous rows that stay in the cache. A Newton step takes about as long as
+free^3 / (50 samples) pair updates, and is counted as so many steps; it is tried after a run of updates, a
+fraction as long, in which no sample reached or left a bound. Symbols as in `_pairs`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernelweave.solvers._newton import RIDGE, newton_target
-from kernelweave.solvers._pairs import (
+from ._newton import newton_target
+from ._pairs import (
     FLAT,
+    TINY,
     down_shift,
     move,
     pair_length,
     pick_down,
     pick_up,
     subtract_rows,
+    take,
     up_shift,
     update_and_pick,
 )
@@ -31,7 +33,7 @@ NEWTON_LEAST = 30
 
 @njit(cache=True, nogil=True)
 def fetch(K, block, rows, slot, used, a):
-    """Row a of the block's kernel, copied when first asked for; returns its slot and the number of slots used."""
+    """Row a of the block's kernel, copied when first asked for; returns its slot and the slots used."""
     if slot[a] < 0:
         source = K[block[a]]
         target = rows[used]
@@ -51,11 +53,17 @@ def set_shifts(k, c, lower, upper, insensitivity, raise_shift, lower_shift):
 
 
 @njit(cache=True, nogil=True)
-def newton_step(K, block, rows, slot, used, c, gradient, lower, upper, insensitivity, shifts, ridge):
+def newton_step(K, block, rows, slot, used, c, gradient, lower, upper, insensitivity, shifts):
     """One Newton step on the free samples of the block; returns the slots used and whether it gained."""
     raise_shift, lower_shift = shifts
-    free = np.nonzero(raise_shift == lower_shift)[0]
-    size = free.shape[0]
+    free = np.empty(c.shape[0], np.int64)
+    size = 0
+    for k in range(c.shape[0]):
+        if raise_shift[k] == lower_shift[k]:
+            free[size] = k
+            size += 1
+    free = free[:size]
+    here, low, high = take(c, free), take(lower, free), take(upper, free)
     A = np.empty((size, size))
     slopes = np.empty(size)
     for a in range(size):
@@ -65,20 +73,21 @@ def newton_step(K, block, rows, slot, used, c, gradient, lower, upper, insensiti
         source = rows[row]
         for b in range(a + 1):
             A[a, b] = source[free[b]]
-    here = c[free]
-    low = lower[free]
-    high = upper[free]
-    if insensitivity > 0.0:  # the slope changes at zero
-        low = np.where(here > 0.0, np.maximum(low, 0.0), low)
-        high = np.where(here < 0.0, np.minimum(high, 0.0), high)
-    step, gain = newton_target(A, slopes, here, low, high, ridge)
+        if insensitivity > 0.0:  # the slope changes at zero
+            low[a] = max(low[a], 0.0) if here[a] > 0.0 else low[a]
+            high[a] = min(high[a], 0.0) if here[a] < 0.0 else high[a]
+    step, gain = newton_target(A, slopes, here, low, high)
     if not (gain > 0.0 and np.isfinite(gain)):
         return used, False
+    slots = np.empty(size, np.int64)
     for a in range(size):
-        c[free[a]] = min(max(here[a] + step[a], low[a]), high[a])
-    subtract_rows(rows, slot[free], c[free] - here, gradient)
-    for k in free:
-        set_shifts(k, c, lower, upper, insensitivity, raise_shift, lower_shift)
+        value = here[a] + step[a]
+        rounding = 2e-15 * (abs(here[a]) + abs(step[a]))  # a step to a bound must end on it, or the next is idle
+        c[free[a]] = low[a] if value - low[a] <= rounding else high[a] if high[a] - value <= rounding else value
+        step[a] = c[free[a]] - here[a]
+        slots[a] = slot[free[a]]
+        set_shifts(free[a], c, lower, upper, insensitivity, raise_shift, lower_shift)
+    subtract_rows(rows, slots, step, gradient)
     return used, True
 
 
@@ -93,8 +102,6 @@ def solve_block(K, block, rows, diagonal, c, gradient, lower, upper, insensitivi
     free = 0
     for k in range(n):
         free += set_shifts(k, c, lower, upper, insensitivity, raise_shift, lower_shift)
-    scale = np.max(np.abs(diagonal))
-    flat = FLAT * scale + 1e-300
     steps = 0
     settled = 0
     newton_works = True
@@ -102,23 +109,26 @@ def solve_block(K, block, rows, diagonal, c, gradient, lower, upper, insensitivi
     while i >= 0 and steps < max_steps:
         top = gradient[i] + raise_shift[i]
         row_i, used = fetch(K, block, rows, slot, used, i)
-        j, low = pick_down(gradient, rows[row_i], lower_shift, diagonal, diagonal[i], top, flat)
+        j, low = pick_down(gradient, rows[row_i], lower_shift, diagonal, diagonal[i], top)
         if j < 0 or not top - low > tol:
             break
         newton_cost = free * free * free / (NEWTON_SPEED * n)
         if newton_works and settled > max(NEWTON_LEAST, NEWTON_WAIT * newton_cost):
             shifts = (raise_shift, lower_shift)
             used, newton_works = newton_step(
-                K, block, rows, slot, used, c, gradient, lower, upper, insensitivity, shifts, RIDGE * scale
+                K, block, rows, slot, used, c, gradient, lower, upper, insensitivity, shifts
             )
             steps += 1 + int(newton_cost)
             settled = 0
-            free = np.sum(raise_shift == lower_shift)
+            free = 0
+            for k in range(n):
+                free += raise_shift[k] == lower_shift[k]
             i = pick_up(gradient, raise_shift)
             continue
         row_j, used = fetch(K, block, rows, slot, used, j)
         slope = top - (gradient[j] + lower_shift[j])
         curvature = diagonal[i] + diagonal[j] - 2.0 * rows[row_i, j]
+        flat = FLAT * abs(diagonal[i] + diagonal[j]) + TINY
         c_i, c_j = c[i], c[j]
         room = min(upper[i] - c_i, c_j - lower[j])
         t = pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity)

@@ -1,13 +1,15 @@
 """Compiled Newton step on the free samples of a block, for when their set has settled.
 
-On the free samples F (strictly inside their box and, with an l1 term, away from zero) the objective is the smooth concave
-quadratic with slopes r = g_F - e sign(c_F), and the best direction that keeps the sum solves
+On the free samples F (strictly inside their box and, with an l1 term, away from zero) the objective is a smooth
+concave quadratic with slopes r = g_F - e sign(c_F), and the best step that keeps the sum solves
 
     K_FF d + b 1 = r,    1'd = 0        =>     d = K_FF^-1 (r - b 1),    b = 1'K_FF^-1 r / 1'K_FF^-1 1 .
 
-The step follows d up to the maximum along it, or to the first bound (or zero, with an l1 term) if that comes first, so the objective
-never falls. A ridge keeps the factor of a rank-deficient kernel defined; d is an ascent direction all the same.
-Symbols as in `_pairs`.
+Samples B that d would carry out of their box are pinned to its end, d_B = end - c_B, by further multipliers, until
+none is left; the factor of K_FF serves throughout. If that does not raise the objective (or pins too many), the step
+follows the first d up to the first bound, which always does. A ridge keeps the factor of a rank-deficient kernel
+defined. Symbols as in `_pairs`; the factor is our own because it is as fast as LAPACK's at these sizes, and one
+thread's work stays one thread's work.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernelweave.solvers._pairs import FLAGS
+from ._pairs import FLAGS
 
-RIDGE = 1e-11  # times the largest diagonal entry
+RIDGE = 1e-11  # times the diagonal entry
 PINS = 6  # at most about one in so many free samples may be pinned before the step is given up
 
 
@@ -66,14 +68,21 @@ def substitute(factor, x):
 @njit(cache=True, nogil=True)
 def outside(c, step, low, high):
     """Positions that the step would carry out of their interval."""
-    return np.nonzero((c + step < low) | (c + step > high))[0]
+    places = np.empty(c.shape[0], np.int64)
+    count = 0
+    for k in range(c.shape[0]):
+        if c[k] + step[k] < low[k] or c[k] + step[k] > high[k]:
+            places[count] = k
+            count += 1
+    return places[:count]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def pin(factor, newton, ones, columns, pinned, wanted):
-    """Newton step under d_B = wanted, from A^-1 r, A^-1 1 and A^-1 E_B; returns d and the multipliers of B.
+def pin(newton, ones, columns, pinned, wanted):
+    """Newton step under d_B = wanted, from A^-1 r, A^-1 1 and A^-1 E_B; returns d and the multipliers.
 
-    With N = [1, E_B] the conditions N'd = (0, wanted) and d = A^-1 (r - N m) give (N'A^-1 N) m = N'A^-1 r - (0, wanted).
+    With N = [1, E_B], the conditions N'd = (0, wanted) and d = A^-1 (r - N m) give
+    (N'A^-1 N) m = N'A^-1 r - (0, wanted).
     """
     count = pinned.shape[0]
     S = np.empty((count + 1, count + 1))
@@ -108,15 +117,16 @@ def balance(step, c, low, high):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def newton_target(A, slopes, c, low, high, ridge):
-    """The step to the maximum over the free samples, those that would leave their interval being pinned to its end.
+def newton_target(A, slopes, c, low, high):
+    """The step to the maximum over the free samples, those that would leave their interval pinned to its end.
 
-    A is overwritten by its factor. Returns the step and its promised gain, or a shorter step that is sure to gain (the
-    unpinned step up to the first end); the gain is 0 when A is not positive definite.
+    A is overwritten by its factor. Returns the step and its gain; 0 when A is not positive definite.
     """
     size = c.shape[0]
+    ridge = np.empty(size)
     for k in range(size):
-        A[k, k] += ridge
+        ridge[k] = RIDGE * (A[k, k] if A[k, k] > 0.0 else 1.0)
+        A[k, k] += ridge[k]
     step = np.zeros(size)
     if not factorise(A):
         return step, 0.0
@@ -146,16 +156,18 @@ def newton_target(A, slopes, c, low, high, ridge):
                 pinned[count] = k
                 wanted[count] = (low[k] if c[k] + step[k] < low[k] else high[k]) - c[k]
                 count += 1
-            step, multipliers, sound = pin(A, newton, ones, columns, pinned[:count], wanted[:count])
+            step, multipliers, sound = pin(newton, ones, columns, pinned[:count], wanted[:count])
             for a in range(count):
                 step[pinned[a]] = wanted[a]
     if sound:
         balance(step, c, low, high)
         # gain = r'd - d'K d / 2, and K d = r - N m - ridge d
-        bend = np.dot(step, slopes) - ridge * np.dot(step, step)
+        bend = dot(step, slopes, size)
+        for k in range(size):
+            bend -= ridge[k] * step[k] * step[k]
         for a in range(count):
             bend -= multipliers[a + 1] * wanted[a]
-        gain = np.dot(step, slopes) - 0.5 * bend
+        gain = dot(step, slopes, size) - 0.5 * bend
         if gain > 0.0:
             return step, gain
     balance(first, c, low, high)
@@ -165,4 +177,4 @@ def newton_target(A, slopes, c, low, high, ridge):
             length = min(length, (high[k] - c[k]) / first[k])
         elif first[k] < 0.0:
             length = min(length, (low[k] - c[k]) / first[k])
-    return length * first, length * np.dot(first, slopes)
+    return length * first, length * dot(first, slopes, size)

@@ -1,6 +1,6 @@
-"""Compiled pair updates (sequential minimal optimisation) on one dense block of the box QP.
+"""Compiled pieces of a pair update (sequential minimal optimisation) of the box QP.
 
-The block problem is  maximise  p'c - e |c|_1 - 1/2 c'Kc  with  sum(c) fixed and  lower <= c <= upper.
+The problem is  maximise  p'c - e |c|_1 - 1/2 c'Kc  with  sum(c) fixed and  lower <= c <= upper.
 A step moves one pair,  c_i += t,  c_j -= t,  which keeps the sum. With the gradient g = p - K c of the smooth
 part, the one-sided slopes of the objective are
 
@@ -8,7 +8,8 @@ part, the one-sided slopes of the objective are
     lowering c_j:  down_j = g_j - e  if c_j > 0   else  g_j + e      (not allowed at the lower bound)
 
 and c is optimal when  max up <= min down  (libsvm's m <= M). The pair is i = argmax up and, with second-order
-information (Fan, Chen and Lin, 2005),  j = argmax (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij)  over down_j < up_i.
+information (Fan, Chen and Lin, 2005),  j = argmax (up_i - down_j)^2 / (K_ii + K_jj - 2 K_ij)  over the j with
+down_j < up_i.
 
 ======================  ==========================================================
 symbol                  name
@@ -21,9 +22,9 @@ e                       insensitivity
 ======================  ==========================================================
 
 Both selections are one vectorised pass each: a float is compared through its bit pattern (the order of
-non-negative floats is the order of their bits) whose lowest bits are replaced by the sample's position, so one integer
-maximum finds value and place. The values compared are distances from a reference close to the current
-multiplier, so the bits given up are far below the violation itself.
+non-negative floats is the order of their bits) whose lowest bits are replaced by the sample's position, so one
+integer maximum finds value and place. The values compared are distances from a reference close to the
+current multiplier, so the bits given up are far below the violation itself.
 """
 
 from __future__ import annotations
@@ -33,11 +34,12 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-# No "ninf": the masks are infinities. "nnan": NaN in K is caught by the caller, which checks the final gradient.
+# No "ninf": the masks are infinities. "nnan": the caller finds NaN in K by checking the final gradient.
 FLAGS = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 PLACE = np.int64(0xFFFF)  # room for the position within a block
 MAX_BLOCK = 0xFFFF
-FLAT = 1e-14  # curvature below this fraction of the diagonal counts as zero
+FLAT = 1e-14  # curvature below this fraction of K_ii + K_jj counts as zero
+TINY = 1e-300  # keeps zero curvature from dividing by zero
 
 
 def _selecting(comparison: str, doc: str):
@@ -70,7 +72,7 @@ def bits(typing, value):
     return types.int64(value), build
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def up_shift(c, upper, insensitivity):
     """up_i - g_i."""
     if c >= upper:
@@ -78,7 +80,7 @@ def up_shift(c, upper, insensitivity):
     return -insensitivity if c >= 0.0 else insensitivity
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def down_shift(c, lower, insensitivity):
     """down_i - g_i."""
     if c <= lower:
@@ -91,7 +93,7 @@ def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     """Gradient step g -= t (K_i - K_j), fused with argmax of up - reference; -1 when none is positive."""
     best = np.int64(0)
     for k in range(gradient.shape[0]):
-        value = gradient[k] - t * row_i[k] + t * row_j[k]  # t double: exact for single-precision rows
+        value = gradient[k] - t * row_i[k] + t * row_j[k]  # t is double, so single-precision rows lose nothing
         gradient[k] = value
         best = max(best, (bits(larger(value + shift[k] - reference, 0.0)) & ~PLACE) | k)
     return best & PLACE if best > PLACE else -1
@@ -111,7 +113,7 @@ def pick_up(gradient, shift):
 
 
 @njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
-def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top, flat):
+def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     """Second-order partner of i (-1 when no down is below top), and min down."""
     best = np.int64(0)
     low = np.inf
@@ -119,14 +121,15 @@ def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top, flat):
         value = gradient[k] + shift[k]
         low = smaller(low, value)
         fall = larger(top - value, 0.0)
-        curvature = larger(diagonal_i + diagonal[k] - 2.0 * row_i[k], flat)
+        both = diagonal_i + diagonal[k]
+        curvature = larger(both - 2.0 * row_i[k], FLAT * larger(both, -both) + TINY)
         best = max(best, (bits(fall * fall / curvature) & ~PLACE) | k)
     return best & PLACE if best > PLACE else -1, low
 
 
 @njit(cache=True, nogil=True)
 def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
-    """Maximiser t of the concave piecewise quadratic along the pair; its slope drops by 2e where a c crosses 0."""
+    """Maximiser t of the piecewise quadratic along the pair; its slope drops by 2e where a coefficient crosses 0."""
     t = 0.0
     if insensitivity == 0.0:
         return min(room, slope / curvature) if curvature > flat else room
@@ -146,7 +149,7 @@ def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     return t
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def move(c, t, upper):
     """c + t, landing exactly on the bound or on zero when it is meant to."""
     if t >= upper - c:
@@ -169,3 +172,21 @@ def subtract_rows(K, rows, weights, gradient):
         a, u = K[rows[last]], weights[last]
         for k in range(gradient.shape[0]):
             gradient[k] -= u * a[k]
+
+
+@njit(cache=True, nogil=True)
+def take(values, places):
+    """values[places] (a loop compiles much faster than fancy indexing)."""
+    taken = np.empty(places.shape[0])
+    for a in range(places.shape[0]):
+        taken[a] = values[places[a]]
+    return taken
+
+
+@njit(cache=True, nogil=True)
+def largest_size(values):
+    """Largest absolute value."""
+    largest = 0.0
+    for value in values:
+        largest = max(largest, abs(value))
+    return largest
