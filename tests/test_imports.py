@@ -19,7 +19,7 @@ ALLOWED = {
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
     "datasets": FRAMES | {"views"},
-    "cli": FRAMES | {"rich", "matplotlib", "datasets", "_version", *BELOW},
+    "cli": FRAMES | {"rich", "matplotlib", "threadpoolctl", "datasets", "_version", *BELOW},
 }
 STANDARD = {
     "__future__",

@@ -21,6 +21,7 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ..datasets import load_multifeat
 from ..estimators import MKLClassifier
@@ -89,7 +90,8 @@ def run_demo(output: Path, repeats: int = 5, seed: int = 0) -> list[Row]:
     chosen = methods()
     rows = []
     columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
+    # Threads of the matrix library cost more than they bring on matrices this small.
+    with threadpool_limits(1), Progress(*columns, console=console) as progress:
         bar = progress.add_task("", total=len(chosen) * len(folds))
         for method in chosen:
             progress.update(bar, description=method.name)
@@ -103,7 +105,7 @@ def run_demo(output: Path, repeats: int = 5, seed: int = 0) -> list[Row]:
 def _stacked(C: float) -> StackingClassifier:
     """Late integration, thesis 2.6: one machine per view, and a trained learner on their decision values."""
     machines = [(view, MKLClassifier([Linear(view)], C=C)) for view in VIEWS]
-    return StackingClassifier(machines, LogisticRegression(), stack_method="decision_function")
+    return StackingClassifier(machines, LogisticRegression(), cv=3, stack_method="decision_function")
 
 
 def _folds(repeats: int, seed: int) -> tuple[list, tuple]:
@@ -120,19 +122,22 @@ def _folds(repeats: int, seed: int) -> tuple[list, tuple]:
 
 
 def _evaluate(method: Method, folds: list, test: tuple, advance: Callable[[], None]) -> Row:
-    validation = np.zeros((len(folds), len(COSTS)))
-    accuracy, support = np.zeros_like(validation), np.zeros_like(validation)
+    """Choose C by mean validation accuracy over the folds, then test the machines of that C."""
     X_test, y_test = test
-    for i, (X, y, X_validation, y_validation, scaler) in enumerate(folds):
-        scaled_test = scaler.transform(X_test)
-        for j, C in enumerate(COSTS):
-            model = method.make(C).fit(X, y)
-            validation[i, j] = model.score(X_validation, y_validation)
-            accuracy[i, j] = 100 * model.score(scaled_test, y_test)
-            support[i, j] = 100 * _n_support(model) / len(X)
+    models = []
+    for X, y, _, _, _ in folds:
+        models.append([method.make(C).fit(X, y) for C in COSTS])
         advance()
-    best = int(validation.mean(axis=0).argmax())
-    return Row(method, COSTS[best], accuracy[:, best], support[:, best])
+    validation = [
+        [model.score(X, y) for model in fold_models] for fold_models, (_, _, X, y, _) in zip(models, folds, strict=True)
+    ]
+    best = int(np.mean(validation, axis=0).argmax())
+    accuracy, support = [], []
+    for fold_models, (X, _, _, _, scaler) in zip(models, folds, strict=True):
+        model = fold_models[best]
+        accuracy.append(100 * model.score(scaler.transform(X_test), y_test))
+        support.append(100 * _n_support(model) / len(X))
+    return Row(method, COSTS[best], np.array(accuracy), np.array(support))
 
 
 def _n_support(model: Any) -> int:
