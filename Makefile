@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test bench results lint format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -14,6 +14,10 @@ test: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
+	$(RUN) -m benchmarks.joint
+
+results: $(INSTALLED)
+	$(VENV)/bin/kernelweave reproduce all --page docs/results.md
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
@@ -32,3 +36,4 @@ $(INSTALLED): pyproject.toml
 
 clean:
 	rm -rf $(VENV)
+	find src -name '*.nb[ic]' -delete

@@ -4,9 +4,10 @@ Each description is a *view*, each view gets one or more *kernels*, and a *combi
 support vector machine: `MKLClassifier`, `MKLRegressor` and `MKLOneClass`.
 """
 
-from . import combiners, datasets, kernels
+from . import combiners, datasets, kernels, model_selection
 from ._version import __version__
 from .estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from .persistence import load, save
 from .views import stack_views
 
 __all__ = [
@@ -17,5 +18,8 @@ __all__ = [
     "combiners",
     "datasets",
     "kernels",
+    "load",
+    "model_selection",
+    "save",
     "stack_views",
 ]

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
@@ -64,3 +65,15 @@ def test_folds_are_limited_by_the_smallest_class():
         MKLClassifier(KERNELS, BestSingle()).fit(X, np.r_[np.zeros(89), 1])
     with pytest.raises(ValueError, match="cv is 1"):
         MKLClassifier(KERNELS, BestSingle(cv=1)).fit(X, LABELS)
+
+
+def test_early_stops_inside_are_told():
+    with pytest.warns(ConvergenceWarning) as record:
+        MKLClassifier(KERNELS, BestSingle(), C=1e4, max_iter=1, normalize=None).fit(X, LABELS)
+    assert "stopped early, with the kernels ['first', 'second', 'third']" in str(record[0].message)
+
+
+@pytest.mark.parametrize("cv", [[], [(np.arange(5), np.array([], dtype=int))]])
+def test_splits_without_samples_are_an_error(cv):
+    with pytest.raises(ValueError, match="cv of BestSingle gives no folds"):
+        MKLClassifier(KERNELS, BestSingle(cv=cv)).fit(X, LABELS)

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from kernelweave import MKLClassifier
@@ -71,3 +72,11 @@ def test_memory_is_told_before_fitting(monkeypatch):
     monkeypatch.setattr(memory_module, "available_memory", lambda: 1000)
     with pytest.warns(MemoryWarning, match="the combined kernel needs about"):
         MKLClassifier(KERNELS).fit(X, Y)
+
+
+def test_a_series_is_read_by_its_labels():
+    weights = pd.Series({"polynomial": 3.0, "linear": 1.0})
+    model = MKLClassifier(KERNELS, FixedWeights(weights)).fit(X, Y)
+    assert model.kernel_weights_.to_dict() == {"linear": 1.0, "gaussian": 0.0, "polynomial": 3.0}
+    with pytest.raises(ValueError, match="names a kernel twice"):
+        MKLClassifier(KERNELS, FixedWeights(pd.concat([weights, weights]))).fit(X, Y)

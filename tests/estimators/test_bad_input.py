@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import FixedWeights, Mean
-from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed
+from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed, Spectrum
 
 rng = np.random.default_rng(0)
 X = stack_views({"a": rng.normal(size=(12, 3)), "b": rng.normal(size=(12, 2))})
@@ -74,6 +74,14 @@ FIT = [
     (MKLClassifier(KERNELS), X, np.where(Y, np.nan, 1.0), "y contains NaN"),
     (MKLRegressor(KERNELS), X, np.where(Y, np.inf, 1.0), "y contains infinity"),
     (MKLClassifier(KERNELS), X, Y + 0.5, "Unknown label type"),
+    (MKLClassifier(KERNELS), X, np.array(["a", 1] * 6, dtype=object), "y mixes labels of types"),
+    (
+        MKLClassifier(KERNELS),
+        X.assign(a__0=np.nan, a__1=np.nan, a__2=np.nan),
+        Y,
+        "no training sample has the view .*'a'",
+    ),
+    (MKLClassifier([Linear()]), [["x", "y"]] * 12, Y, "view 'linear' holds values that are not numbers"),
     (MKLClassifier(class_weight={2: 1.0}), X, Y, "class"),
     (MKLClassifier(class_weight={0: 0.0, 1: 1.0}), X, Y, "positive finite cost"),
     (
@@ -165,6 +173,27 @@ def test_string_view_for_a_callable_kernel():
 )
 def test_degenerate_data_give_finite_models(kernel, data):
     y = np.array([0, 1, 0, 1, 0, 1])
-    for model in (MKLClassifier([kernel]), MKLRegressor([kernel]), MKLOneClass([kernel])):
+    models = [MKLClassifier([kernel]), MKLRegressor([kernel]), MKLOneClass([kernel])]
+    models += [MKLClassifier([kernel], machine="least-squares"), MKLRegressor([kernel], machine="least-squares")]
+    for model in models:
         values = model.fit(data, y)._values(data)
         assert np.isfinite(values).all() and model.duality_gap_ >= 0
+
+
+def test_posteriors_must_speak_for_both_classes():
+    model = MKLClassifier(KERNELS)
+    for posterior in (0.5, 0.9):
+        with pytest.raises(ValueError, match="posteriors speak for one class only"):
+            model.fit(X, Y, posterior=np.full(12, posterior))
+
+
+def test_one_sample_of_positive_weight_is_too_few():
+    for model in (MKLRegressor(), MKLOneClass()):
+        with pytest.raises(ValueError, match="only one sample has a positive sample_weight"):
+            model.fit(X, Y, sample_weight=np.eye(12)[0])
+
+
+def test_text_in_arrays_and_lists_reaches_kernels_that_take_it():
+    words = [["ab"], ["ba"], ["aa"], ["bb"]]
+    for data in (words, np.array(words), np.array(words, dtype=object)):
+        assert MKLClassifier([Spectrum(1)]).fit(data, [0, 0, 1, 1]).predict(data).shape == (4,)

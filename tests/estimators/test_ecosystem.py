@@ -92,6 +92,8 @@ def test_precomputed_beside_features_and_new_samples():
     )
     with pytest.raises(ValueError, match="no kernel named 'x'"):
         model.replace_kernel("x", known)
+    unused = MKLClassifier([known, Gaussian("b")], FixedWeights({"b": 1.0})).fit(frame.iloc[train], LABELS[train])
+    unused.replace_kernel("id", known.extend(K[np.ix_(test, train)], np.diagonal(K)[test])).predict(frame.iloc[test])
 
 
 def test_calibration_gives_probabilities():
@@ -117,6 +119,16 @@ def test_arrays_frames_and_sparse_matrices_agree(kernel):
     ]
     for other in values[1:]:
         np.testing.assert_allclose(other, values[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(), Gaussian(scale=1.0), lambda P, Q: (P @ Q.T).toarray()])
+@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array])
+def test_sparse_and_dense_samples_may_meet(kernel, make):
+    model = MKLClassifier([kernel]).fit(make(A), LABELS)
+    np.testing.assert_allclose(model.decision_function(A), model.decision_function(make(A)), atol=1e-10)
+    if not callable(kernel):
+        model = MKLClassifier([kernel]).fit(A, LABELS)
+        np.testing.assert_allclose(model.decision_function(make(A)), model.decision_function(A), atol=1e-10)
 
 
 def test_selection_by_callable_sees_the_frame():

@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import FixedWeights, Mean
-from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
+from kernelweave.kernels import ChiSquared, Distance, Gaussian, KernelStack, Laplacian, Linear, Polynomial
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 4))
@@ -212,3 +212,13 @@ def test_progress_is_shown_when_asked(capsys):
     assert "Fitting MKLClassifier" in capsys.readouterr().out
     MKLClassifier(KERNELS, BestSingle()).fit(X, SIGN)
     assert capsys.readouterr().out == ""
+
+
+def test_kernel_weights_of_a_list():
+    assert MKLClassifier().fit(X, SIGN).kernel_weights(X.tolist()).shape == (80, 1)
+
+
+@pytest.mark.parametrize("kernel", [Laplacian(), ChiSquared(), Distance("cityblock"), lambda A, B: A @ B.T])
+def test_no_support_vectors_and_any_kernel(kernel):
+    model = MKLRegressor([kernel]).fit(np.abs(X), np.full(80, 5.0))
+    np.testing.assert_allclose(model.predict(np.abs(NEW)), 5.0)

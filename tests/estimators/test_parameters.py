@@ -78,3 +78,8 @@ def test_unknown_kernel_names_the_known_ones():
     with pytest.raises(ValueError, match="Invalid parameter 'scale'"):
         make().set_params(kernels__fac__scale=1.0)
     assert isinstance(MKLClassifier(combiner=Mean()).set_params(combiner=None), MKLClassifier)
+
+
+def test_names_that_end_in_an_underscore():
+    model = MKLClassifier([Gaussian("a_"), Gaussian("a")]).set_params(kernels__a___scale=2.0, kernels__a__scale=3.0)
+    assert [kernel.scale for kernel in model.kernels] == [2.0, 3.0]

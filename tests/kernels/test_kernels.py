@@ -1,75 +1,150 @@
 """One list of properties, held against every kernel."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from kernelweave.kernels import Constant, Function, Gaussian, Linear, Polynomial, Precomputed
+from kernelweave.kernels import (
+    ChiSquared,
+    Constant,
+    Distance,
+    Function,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Pairwise,
+    Polynomial,
+    Precomputed,
+    Spectrum,
+)
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(12, 5))
 Y = rng.normal(size=(7, 5))
+HISTOGRAMS = rng.poisson(2.0, size=(19, 5)).astype(float)
+WORDS = pd.DataFrame({"seq": ["".join(rng.choice(list("ACGT"), size=rng.integers(1, 30))) for _ in range(19)]})
+IDS = rng.permutation(19)[:, None].astype(float)
+POINTS = rng.normal(size=(19, 3))
+DISTANCES = np.sqrt(((POINTS[:, None] - POINTS[None]) ** 2).sum(axis=2))
+PAIRED_IDS = rng.integers(19, size=(19, 2))
 
 
 def minimum(A, B):
     return np.exp(-np.abs(A[:, None, :] - B[None, :, :]).sum(axis=2))
 
 
-KERNELS = {
+def steps(a, b):
+    return float(np.abs(a - b).max())
+
+
+def letters(a, b):
+    return float(np.sqrt(len(set(a[0]) ^ set(b[0]))))
+
+
+NUMBERS = {
     "linear": Linear(),
     "linear on two columns": Linear([3, 1]),
     "quadratic": Polynomial(),
     "cubic": Polynomial(degree=3, coef0=0.5),
     "gaussian": Gaussian(scale=1.5),
     "gaussian with its own scale": Gaussian(slice(0, 3)),
+    "laplacian": Laplacian(scale=3.0),
+    "laplacian with its own scale": Laplacian([4, 0]),
+    "distance": Distance(scale=2.0),
+    "distance with its own scale": Distance(),
+    "angle": Distance("cosine", slice(0, 4), scale=0.2),
+    "largest difference": Distance("chebyshev"),
+    "function of two samples": Distance(steps, scale=0.3),
     "function": Function(minimum),
     "constant": Constant(2.0),
     "sum": Linear([0]) + Gaussian(),
     "product": 2.0 * Linear() * Gaussian([1, 2]) + 0.5,
+    "pairs": Pairwise(Gaussian(), [0, 1], [2, 3]),
+    "pairs under a sum": Pairwise(Linear([1]) + Gaussian([0]), slice(0, 2), slice(3, 5)),
+    "sum of pairs": Pairwise(Linear(), [0, 1], [2, 3]) + Pairwise(Gaussian(), [4, 1], [2, 0]),
+}
+CASES = {name: (kernel, X, Y) for name, kernel in NUMBERS.items()} | {
+    "chi-squared": (ChiSquared(scale=2.0), HISTOGRAMS[:12], HISTOGRAMS[12:]),
+    "chi-squared with its own scale": (ChiSquared([0, 3]), HISTOGRAMS[:12], HISTOGRAMS[12:]),
+    "spectrum": (Spectrum(k=2, view="seq"), WORDS[:12], WORDS[12:]),
+    "distance of strings": (Distance(letters), WORDS[:12], WORDS[12:]),
+    "precomputed": (Precomputed(POINTS @ POINTS.T), IDS[:12], IDS[12:]),
+    "precomputed distance": (Distance(DISTANCES), IDS[:12], IDS[12:]),
+    "pairs of ids": (Pairwise(Precomputed(POINTS @ POINTS.T), [0], [1]), PAIRED_IDS[:12], PAIRED_IDS[12:]),
+    "pairs of strings": (
+        Pairwise(Spectrum(2), [0], [1]),
+        *np.split(np.column_stack([WORDS["seq"], WORDS["seq"][::-1]]), [12]),
+    ),
 }
 
 
-@pytest.fixture(params=KERNELS, ids=list(KERNELS))
-def kernel(request):
-    return clone(KERNELS[request.param])
+@pytest.fixture(params=CASES, ids=list(CASES))
+def case(request):
+    kernel, first, second = CASES[request.param]
+    return clone(kernel), first, second
 
 
-def test_gram_is_symmetric_and_positive_semidefinite(kernel):
+def rows(samples, index):
+    return samples.iloc[index] if isinstance(samples, pd.DataFrame) else samples[index]
+
+
+def test_gram_is_symmetric_and_positive_semidefinite(case):
+    kernel, X, _ = case
     K = kernel.fit(X).gram(X)
     np.testing.assert_allclose(K, K.T, rtol=1e-12, atol=1e-12)
     assert np.linalg.eigvalsh(K).min() > -1e-8 * np.abs(K).max()
 
 
-def test_gram_equals_cross_and_diagonal(kernel):
-    K = kernel.fit(X).gram(X)
+def test_gram_equals_cross_and_diagonal(case):
+    kernel, X, _ = case
+    kernel = kernel.fit(X)
+    K = kernel.gram(X)
     np.testing.assert_allclose(K, kernel.cross(X, X), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(K, kernel.cross(rows(X, slice(None)), X), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(np.diagonal(K), kernel.diagonal(X), rtol=1e-10)
 
 
-def test_order_of_samples_does_not_matter(kernel):
+def test_order_of_samples_does_not_matter(case):
+    kernel, X, _ = case
     order = rng.permutation(len(X))
+    shuffled = rows(X, order)
     K = kernel.fit(X).gram(X)
-    np.testing.assert_allclose(kernel.fit(X[order]).gram(X[order]), K[np.ix_(order, order)], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(kernel.fit(shuffled).gram(shuffled), K[np.ix_(order, order)], rtol=1e-10, atol=1e-12)
 
 
-def test_cross_has_a_row_per_first_sample(kernel):
-    kernel.fit(X)
+def test_cross_has_a_row_per_first_sample(case):
+    kernel, X, Y = case
+    kernel = kernel.fit(X)
+    assert kernel.cross(Y, X).shape == (7, 12)
     np.testing.assert_allclose(kernel.cross(Y, X), kernel.cross(X, Y).T, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(kernel.cross(Y, X)[2], kernel.cross(Y[2:3], X)[0], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(kernel.cross(Y, X)[2], kernel.cross(rows(Y, [2]), X)[0], rtol=1e-8, atol=1e-12)
 
 
-def test_gram_is_fresh_and_x_unchanged(kernel):
+def test_gram_is_fresh_and_x_unchanged(case):
+    kernel, X, _ = case
     before = X.copy()
-    first = kernel.fit(X).gram(X)
+    kernel = kernel.fit(X)
+    first = kernel.gram(X)
     kernel.gram(X)[:] = -1
     np.testing.assert_array_equal(kernel.gram(X), first)
     np.testing.assert_array_equal(X, before)
 
 
-def test_clone_keeps_parameters(kernel):
+def test_fit_leaves_parameters_alone_and_clone_keeps_them(case):
+    kernel, X, _ = case
+    before = {name: repr(value) for name, value in kernel.get_params().items()}
+    kernel.fit(X)
     for name, value in clone(kernel).get_params().items():
-        assert repr(value) == repr(kernel.get_params()[name])
+        assert repr(value) == before[name]
+
+
+def test_no_constant_depends_on_copies_of_samples(case):
+    kernel, X, _ = case
+    weight = np.tile([1, 2, 3], 4)
+    repeated = clone(kernel).fit(rows(X, np.repeat(np.arange(12), weight))).gram(X)
+    np.testing.assert_allclose(kernel.fit(X, weight.astype(float)).gram(X), repeated, rtol=1e-9, atol=1e-12)
 
 
 def test_formulas():
@@ -85,7 +160,19 @@ def test_formulas():
     )
 
 
-@pytest.mark.parametrize("kernel", [Linear(), Polynomial(degree=3), Gaussian(), Gaussian(scale=2.0)])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Linear(),
+        Polynomial(degree=3),
+        Gaussian(),
+        Gaussian(scale=2.0),
+        Laplacian(),
+        Distance(),
+        Distance("cosine"),
+        Pairwise(Gaussian(), [0, 1, 2], [3, 4, 5]),
+    ],
+)
 def test_sparse_equals_dense(kernel):
     dense = np.where(rng.random((9, 6)) < 0.5, 0.0, rng.normal(size=(9, 6)))
     sparse = sp.csr_matrix(dense)
@@ -181,3 +268,31 @@ def test_function_sees_text_and_sparse_values():
 def test_precomputed_does_not_take_sparse_ids():
     with pytest.raises(ValueError, match="'precomputed' .Precomputed. does not take sparse"):
         Precomputed(np.eye(3)).fit(sp.csr_matrix([[0.0], [1.0]]))
+
+
+@pytest.mark.parametrize(
+    "kernel", [Linear(), Gaussian(), Laplacian(), ChiSquared(), Distance("cityblock"), Polynomial()]
+)
+def test_read_only_frames_and_column_order_make_no_difference(kernel):
+    A = np.abs(rng.normal(size=(9, 3)))
+    expected = clone(kernel).fit(A).gram(A)
+    locked = A.copy()
+    locked.flags.writeable = False
+    for other in (locked, pd.DataFrame(A), np.asfortranarray(A)):
+        np.testing.assert_allclose(clone(kernel).fit(other).gram(other), expected, rtol=1e-12)
+
+
+def test_functions_see_only_samples_that_have_the_view_and_may_write():
+    words = np.array([["ab"], [None], ["b"]], dtype=object)
+    letters = Function(lambda P, Q: np.array([[len(set(p[0]) & set(q[0])) for q in Q] for p in P], float)).fit(words)
+    np.testing.assert_array_equal(letters.gram(words), [[2, 0, 1], [0, 0, 0], [1, 0, 1]])
+    np.testing.assert_array_equal(letters.cross(words[1:2], words), [[0, 0, 0]])
+    np.testing.assert_array_equal(letters.diagonal(words), [2, 0, 1])
+
+    def careless(P, Q):
+        P -= 1.0
+        return np.ones((len(P), len(Q)))
+
+    A = np.zeros((3, 2))
+    Function(careless).fit(A).gram(A)
+    assert not A.any()

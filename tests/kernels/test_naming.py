@@ -61,6 +61,7 @@ def test_bad_lists_are_explained(kernels, message):
     [
         (["a__0", "a__1", "b__0"], {"a": [0, 1], "b": [2]}),
         (["x", "y"], {"linear": [0, 1]}),
+        (["a", "a__1", "b"], {"a": [0, 1], "rest": [2]}),
         (["a__0", "x", "rest__0", "y"], {"a": [0], "rest": [2], "rest-2": [1, 3]}),
         (None, {"linear": [0, 1, 2]}),
     ],

@@ -3,6 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from kernelweave.kernels import Linear, Precomputed
@@ -88,6 +89,8 @@ def test_bad_ids(ids, message):
         ([[1.0, 2.0], [0.0, 1.0]], "must be symmetric, but differs from the transpose by up to 2"),
         ([[1.0, np.nan], [np.nan, 1.0]], "contains NaN or infinity"),
         ([[np.inf, 0.0], [0.0, 1.0]], "contains NaN or infinity"),
+        (np.array([[2, 1j], [-1j, 2]]), "must be a dense array of real numbers"),
+        (sp.eye(3), "must be a dense array of real numbers"),
     ],
 )
 def test_bad_matrix_names_the_view(matrix, message):
@@ -113,3 +116,25 @@ def test_keeps_float32_without_a_copy():
     small = K.astype(np.float32)
     assert np.shares_memory(Precomputed(small).K, small)
     assert "8 ids" in repr(Precomputed(small, view="id"))
+
+
+def test_some_columns_are_enough_to_compare_with_some_samples():
+    kernel = Precomputed(K).extend(K[:1] + 1, [1.0])
+    few = kernel.with_columns([5, 2, 5])
+    assert few.K.shape == (8, 2) and few.columns_kept.tolist() == [2, 5]
+    bound = few.fit([[5], [2]])
+    new, known = np.arange(9)[:, None], [[5], [2], [5]]
+    np.testing.assert_array_equal(bound.cross(new, known), kernel.fit([[0]]).cross(new, known))
+    np.testing.assert_array_equal(bound.diagonal(new), kernel.fit([[0]]).diagonal(new))
+    assert few.with_columns([2, 5]) is few and few.with_columns([5]).K.shape == (8, 1)
+    with pytest.raises(ValueError, match="id 3 is none of them; to fit again, give the whole matrix"):
+        few.fit([[2], [3]])
+    with pytest.raises(ValueError, match="id 0 is none of them"):
+        bound.cross([[5]], [[0]])
+
+
+def test_rounding_of_single_precision_is_no_asymmetry():
+    F = np.random.default_rng(1).normal(size=(200, 6)).astype(np.float32)
+    gram = F @ F.T
+    scale = np.sqrt(np.diagonal(gram))
+    Precomputed(gram / scale[:, None] / scale[None, :])

@@ -32,6 +32,17 @@ def test_restricting_keeps_columns(normalize):
         np.testing.assert_allclose(lean.cross(m, NEW, PRESENT), stack.cross(m, NEW, PRESENT)[:, rows], atol=1e-12)
 
 
+def test_restricting_drops_what_inactive_kernels_use():
+    stack = KernelStack(KERNELS).fit(X)
+    stack.matrices()
+    lean = stack.restrict(np.array([7, 2, 4]), np.array([True, False, True])).restrict(np.array([1, 0]))
+    assert [columns.tolist() for columns, _ in lean.reference.X.blocks] == [[0, 1, 2, 3, 4]]
+    lean = stack.restrict(np.array([7, 2, 4]), np.array([True, False, False]))
+    assert [columns.tolist() for columns, _ in lean.reference.X.blocks] == [[0, 1]]
+    assert len(lean.normalizers[0].factor_) == 3 and not hasattr(lean.normalizers[1], "factor_")
+    np.testing.assert_allclose(lean.cross(0, NEW, PRESENT), stack.cross(0, NEW, PRESENT)[:, [7, 2, 4]], atol=1e-12)
+
+
 def test_matrices_are_computed_once():
     calls = []
 

@@ -21,6 +21,7 @@ X = pd.DataFrame(np.arange(10.0).reshape(2, 5), columns=NAMES)
         (["fac__1", "id"], [1, 3]),
         (["fac", 3], [0, 1, 3]),
         (np.array(["id"]), [3]),
+        (["fac", "fac__1"], [0, 1]),
         (pd.Index(["id", "mor__0"]), [3, 4]),
         (slice(1, 3), [1, 2]),
         (slice("fac__1", "id"), [1, 2, 3]),
@@ -58,3 +59,10 @@ def test_bad_selector_is_named(selector, message):
 def test_names_need_column_names():
     with pytest.raises(ValueError, match="'fac' is a name, but X has no column names"):
         Views(X.to_numpy()).columns("fac")
+
+
+def test_inside_a_list_a_column_goes_before_a_view_of_its_name():
+    views = Views(X.set_axis(["fac", "fac__1", "facade__0", "id", "mor__0"], axis=1))
+    np.testing.assert_array_equal(views.columns("fac"), [0, 1])
+    np.testing.assert_array_equal(views.columns(["fac", "id"]), [0, 3])
+    np.testing.assert_array_equal(views.columns(lambda frame: list(frame.columns)), [0, 1, 2, 3, 4])

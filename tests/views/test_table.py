@@ -95,3 +95,54 @@ def test_rows(wrap):
 def test_one_dimensional_x_is_an_error():
     with pytest.raises(ValueError, match="two dimensions"):
         Views(np.arange(3.0))
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_matrix, pd.DataFrame])
+def test_objects_of_a_sample_and_objects_one_after_the_other(wrap):
+    A = np.arange(12.0).reshape(3, 4)
+    views = Views(wrap(A), names=["a__x", "a__y", "b__x", "b__y"]).rows(np.array([2, 0]))
+    first, second = views.objects(np.array([0, 1]), ["x", "y"]), views.objects(np.array([2, 3]), ["x", "y"])
+    objects = first.followed_by(second)
+    values, present = objects.read(objects.columns("y"), "y")
+    values = values.toarray() if sp.issparse(values) else values
+    np.testing.assert_array_equal(values, A[[2, 0, 2, 0], [1, 1, 3, 3]][:, None])
+    assert objects.first(np.array([False, False, True, False])) == "sample 2"
+    with pytest.raises(ValueError, match="X has no column names"):
+        views.objects(np.array([0])).columns("a")
+
+
+def test_kept_columns_read_as_before_at_their_old_positions():
+    frame = pd.DataFrame(
+        {
+            "a": [1.0, 2.0, np.nan],
+            "n": [1, 2, 3],
+            "word": ["x", None, "z"],
+            "b": [True, False, True],
+            "big": pd.array([4, None, 6], dtype="Int64"),
+            "unused": [0, 0, 0],
+        }
+    )
+    whole = Views(frame).rows(np.array([2, 0]))
+    kept = Views(frame).keep(np.array([2, 0]), np.array([4, 0, 1, 2, 3]))
+    assert kept.X.shape == (2, 6) and kept.positions.tolist() == [2, 0]
+    for columns in ([0], [1], [3, 1], [4], [1, 3, 4], [2], [2, 1], [1, 2, 3]):
+        (values, present), (expected, there) = (v.read(np.array(columns), "v", text=True) for v in (kept, whole))
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(present, there)
+        assert values.dtype == expected.dtype
+        assert [type(v) for v in values.ravel()] == [type(v) for v in expected.ravel()]
+    again = kept.keep(np.array([1]), np.array([2, 1]))
+    np.testing.assert_array_equal(again.read(np.array([1]), "v")[0], [[1.0]])
+    with pytest.raises(ValueError, match="column 5 was not kept"):
+        kept.read(np.array([5]), "v")
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_kept_columns_of_arrays(make):
+    X = np.arange(12.0).reshape(3, 4) % 5
+    kept = Views(make(X)).keep(np.array([0, 2]), np.array([3, 1]))
+    for columns in ([1], [3, 1], [1, 3]):
+        values, _ = kept.read(np.array(columns), "v")
+        np.testing.assert_array_equal(values.toarray() if sp.issparse(values) else values, X[[0, 2]][:, columns])
+    assert kept.X.shape == (2, 4)
+    assert not sp.issparse(kept.X) or kept.X.nnz == np.count_nonzero(X[[0, 2]][:, [1, 3]])

@@ -1,4 +1,4 @@
-"""The command line: ``kernelweave demo``."""
+"""The command line: ``kernelweave demo`` and ``kernelweave reproduce``."""
 
 from .main import main
 

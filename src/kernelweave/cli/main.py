@@ -41,7 +41,25 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--repeats", type=_positive, default=5, help="repeats of two-fold cross-validation (default 5)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the splits (default 0)")
     demo.set_defaults(command=_demo)
+    _add_reproduce(commands)
     return parser
+
+
+def _add_reproduce(commands: argparse._SubParsersAction) -> None:
+    reproduce = commands.add_parser("reproduce", help="run the papers' tables, with paper and ours side by side")
+    reproduce.add_argument("tables", nargs="*", metavar="TABLE", help='number of a table, such as 5.16; or "all"')
+    reproduce.add_argument("--list", action="store_true", help="list the tables and whether their data are there")
+    reproduce.add_argument("--quick", action="store_true", help="fewer folds and samples")
+    reproduce.add_argument(
+        "--output",
+        type=Path,
+        default=Path("kernelweave-results"),
+        help="folder for results; a run continues where an earlier one stopped (default kernelweave-results)",
+    )
+    reproduce.add_argument("--data", type=Path, help="folder with the data sets (default: KERNELWEAVE_DATA)")
+    reproduce.add_argument("--n-jobs", type=_positive, default=1, help="folds to run at the same time (default 1)")
+    reproduce.add_argument("--page", type=Path, help="also gather all full runs in --output as one Markdown page")
+    reproduce.set_defaults(command=_reproduce, usage=reproduce.error)
 
 
 def _demo(chosen: argparse.Namespace) -> int:
@@ -49,6 +67,16 @@ def _demo(chosen: argparse.Namespace) -> int:
 
     run_demo(chosen.output, chosen.repeats, chosen.seed)
     return 0
+
+
+def _reproduce(chosen: argparse.Namespace) -> int:
+    from .reproduce import print_list, run_reproduce
+
+    if chosen.list:
+        return print_list(chosen.data)
+    if not chosen.tables and chosen.page is None:
+        chosen.usage("name a TABLE, or --list them, or gather finished ones with --page")
+    return run_reproduce(chosen.tables, chosen.output, chosen.quick, chosen.data, chosen.n_jobs, chosen.page)
 
 
 def _positive(text: str) -> int:

@@ -1,8 +1,8 @@
 """The combiner protocol, and combiners with one weight per kernel.
 
 A combiner stands between the kernels and the machine. Estimators call `fit` once and then only `cross` and
-`kernel_weights`; what those need of the training samples is the *state*, an object with ``restrict(rows)`` that keeps
-support vectors and constants only.
+`kernel_weights`; what those need of the training samples is the *state*, an object with ``restrict(rows, active)`` that
+keeps support vectors, the columns of active kernels and constants only.
 
 =========  =====================================================
 thesis     here
@@ -38,8 +38,8 @@ class Combination:
     Attributes
     ----------
     state : object
-        What `cross` and `kernel_weights` need of the training samples; offers ``restrict(rows)`` and
-        ``replace(m, kernel)``.
+        What `cross` and `kernel_weights` need of the training samples; offers ``restrict(rows, active)``
+        and ``replace(m, kernel)``.
     theta : ndarray
         The learned (or given) parameters.
     solution : Solution

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from ..kernels import KernelStack
@@ -18,7 +20,7 @@ class BestSingle(WeightedSum):
 
     The risk is the share of errors (classification), the mean squared error (regression) or the distance between
     the share of held-out samples that are rejected and nu (novelty detection). Kernels that some training sample
-    lacks are no candidates. Each Gram matrix is computed once and shared by all folds.
+    lacks are no candidates. Each Gram matrix is computed once for all folds.
 
     Parameters
     ----------
@@ -55,10 +57,19 @@ class BestSingle(WeightedSum):
         if len(candidates) == 0:
             raise ValueError("BestSingle needs a kernel whose view no training sample lacks; use Mean instead")
         risk = np.full(stack.n_kernels, np.nan)
+        early = []
         for done, m in enumerate(candidates):
-            risk[m] = self._risk(stack, m, machine, splits, tol, max_steps)
+            risk[m], converged = self._risk(stack, m, machine, splits, tol, max_steps)
+            early += [] if converged else [stack.names[m]]
             if progress is not None:
                 progress(done + 1, len(candidates))
+        if early:
+            warnings.warn(
+                f"BestSingle compares machines that stopped early, with the kernels {early}; raise max_iter, scale the "
+                "data, or lower C",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.risk_ = pd.Series(risk, index=stack.names)
         eta = np.zeros(stack.n_kernels)
         eta[np.nanargmin(risk)] = 1.0
@@ -66,12 +77,13 @@ class BestSingle(WeightedSum):
 
     def _risk(self, stack: KernelStack, m: int, machine: Machine, splits: list, tol: float, max_steps: int | None):
         K = stack.gram(m)
-        total = 0.0
+        total, converged = 0.0, True
         for train, test in splits:
             solution = machine.subset(train).solve(K[np.ix_(train, train)], tol=tol, max_steps=max_steps)
             values = K[np.ix_(test, train)] @ solution.coef + solution.intercept
             total += len(test) * machine.subset(test).risk(values)
-        return total / sum(len(test) for _, test in splits)
+            converged = converged and solution.converged
+        return total / sum(len(test) for _, test in splits), converged
 
     def _splits(self, machine: Machine, rng: np.random.RandomState) -> list:
         strata = machine.strata
@@ -87,4 +99,7 @@ class BestSingle(WeightedSum):
             cv = splitter(folds, shuffle=True, random_state=rng)
         else:
             cv = check_cv(self.cv, strata, classifier=strata is not None)
-        return list(cv.split(np.zeros((machine.n_samples, 1)), strata))
+        splits = list(cv.split(np.zeros((machine.n_samples, 1)), strata))
+        if not splits or any(len(part) == 0 for split in splits for part in split):
+            raise ValueError("cv of BestSingle gives no folds, or a fold without training or test samples")
+        return splits

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..kernels import KernelStack
 from ..views import Views
@@ -40,7 +41,7 @@ class FixedWeights(WeightedSum):
 
     Parameters
     ----------
-    weights : mapping from kernel name to weight, or sequence with one weight per kernel
+    weights : mapping or Series from kernel name to weight, or sequence with one weight per kernel
         At least 0, one of them positive. Kernels that a mapping does not name have weight 0 and are never computed.
 
     Examples
@@ -61,6 +62,10 @@ class FixedWeights(WeightedSum):
     def choose(self, stack, machine, y, rng, tol, max_steps, progress):
         """The given weights, checked and in the order of the kernels."""
         weights = self.weights
+        if isinstance(weights, pd.Series):  # such as the kernel_weights_ of another model
+            if not weights.index.is_unique:
+                raise ValueError("weights is a series that names a kernel twice")
+            weights = weights.to_dict()
         if isinstance(weights, Mapping):
             unknown = sorted(set(weights) - set(stack.names))
             if unknown:

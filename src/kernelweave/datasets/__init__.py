@@ -1,6 +1,14 @@
-"""Data sets: the embedded MULTIFEAT digits and generators of the thesis' toy problems."""
+"""Data sets: the embedded MULTIFEAT digits, the papers' sets from a data home, and the thesis' toy problems."""
 
+from .loading import list_datasets, load_dataset
 from .multifeat import load_multifeat
 from .toy import gauss_posterior, make_gauss, make_local_projection_toy
 
-__all__ = ["gauss_posterior", "load_multifeat", "make_gauss", "make_local_projection_toy"]
+__all__ = [
+    "gauss_posterior",
+    "list_datasets",
+    "load_dataset",
+    "load_multifeat",
+    "make_gauss",
+    "make_local_projection_toy",
+]

@@ -32,7 +32,9 @@ from .checks import (
     unchanged_on_failure,
 )
 from .parameters import KernelParameters
+from .path import RestartedMachine
 from .progress import progress_bar
+from .soft_labels import check_posterior
 
 # New samples are compared with the support vectors in blocks of about this many kernel values.
 _BLOCK_VALUES = 2**23
@@ -41,7 +43,9 @@ _BLOCK_VALUES = 2**23
 class KernelMachineEstimator(KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> KernelMachineEstimator:
+    _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> KernelMachineEstimator:
         with unchanged_on_failure(self):
             tol = check_number("tol", self.tol, 0.0)
             max_steps = check_max_iter(self.max_iter)
@@ -51,13 +55,19 @@ class KernelMachineEstimator(KernelParameters, ABC):
             views = check_training_views(self, X)
             weight = check_sample_weight(sample_weight, views.n_samples)
             y = self._check_target(y, views.n_samples)
+            posterior = None if posterior is None else check_posterior(posterior, views.n_samples)
             # A sample of weight 0 is as if it were not there: it must not enter any constant.
             kept = np.flatnonzero(weight)
             if len(kept) < len(weight):
                 views, weight, y = views.rows(kept), weight[kept], None if y is None else y[kept]
-            machine, targets = self._machine(y, weight)
+                posterior = None if posterior is None else posterior[kept]
+            if len(kept) < 2:
+                raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, self.dtype).fit(views, weight)
+            machine, targets = self._machine(y, weight, posterior, stack)
+            if self._start is not None:
+                machine = RestartedMachine(machine, self._start)
             self.combiner_ = clone(combiner)
             with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
                 rng = check_random_state(self.random_state)
@@ -70,8 +80,10 @@ class KernelMachineEstimator(KernelParameters, ABC):
         """The user's y, checked; all of it, before samples of weight 0 go."""
 
     @abstractmethod
-    def _machine(self, y: np.ndarray | None, weight: np.ndarray) -> tuple[Machine, np.ndarray | None]:
-        """The machine for these targets and sample weights, and the targets as combiners see them."""
+    def _machine(
+        self, y: np.ndarray | None, weight: np.ndarray, posterior: np.ndarray | None, stack: KernelStack
+    ) -> tuple[Machine, np.ndarray | None]:
+        """The machine for these targets, sample weights and posteriors, and the targets as combiners see them."""
 
     def _store(self, found: Combination, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution = found.solution
@@ -83,12 +95,13 @@ class KernelMachineEstimator(KernelParameters, ABC):
                 stacklevel=4,
             )
         support = np.flatnonzero(solution.coef.any(axis=1))
-        self._decision = machine.decision
-        self._state = found.state.restrict(support)
+        self._rule = machine.without_samples()
+        self._state = found.state.restrict(support, self.combiner_.active(found.state, found.theta))
         self._theta = found.theta
         self.kernels_ = stack.kernels
         self.kernel_names_ = stack.names
-        self.kernel_weights_ = pd.Series(self.combiner_.global_weights(found.state, found.theta), stack.names)
+        weights = self.combiner_.global_weights(found.state, found.theta)
+        self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
         self.support_ = kept[support]
         self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
         self.intercept_ = solution.intercept
@@ -111,7 +124,7 @@ class KernelMachineEstimator(KernelParameters, ABC):
     def _decide(self, X: Any) -> np.ndarray:
         """Public decision values."""
         values = self._values(X)
-        return self._decision(values)
+        return self._rule.decision(values)
 
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
@@ -134,7 +147,7 @@ class KernelMachineEstimator(KernelParameters, ABC):
         """
         views = self._new_views(X)
         weights = self.combiner_.kernel_weights(self._state, self._theta, views)
-        return pd.DataFrame(weights, columns=self.kernel_names_, index=getattr(X, "index", None))
+        return pd.DataFrame(weights, columns=self.kernel_names_, index=X.index if isinstance(X, pd.DataFrame) else None)
 
     def replace_kernel(self, name: str, kernel: Precomputed) -> KernelMachineEstimator:
         """Install a precomputed kernel that knows further samples, without refitting.
@@ -143,8 +156,8 @@ class KernelMachineEstimator(KernelParameters, ABC):
         ----------
         name : str
             One of `kernel_names_`.
-        kernel : Precomputed
-            The kernel of the fit, extended by new ids (`Precomputed.extend`).
+        kernel : Precomputed or Distance of a matrix
+            The kernel of the fit, extended by new ids (its method `extend`).
 
         Returns
         -------

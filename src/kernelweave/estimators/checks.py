@@ -36,6 +36,13 @@ def check_number(name: str, value: Any, low: float, inclusive: bool = False, hig
     raise ValueError(f"{name} must be a finite number {limits}, not {value!r}")
 
 
+def check_machine(value: Any) -> str:
+    """The kind of machine."""
+    if value in ("svm", "least-squares"):
+        return value
+    raise ValueError(f'machine must be "svm" or "least-squares", not {value!r}')
+
+
 def check_max_iter(value: Any) -> int | None:
     """A limit on solver steps: a positive whole number, or None for -1."""
     if isinstance(value, Integral) and not isinstance(value, bool) and (value > 0 or value == -1):
@@ -45,6 +52,7 @@ def check_max_iter(value: Any) -> int | None:
 
 def check_training_views(estimator: Any, X: Any) -> Views:
     """X of a fit as `Views`; records `n_features_in_` and `feature_names_in_`."""
+    X = _text_as_frame(X)
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, skip_check_array=True)
         if len(X) < 2 or X.shape[1] < 1:
@@ -68,6 +76,7 @@ def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
         Positions of the columns that the model reads.
     """
     names = getattr(estimator, "feature_names_in_", None)
+    X = _text_as_frame(X)
     if not isinstance(X, pd.DataFrame):
         return Views(validate_data(estimator, X, reset=False, **_ARRAYS), names)
     if names is not None:
@@ -78,6 +87,21 @@ def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
     if len(X) < 1:
         raise ValueError(f"Found a data frame with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     return Views(X, names)
+
+
+def _text_as_frame(X: Any) -> Any:
+    """Arrays and lists that hold text as data frames, whose views are checked one by one; anything else as it is."""
+    if isinstance(X, list | tuple):
+        if not (
+            X
+            and isinstance(X[0], list | tuple)
+            and any(isinstance(entry, str) for row in X if isinstance(row, list | tuple) for entry in row)
+        ):
+            return X
+        X = np.array(X, dtype=object)
+    could_be_text = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "UO"
+    holds_text = could_be_text and any(isinstance(entry, str) for entry in X.ravel())
+    return pd.DataFrame(X.astype(object)) if holds_text else X
 
 
 def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:

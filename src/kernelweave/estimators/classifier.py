@@ -1,7 +1,8 @@
-"""`MKLClassifier`: support vector classification with several kernels."""
+"""`MKLClassifier`: support vector and least-squares classification with several kernels."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,21 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..machines import BinaryMachine, Machine, OneVsAllMachine, OneVsOneMachine
+from ..kernels import KernelStack
+from ..machines import (
+    BinaryMachine,
+    JointMachine,
+    LeastSquaresClassMachine,
+    Machine,
+    OneVsAllMachine,
+    OneVsOneMachine,
+    PosteriorMachine,
+)
 from .base import KernelMachineEstimator
-from .checks import check_number, check_target
+from .checks import check_machine, check_number, check_target
+from .soft_labels import as_class_posteriors, neighbour_posteriors
 
-_MULTICLASS = {"one-vs-one": OneVsOneMachine, "one-vs-all": OneVsAllMachine}
+_MULTICLASS = {"one-vs-one": OneVsOneMachine, "one-vs-all": OneVsAllMachine, "joint": JointMachine}
 
 
 class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
@@ -21,7 +32,10 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, 1 - y_i f(x_i))`` over ``f(x) = <w, phi(x)> + b`` in the space of the
     combined kernel (thesis (1.1), (1.3)), with ``C_i = C * class_weight * sample_weight``. More than two classes are
-    solved by one such machine for each pair of classes or for each class.
+    solved by one such machine for each pair of classes or for each class, or by the joint machine (1.9), which asks
+    ``f^{y_i}(x_i) - f^l(x_i) >= 2`` for every other class l. With posteriors in place of labels it is the
+    posterior-probability machine (section 1.5). ``machine="least-squares"`` has the loss
+    ``1/2 sum_i C_i (t_i - f(x_i))^2`` on targets t of +1 and -1 instead.
 
     Parameters
     ----------
@@ -36,7 +50,16 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Cost of a margin violation.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples.
-    multiclass : {"one-vs-one", "one-vs-all"}
+    multiclass : {"one-vs-one", "one-vs-all", "joint"}
+        For more than two classes; two classes are always one binary machine.
+    machine : {"svm", "least-squares"}
+        Least squares takes more than two classes one-vs-all only, and stores every training sample.
+    soft_labels : {None, "knn"}
+        "knn": posteriors estimated as the share of each class among the `n_neighbors` nearest other training samples,
+        by distance in the feature space of the mean of the normalised kernels (weights do not count there). A
+        `posterior` given to `fit` goes first. Soft labels take more than two classes with ``multiclass="joint"`` only.
+    n_neighbors : int
+        Number of neighbours that ``soft_labels="knn"`` asks.
     class_weight : dict, "balanced" or None
         Factors of C by class.
     dtype : {"float64", "float32"}
@@ -44,7 +67,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     tol : float
         Largest violation of the optimality conditions, as in libsvm.
     max_iter : int
-        Limit on solver steps per machine; -1 for none.
+        Limit on solver steps per machine; -1 for one that only stops runaway solves (10 million, or 100 per sample).
     n_jobs : int or None
         Threads that solve the machines of a multiclass problem; the result does not depend on it.
     random_state : int, RandomState or None
@@ -63,7 +86,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     support_ : ndarray of shape (n_support,)
         Positions of the support vectors in the training data.
     dual_coef_ : ndarray of shape (n_outputs, n_support)
-        Signed dual coefficients, ``alpha_i y_i``; one row for two classes, one per pair or class otherwise.
+        Signed dual coefficients, ``alpha_i y_i``; one row for two classes, one per pair or class otherwise (joint:
+        row l holds ``[y_i = l] A_i - alpha_i^l``).
     intercept_ : ndarray of shape (n_outputs,)
     objective_ : float
         Value of the dual at its optimum (the sum over machines).
@@ -101,6 +125,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         C: float = 1.0,
         normalize: str | None = "unit-diagonal",
         multiclass: str = "one-vs-one",
+        machine: str = "svm",
+        soft_labels: str | None = None,
+        n_neighbors: int = 10,
         class_weight: Any = None,
         dtype: str = "float64",
         tol: float = 1e-3,
@@ -114,6 +141,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self.C = C
         self.normalize = normalize
         self.multiclass = multiclass
+        self.machine = machine
+        self.soft_labels = soft_labels
+        self.n_neighbors = n_neighbors
         self.class_weight = class_weight
         self.dtype = dtype
         self.tol = tol
@@ -122,7 +152,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, posterior: Any = None) -> MKLClassifier:
         """Fit the classifier.
 
         Parameters
@@ -132,12 +162,16 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
             Class labels of any type.
         sample_weight : array of shape (n_samples,), optional
             Factors of C by sample; a sample of weight 0 is left out.
+        posterior : array of shape (n_samples, n_classes) or, for two classes, (n_samples,), optional
+            Soft labels: Pr(class|x) with one column for each label, in sorted order, or Pr(second label|x). With two
+            classes a sample whose posterior is within 0.025 of 1/2 is left out, with a warning: the less certain a
+            sample is, the harder its constraint would be (see `machines.PosteriorMachine`).
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, posterior)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
@@ -160,13 +194,17 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         y = check_target(self, y, n_samples)
-        check_classification_targets(y)
+        try:
+            check_classification_targets(y)
+        except TypeError:
+            raise ValueError("y mixes labels of types that cannot be sorted, such as numbers and text") from None
         return y
 
-    def _machine(self, y: np.ndarray, weight: np.ndarray) -> tuple[Machine, np.ndarray]:
+    def _machine(
+        self, y: np.ndarray, weight: np.ndarray, posterior: np.ndarray | None, stack: KernelStack
+    ) -> tuple[Machine, np.ndarray]:
         C = check_number("C", self.C, 0.0)
-        if self.multiclass not in _MULTICLASS:
-            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {self.multiclass!r}")
+        self._check_choices()
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -176,6 +214,54 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         bound = C * weight * by_class[labels]
         if not (np.isfinite(bound).all() and (bound > 0).all()):
             raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
-        if len(self.classes_) == 2:
-            return BinaryMachine(2.0 * labels - 1.0, bound), labels
-        return _MULTICLASS[self.multiclass](labels, bound, n_jobs=self.n_jobs), labels
+        if posterior is not None:
+            posterior = as_class_posteriors(posterior, self.classes_)
+        elif self.soft_labels is not None:
+            posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
+        return self._machine_of(labels, bound, posterior), labels
+
+    def _check_choices(self) -> None:
+        if self.multiclass not in _MULTICLASS:
+            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {self.multiclass!r}")
+        check_machine(self.machine)
+        if self.soft_labels not in (None, "knn"):
+            raise ValueError(f'soft_labels must be None or "knn", not {self.soft_labels!r}')
+
+    def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
+        """The machine for encoded labels, or one error where the choices do not go together."""
+        several = len(self.classes_) > 2
+        if self.machine == "least-squares":
+            if posterior is not None:
+                raise ValueError('soft labels need machine="svm": the least-squares machine has hard labels only')
+            if several and self.multiclass != "one-vs-all":
+                raise ValueError(
+                    f'machine="least-squares" takes more than two classes with multiclass="one-vs-all" only, '
+                    f"not {self.multiclass!r}"
+                )
+            return LeastSquaresClassMachine(labels, bound)
+        if several and self.multiclass == "joint":
+            return JointMachine(labels, bound, posterior=posterior)
+        if several and posterior is not None:
+            raise ValueError(
+                f'soft labels of more than two classes need multiclass="joint", not {self.multiclass!r}: the '
+                "posterior-probability machine is defined for two classes and for all classes at once"
+            )
+        if several:
+            return _MULTICLASS[self.multiclass](labels, bound, n_jobs=self.n_jobs)
+        if posterior is None:
+            return BinaryMachine(2.0 * labels - 1.0, bound)
+        machine = PosteriorMachine(posterior[:, 1], bound, 2.0 * labels - 1.0)
+        sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
+        if not ((sides > 0).any() and (sides < 0).any()):
+            raise ValueError(
+                "the posteriors speak for one class only (after samples near 1/2 are left out); soft labels need "
+                "samples on both sides"
+            )
+        if machine.dropped.any():
+            warnings.warn(
+                f"{machine.dropped.sum()} of {len(labels)} samples have a posterior within {machine.threshold / 2:g} "
+                "of 1/2 and are left out of the fit",
+                UserWarning,
+                stacklevel=6,
+            )
+        return machine

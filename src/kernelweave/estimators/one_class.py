@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
+from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine
 from .base import KernelMachineEstimator
 from .checks import check_number
@@ -127,7 +128,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> None:
         return None
 
-    def _machine(self, y: None, weight: np.ndarray) -> tuple[Machine, None]:
+    def _machine(self, y: None, weight: np.ndarray, posterior: None, stack: KernelStack) -> tuple[Machine, None]:
         nu = check_number("nu", self.nu, 0.0, high=1.0)
         total = weight.sum()
         C = 1.0 / (nu * total) if self.C is None else check_number("C", self.C, 0.0)

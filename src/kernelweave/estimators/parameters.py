@@ -41,10 +41,12 @@ class KernelParameters(BaseEstimator):
         named = [isinstance(entry, tuple) for entry in self.kernels or []]
         kernels = dict(pairs)
         # Whole kernels first, so that their parameters are set on the new ones.
-        for key in sorted(params, key=lambda key: "__" in key):
-            name, _, parameter = key.partition("__")
+        for key in sorted(params, key=lambda key: key not in kernels):
+            # The longest name that fits: a kernel's name may end in an underscore.
+            name = max((n for n in kernels if f"{key}__".startswith(f"{n}__")), key=len, default=key.partition("__")[0])
             if name not in kernels:
                 raise ValueError(f"there is no kernel named {name!r}; the kernels are {list(kernels)}")
+            parameter = key[len(name) + 2 :]
             if parameter:
                 kernels[name].set_params(**{parameter: params[key]})
             else:

@@ -1,4 +1,4 @@
-"""`MKLRegressor`: epsilon-insensitive regression with several kernels."""
+"""`MKLRegressor`: epsilon-insensitive or least-squares regression with several kernels."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ..machines import Machine, RegressionMachine
+from ..kernels import KernelStack
+from ..machines import LeastSquaresMachine, Machine, RegressionMachine
 from .base import KernelMachineEstimator
-from .checks import check_number, check_target
+from .checks import check_machine, check_number, check_target
 
 
 class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
-    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``.
+    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``; or, with ``machine="least-squares"``,
+    ``1/2 ||w||^2 + 1/2 sum_i C_i (y_i - f(x_i))^2``.
 
     Parameters
     ----------
     kernels, combiner, normalize, dtype, tol, max_iter, n_jobs, random_state, verbose
         As in `MKLClassifier`.
     C : float
-        Cost of an error beyond the tube.
+        Cost of an error beyond the tube, or of half a squared error.
     epsilon : float
-        Half the width of the tube in which errors do not count.
+        Half the width of the tube in which errors do not count; least squares has none.
+    machine : {"svm", "least-squares"}
+        Least squares stores every training sample.
 
     Attributes
     ----------
@@ -57,6 +61,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         C: float = 1.0,
         epsilon: float = 0.1,
         normalize: str | None = "unit-diagonal",
+        machine: str = "svm",
         dtype: str = "float64",
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -69,6 +74,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         self.C = C
         self.epsilon = epsilon
         self.normalize = normalize
+        self.machine = machine
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
@@ -110,7 +116,11 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
                 raise ValueError("y of a regression must be numbers") from None
         return y.astype(float, copy=False)
 
-    def _machine(self, y: np.ndarray, weight: np.ndarray) -> tuple[Machine, np.ndarray]:
+    def _machine(
+        self, y: np.ndarray, weight: np.ndarray, posterior: None, stack: KernelStack
+    ) -> tuple[Machine, np.ndarray]:
         C = check_number("C", self.C, 0.0)
         epsilon = check_number("epsilon", self.epsilon, 0.0, inclusive=True)
+        if check_machine(self.machine) == "least-squares":
+            return LeastSquaresMachine(y, C * weight), y
         return RegressionMachine(y, C * weight, epsilon), y

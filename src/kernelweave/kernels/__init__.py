@@ -1,4 +1,4 @@
-"""Base kernels over views, their normalisation, and the stack of their Gram matrices.
+"""Base kernels over views, their repair and normalisation, and the stack of their Gram matrices.
 
 A kernel selects its view, learns what it must from the training samples (`fit`), and then computes
 `gram(X)`, `cross(X, Y)` and `diagonal(X)`. Kernels add and multiply: ``Linear("a") + 0.5 * Gaussian("b")``.
@@ -6,27 +6,39 @@ A kernel selects its view, learns what it must from the training samples (`fit`)
 
 from .arithmetic import Constant, KernelProduct, KernelSum
 from .base import Kernel, ViewKernel
+from .distance import Distance
+from .exponential import ChiSquared, Laplacian
 from .features import Gaussian, Linear, Polynomial
 from .function import Function
 from .memory import MemoryWarning
 from .naming import named_kernels
 from .normalization import Normalizer
+from .pairwise import Pairwise
 from .precomputed import Precomputed
+from .repair import IndefiniteKernelWarning, Repair
+from .spectrum import Spectrum
 from .stack import KernelStack
 
 __all__ = [
+    "ChiSquared",
     "Constant",
+    "Distance",
     "Function",
     "Gaussian",
+    "IndefiniteKernelWarning",
     "Kernel",
     "KernelProduct",
     "KernelStack",
     "KernelSum",
+    "Laplacian",
     "Linear",
     "MemoryWarning",
     "Normalizer",
+    "Pairwise",
     "Polynomial",
     "Precomputed",
+    "Repair",
+    "Spectrum",
     "ViewKernel",
     "named_kernels",
 ]

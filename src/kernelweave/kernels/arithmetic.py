@@ -40,6 +40,8 @@ class Constant(Kernel):
            [ 6., 18.]])
     """
 
+    positive_semidefinite = True
+
     def __init__(self, value: float = 1.0):
         self.value = value
 
@@ -90,6 +92,22 @@ class _Pair(Kernel):
             for part in (self.first, self.second)
         )
 
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether both parts are: sums and products of such kernels are too."""
+        return self.first.positive_semidefinite and self.second.positive_semidefinite
+
+    @property
+    def repair(self) -> str | None:
+        """How a part asks to be repaired; the sum or product is then repaired as a whole."""
+        asked = {part.repair for part in (self.first, self.second)} - {None}
+        if len(asked) > 1:
+            raise ValueError(
+                f"the parts of the kernel {self.name!r} ask for different repairs {sorted(asked)}, but a sum or "
+                "product is repaired as a whole; give them the same"
+            )
+        return next(iter(asked), None)
+
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> _Pair:
         """Fit both parts, each to its own view."""
         views = as_views(X)
@@ -120,6 +138,10 @@ class _Pair(Kernel):
         """The parts' diagonals, joined."""
         views = as_views(X)
         return self._join(self.first_.diagonal(views), self.second_.diagonal(views))
+
+    def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
+        """Those of both parts."""
+        return self.first_.lookups(X) + self.second_.lookups(X)
 
 
 class KernelSum(_Pair):

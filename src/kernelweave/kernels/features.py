@@ -18,13 +18,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .base import ViewKernel
-
-# Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
-_SAME_SAMPLE = 1e-12
-_BLOCK_ROWS = 512
+from .measures import chosen_scale, euclidean_scale, gaussian, products, squared_distances, squared_norms
 
 
 class Linear(ViewKernel):
@@ -45,18 +41,19 @@ class Linear(ViewKernel):
     """
 
     takes_sparse = True
+    positive_semidefinite = True
 
     def __init__(self, view: Any = None):
         self.view = view
 
     def _gram(self, A):
-        return _products(A, A)
+        return products(A, A)
 
     def _cross(self, A, B):
-        return _products(A, B)
+        return products(A, B)
 
     def _diagonal(self, A):
-        return _squared_norms(A)
+        return squared_norms(A)
 
 
 class Polynomial(ViewKernel):
@@ -81,6 +78,7 @@ class Polynomial(ViewKernel):
     """
 
     takes_sparse = True
+    positive_semidefinite = True
 
     def __init__(self, view: Any = None, degree: int = 2, coef0: float = 1.0):
         self.view = view
@@ -94,19 +92,19 @@ class Polynomial(ViewKernel):
             raise ValueError(f"coef0 of the kernel {self.label_!r} must be at least 0, not {self.coef0!r}")
 
     def _gram(self, A):
-        return self._power(_products(A, A))
+        return self._power(products(A, A))
 
     def _cross(self, A, B):
-        return self._power(_products(A, B))
+        return self._power(products(A, B))
 
     def _diagonal(self, A):
-        return self._power(_squared_norms(A))
+        return self._power(squared_norms(A))
 
-    def _power(self, products):
-        products += self.coef0
+    def _power(self, values):
+        values += self.coef0
         if self.degree == 2:  # np.power is several times slower than a product
-            return np.multiply(products, products, out=products)
-        return np.power(products, self.degree, out=products)
+            return np.multiply(values, values, out=values)
+        return np.power(values, self.degree, out=values)
 
 
 class Gaussian(ViewKernel):
@@ -134,80 +132,22 @@ class Gaussian(ViewKernel):
     """
 
     takes_sparse = True
+    positive_semidefinite = True
 
     def __init__(self, view: Any = None, scale: float | None = None):
         self.view = view
         self.scale = scale
 
     def _learn(self, values, sample_weight):
-        if self.scale is None:
-            self.scale_ = _mean_neighbour_distance(values, sample_weight)
-        elif isinstance(self.scale, Real) and 0 < self.scale < np.inf:
-            self.scale_ = float(self.scale)
-        else:
-            raise ValueError(
-                f"scale of the kernel {self.label_!r} must be a positive number or None, not {self.scale!r}"
-            )
+        self.scale_ = chosen_scale(self, lambda: euclidean_scale(values, sample_weight))
 
     def _gram(self, A):
-        K = self._of_distances(_squared_distances(A, A))
+        K = gaussian(squared_distances(A, A), self.scale_)
         np.fill_diagonal(K, 1.0)
         return K
 
     def _cross(self, A, B):
-        return self._of_distances(_squared_distances(A, B))
+        return gaussian(squared_distances(A, B), self.scale_)
 
     def _diagonal(self, A):
         return np.ones(A.shape[0])
-
-    def _of_distances(self, squared):
-        # Divide twice: scale**2 of a tiny or huge scale would under- or overflow.
-        squared /= -self.scale_
-        squared /= self.scale_
-        return np.exp(squared, out=squared)
-
-
-def _products(A: Any, B: Any) -> np.ndarray:
-    products = A @ B.T
-    return products.toarray() if sp.issparse(products) else products
-
-
-def _squared_norms(A: Any) -> np.ndarray:
-    if sp.issparse(A):
-        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", A, A)
-
-
-def _squared_distances(A: Any, B: Any) -> np.ndarray:
-    """||a - b||^2 for all pairs, by the expanded square around a common centre (which keeps it accurate)."""
-    if not sp.issparse(A):
-        same = A is B
-        centre = B.mean(axis=0) if len(B) else 0.0
-        B = B - centre
-        A = B if same else A - centre
-    squared = _products(A, B)
-    squared *= -2.0
-    squared += _squared_norms(A)[:, None]
-    squared += _squared_norms(B)[None, :]
-    return np.maximum(squared, 0.0, out=squared)
-
-
-def _mean_neighbour_distance(A: Any, sample_weight: np.ndarray) -> float:
-    """Thesis (2.10), over samples that are not copies of each other; 1 where all samples coincide."""
-    if not sp.issparse(A) and len(A):
-        A = A - A.mean(axis=0)
-    norms = _squared_norms(A)
-    nearest = np.empty(A.shape[0])
-    for start in range(0, A.shape[0], _BLOCK_ROWS):
-        rows = slice(start, min(start + _BLOCK_ROWS, A.shape[0]))
-        squared = _products(A[rows], A)
-        squared *= -2.0
-        squared += norms[rows, None]
-        squared += norms[None, :]
-        squared[squared <= _SAME_SAMPLE * (norms[rows, None] + norms[None, :])] = np.inf
-        nearest[rows] = squared.min(axis=1)
-    found = np.isfinite(nearest)
-    if not found.any():
-        return 1.0
-    scale = float(np.average(np.sqrt(nearest[found]), weights=sample_weight[found]))  # thesis (2.10)
-    return scale

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .base import ViewKernel
 from .precomputed import check_symmetric
@@ -23,6 +24,9 @@ class Function(ViewKernel):
         which must be symmetric. Columns that are not numbers come as object arrays, sparse views as CSR matrices.
     view : str, list, slice, mask, callable or None
         The columns to use; None means all.
+    repair : {"clip", "shift", None}
+        What a model does where the similarities of its training samples are not positive semidefinite, see `Repair`;
+        None only warns.
 
     Examples
     --------
@@ -38,9 +42,10 @@ class Function(ViewKernel):
     takes_text = True
     takes_sparse = True
 
-    def __init__(self, function: Callable[[Any, Any], np.ndarray], view: Any = None):
+    def __init__(self, function: Callable[[Any, Any], np.ndarray], view: Any = None, repair: str | None = None):
         self.function = function
         self.view = view
+        self.repair = repair
 
     @property
     def name(self) -> str:
@@ -53,7 +58,12 @@ class Function(ViewKernel):
         return K
 
     def _cross(self, A, B):
-        K = np.array(self.function(A, B), dtype=np.float64)
+        K = self.function(_private(A), _private(B))
+        if sp.issparse(K) or np.iscomplexobj(K):
+            raise ValueError(
+                f"the kernel {self.label_!r} returned sparse or complex values; it must return real arrays"
+            )
+        K = np.array(K, dtype=np.float64)
         if K.shape != (A.shape[0], B.shape[0]):
             raise ValueError(
                 f"the kernel {self.label_!r} returned shape {K.shape} for {A.shape[0]} and {B.shape[0]} samples; "
@@ -65,3 +75,8 @@ class Function(ViewKernel):
         # Small square blocks: the function knows no diagonal, and a whole Gram matrix would be wasteful.
         blocks = [A[start : start + _BLOCK_ROWS] for start in range(0, A.shape[0], _BLOCK_ROWS)]
         return np.concatenate([np.diagonal(self._cross(block, block)) for block in blocks] or [np.empty(0)])
+
+
+def _private(values: Any) -> Any:
+    """A copy that the user's function may write to, as compiled functions ask for."""
+    return values.copy()

@@ -95,7 +95,7 @@ class Normalizer:
             k(x, x) of the new samples.
         present : ndarray of bool, shape (n_new,)
             The new samples that have the view.
-        reference : ndarray of int
+        reference : ndarray of int or slice
             Which training samples the columns are; all of them, in order, where `needs_all_samples`.
         """
         if self.method == "unit-diagonal":
@@ -111,12 +111,22 @@ class Normalizer:
         K[:, ~self.present_[reference]] = 0.0
         return K
 
+    def restrict(self, rows: np.ndarray) -> Normalizer:
+        """The constants that comparing new samples with these training samples needs."""
+        lean = Normalizer(self.method, self.name)
+        per_sample = ("present_", "factor_", "weight_", "means_")
+        lean.__dict__.update(
+            (name, value[rows] if name in per_sample and np.ndim(value) else value)
+            for name, value in vars(self).items()
+        )
+        return lean
+
     def _inverse_root(self, diagonal: np.ndarray, warn: np.ndarray | None = None) -> np.ndarray:
         if (diagonal < 0).any():
             sample = int(np.flatnonzero(diagonal < 0)[0])
             raise ValueError(
                 f"the kernel {self.name!r} has a negative diagonal entry (sample {sample}), so it is no kernel and "
-                "cannot be scaled to a unit diagonal; use normalize=None or another kernel"
+                'cannot be scaled to a unit diagonal; use repair="clip" on the kernel, normalize=None or another kernel'
             )
         zero = diagonal == 0
         if warn is not None and (zero & warn).any():

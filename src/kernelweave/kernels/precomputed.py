@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from ..views import as_views
 from .base import ViewKernel
 
-_SYMMETRY_TOLERANCE = 1e-8
+_SYMMETRY_TOLERANCE = {4: 1e-5, 8: 1e-8}  # of single and double precision, relative to the largest entry
 
 
 class Precomputed(ViewKernel):
@@ -24,6 +26,9 @@ class Precomputed(ViewKernel):
     view : str, list, slice, mask, callable or None
         The one column with the ids 0 ... n_ids - 1; None means that X has only that column. A NaN id is a sample
         without this view.
+    repair : {"clip", "shift", None}
+        What a model does where K is not positive semidefinite among its training samples, see `Repair`; None only
+        warns.
 
     Examples
     --------
@@ -37,17 +42,30 @@ class Precomputed(ViewKernel):
     array([[0.5 , 0.25]])
     """
 
-    def __init__(self, K: Any, view: Any = None):
+    reads_ids = True
+    _noun = "precomputed kernel"
+
+    def __init__(self, K: Any, view: Any = None, repair: str | None = None):
+        what = f"the {self._noun}" if view is None else f"the {self._noun} of view {view!r}"
+        if sp.issparse(K) or np.iscomplexobj(K):
+            raise ValueError(
+                f"{what} must be a dense array of real numbers, not {type(K).__name__} (sparse or complex)"
+            )
         K = np.asarray(K, dtype=None if getattr(K, "dtype", None) in (np.float32, np.float64) else np.float64)
-        what = "the precomputed kernel" if view is None else f"the precomputed kernel of view {view!r}"
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"{what} must be a square matrix, not of shape {K.shape}")
         check_symmetric(K, what)
-        rows = np.empty((0, len(K)))
-        self.__dict__.update(K=_read_only(K), view=view, rows=rows, self_similarity=_read_only(np.diagonal(K)))
+        self.__dict__.update(
+            K=_read_only(K),
+            view=view,
+            repair=repair,
+            rows=np.empty((0, len(K))),
+            self_similarity=_read_only(np.diagonal(K)),
+            columns_kept=None,
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("K", "view"):
+        if name in ("K", "view", "repair"):
             raise AttributeError("a Precomputed kernel cannot be changed; make a new one")
         super().__setattr__(name, value)
 
@@ -63,7 +81,8 @@ class Precomputed(ViewKernel):
         Parameters
         ----------
         rows : array of shape (n_new, n_ids of the original K)
-            Similarities of the new samples to the original ones.
+            Similarities of the new samples to the original ones; for a kernel from `with_columns` also of shape
+            ``(n_new, len(columns_kept))``, to those ids only.
         diagonal : array of shape (n_new,)
             Similarity of each new sample to itself, which normalisation needs.
 
@@ -74,7 +93,9 @@ class Precomputed(ViewKernel):
         """
         rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
         diagonal = np.atleast_1d(np.asarray(diagonal, dtype=np.float64))
-        if rows.ndim != 2 or rows.shape[1] != len(self.K) or diagonal.shape != (len(rows),):
+        if self.columns_kept is not None and rows.ndim == 2 and rows.shape[1] == len(self.K):
+            rows = rows[:, self.columns_kept]
+        if rows.ndim != 2 or rows.shape[1] != self.K.shape[1] or diagonal.shape != (len(rows),):
             raise ValueError(
                 f"extend needs rows of shape (n_new, {len(self.K)}) and a diagonal of length n_new, "
                 f"not {rows.shape} and {diagonal.shape}"
@@ -86,6 +107,35 @@ class Precomputed(ViewKernel):
             self_similarity=_read_only(np.concatenate([self.self_similarity, diagonal])),
         )
 
+    def with_columns(self, ids: np.ndarray) -> Precomputed:
+        """A kernel that compares any sample with these ids only, and stores no other column of K.
+
+        That is all a fitted model needs whose support vectors have these ids, so saved models keep it. It can be
+        extended, but trained on with these ids only.
+
+        Parameters
+        ----------
+        ids : ndarray of int
+            Ids below ``len(K)``; all of them must be known where this is such a kernel already.
+        """
+        ids = np.unique(np.asarray(ids, dtype=np.int64))
+        if self.columns_kept is not None and np.array_equal(ids, self.columns_kept):
+            return self
+        places = self._places(ids)
+        return self._copy(
+            K=_read_only(np.ascontiguousarray(self.K[:, places])),
+            rows=_read_only(np.ascontiguousarray(self.rows[:, places])),
+            self_similarity=_read_only(np.ascontiguousarray(self.self_similarity)),
+            columns_kept=_read_only(ids),
+        )
+
+    def lookups(self, X: Any) -> list[tuple[Precomputed, np.ndarray]]:
+        """This kernel, with the ids of the samples that have one."""
+        if X is None:
+            return [(self, np.empty(0, dtype=np.int64))]
+        values, present = self._values(as_views(X))
+        return [(self, self._ids(values[present]))]
+
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Precomputed:
         """A copy, sharing K, that is bound to the id column of X."""
         return super(Precomputed, self._copy()).fit(X, sample_weight, label)
@@ -95,21 +145,23 @@ class Precomputed(ViewKernel):
         return self._copy(columns_=other.columns_, label_=other.label_)
 
     def _copy(self, **changes: Any) -> Precomputed:
-        copy = object.__new__(Precomputed)
+        copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__, **changes)
         return copy
 
     def _learn(self, values, sample_weight):
         if self.columns_.size != 1:
             raise ValueError(
-                f"the precomputed kernel {self.label_!r} needs one column of ids, but its view has "
+                f"the {self._noun} {self.label_!r} needs one column of ids, but its view has "
                 f"{self.columns_.size} columns; name the id column with view="
             )
-        if len(self._ids(values)) and self._ids(values).max() >= len(self.K):
+        ids = self._ids(values)
+        if len(ids) and ids.max() >= len(self.K):
             raise ValueError(
-                f"the precomputed kernel {self.label_!r} was extended by samples that can be predicted but not "
+                f"the {self._noun} {self.label_!r} was extended by samples that can be predicted but not "
                 f"trained on: ids from {len(self.K)} have no similarities among each other"
             )
+        self._places(ids)
 
     def _gram(self, A):
         return self._cross(A, A)
@@ -119,11 +171,25 @@ class Precomputed(ViewKernel):
         n_ids = len(self.K)
         if second.size and second.max() >= n_ids:
             raise ValueError(f"the kernel {self.label_!r} knows no similarities to the samples added by extend")
+        places = self._places(second)
         values = np.empty((len(first), len(second)))
         known = first < n_ids
-        values[known] = self.K[np.ix_(first[known], second)]
-        values[~known] = self.rows[np.ix_(first[~known] - n_ids, second)]
+        values[known] = self.K[np.ix_(first[known], places)]
+        values[~known] = self.rows[np.ix_(first[~known] - n_ids, places)]
         return values
+
+    def _places(self, ids: np.ndarray) -> np.ndarray:
+        """The columns of K that stand for these ids."""
+        if self.columns_kept is None:
+            return ids
+        unknown = ids[~np.isin(ids, self.columns_kept)]
+        if unknown.size:
+            raise ValueError(
+                f"the precomputed kernel {getattr(self, 'label_', self.name)!r} keeps the similarities to the "
+                f"{len(self.columns_kept)} support vectors of a saved model only, and id {unknown[0]} is none of them; "
+                "to fit again, give the whole matrix: set_params(kernels=[... Precomputed(K) ...])"
+            )
+        return np.searchsorted(self.columns_kept, ids)
 
     def _diagonal(self, A):
         return self.self_similarity[self._ids(A)]
@@ -134,7 +200,7 @@ class Precomputed(ViewKernel):
         if (ids != column).any() or ((ids < 0) | (ids >= len(self.self_similarity))).any():
             wrong = column[(ids != column) | (ids < 0) | (ids >= len(self.self_similarity))][0]
             raise ValueError(
-                f"the ids of the precomputed kernel {self.label_!r} must be whole numbers from 0 to "
+                f"the ids of the {self._noun} {self.label_!r} must be whole numbers from 0 to "
                 f"{len(self.self_similarity) - 1}, but one is {wrong:g}; did a scaler touch the id column?"
             )
         return ids
@@ -142,15 +208,16 @@ class Precomputed(ViewKernel):
 
 def check_symmetric(K: np.ndarray, what: str) -> None:
     """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry)."""
+    ending = "" if what.startswith("the values") else "s"
     if not np.isfinite(K).all():
-        raise ValueError(f"{what} contain{'s' if what.startswith('the pre') else ''} NaN or infinity")
+        raise ValueError(f"{what} contain{ending} NaN or infinity")
     largest = np.abs(K).max(initial=0.0)
     for start in range(0, len(K), 512):  # blockwise: no second matrix of this size
         rows = slice(start, start + 512)
         difference = np.abs(K[rows] - K[:, rows].T).max(initial=0.0)
-        if difference > _SYMMETRY_TOLERANCE * max(largest, np.finfo(float).tiny):
+        if difference > _SYMMETRY_TOLERANCE[K.dtype.itemsize] * max(largest, np.finfo(float).tiny):
             raise ValueError(
-                f"{what} must be symmetric, but differ{'s' if what.startswith('the pre') else ''} from the transpose "
+                f"{what} must be symmetric, but differ{ending} from the transpose "
                 f"by up to {difference:.3g}; (K + K.T) / 2 makes a matrix symmetric"
             )
 

@@ -1,4 +1,4 @@
-"""`KernelStack`: the kernels of a model, fitted and normalised, over one set of training samples.
+"""`KernelStack`: the kernels of a model, fitted, repaired and normalised, over one set of training samples.
 
 It computes the P Gram matrices when they are asked for, knows which sample has which view, and compares new
 samples with the training samples by the same constants. Combiners see kernels only through it.
@@ -13,10 +13,13 @@ import numpy as np
 from sklearn.base import clone
 
 from ..views import Views, as_views
+from .base import Kernel
+from .distance import Distance
 from .memory import warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
 from .precomputed import Precomputed
+from .repair import Repair
 
 
 class KernelStack:
@@ -88,7 +91,16 @@ class KernelStack:
             kernel.fit(self.reference, self.weight, label)
             for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
+        self.repairs = [
+            Repair(kernel.repair, label, trusted=kernel.positive_semidefinite)
+            for label, kernel in zip(self.names, self.kernels, strict=True)
+        ]
+        self.support = self.reference
+        self.active = np.ones(self.n_kernels, dtype=bool)
         self.present = self.presence(self.reference)
+        for name, somebody in zip(self.names, self.present.any(axis=0), strict=True):
+            if not somebody:
+                raise ValueError(f"no training sample has the view of the kernel {name!r}; remove that kernel")
         self._matrices = None
         return self
 
@@ -111,8 +123,9 @@ class KernelStack:
         return present
 
     def gram(self, m: int) -> np.ndarray:
-        """The normalised Gram matrix of kernel m over the training samples; a new array each time."""
+        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
         K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
+        K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
         return K.astype(self.dtype, copy=False)
 
@@ -138,32 +151,77 @@ class KernelStack:
         present : ndarray of bool, shape (n_new,)
             Which of them have the view.
         """
-        kernel, normalizer = self.kernels[m], self.normalizers[m]
-        K = _finite(lambda: kernel.cross(views, self.reference), self.names[m])
+        kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
         everything = normalizer.needs_all_samples
+        reference = self.reference if everything or repair.needs_all_samples else self.support
         columns = slice(None) if everything else self.rows
-        K = normalizer.cross(K, kernel.diagonal(views), present, columns)
+        if reference.n_samples == 0:  # a model without support vectors
+            return np.zeros((views.n_samples, 0))
+        K = _finite(lambda: kernel.cross(views, reference), self.names[m])
+        K, diagonal = repair.cross(K, kernel.diagonal(views), columns)
+        K = normalizer.cross(K, diagonal, present, columns)
         return K[:, self.rows] if everything else K
 
-    def restrict(self, rows: np.ndarray) -> KernelStack:
+    def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> KernelStack:
         """What prediction needs where only these training samples count (support vectors).
 
-        All training samples are kept where centring compares new samples with each of them.
+        All training samples are kept where centring or clipping compares new samples with each of them. Columns that
+        only kernels which are not `active` (a boolean array) use are dropped, and so are those kernels' constants.
         """
+        if active is None:
+            active = np.ones(self.n_kernels, dtype=bool)
+        everything = any(
+            normalizer.needs_all_samples or (is_active and repair.needs_all_samples)
+            for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
+        )
+        kept = np.arange(self.reference.n_samples) if everything else rows
+        used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
         lean = object.__new__(KernelStack)
-        kept = self.rows if self.normalizers[0].needs_all_samples else rows
+        reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
+        support = self.rows[rows] if everything else np.arange(len(rows))
         lean.__dict__.update(
-            self.__dict__, _matrices=None, rows=rows, present=self.present[rows], reference=self.reference.rows(kept)
+            self.__dict__,
+            _matrices=None,
+            rows=support,
+            present=self.present[rows],
+            active=active,
+            weight=self.weight[kept],
+            reference=reference,
+            support=reference.rows(support) if everything else reference,
+            normalizers=[
+                normalizer.restrict(kept) if is_active else Normalizer(normalizer.method, normalizer.name)
+                for normalizer, is_active in zip(self.normalizers, active, strict=True)
+            ],
+            repairs=[
+                repair if is_active else Repair(repair.method, repair.name, repair.trusted)
+                for repair, is_active in zip(self.repairs, active, strict=True)
+            ],
         )
         return lean
 
-    def replace(self, m: int, kernel: Precomputed) -> None:
-        """Put a precomputed kernel, extended by new ids, in the place of kernel m; the training samples must agree."""
+    def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices inside the kernels, each with the ids of the samples that prediction compares with.
+
+        Prediction does not look into kernels that are not `active` (a boolean array).
+        """
+        return [
+            found
+            for kernel, is_active in zip(self.kernels, active, strict=True)
+            for found in kernel.lookups(self.reference if is_active else None)
+        ]
+
+    def replace(self, m: int, kernel: Precomputed | Distance) -> None:
+        """Put a kernel that is extended by new ids in the place of kernel m; the training samples must agree."""
         old, name = self.kernels[m], self.names[m]
-        if not isinstance(kernel, Precomputed) or not isinstance(old, Precomputed):
-            raise ValueError(f"only a Precomputed kernel can replace a Precomputed one, but {name!r} is {old!r}")
+        if type(kernel) is not type(old) or not (kernel.reads_ids and old.reads_ids):
+            raise ValueError(
+                "only a Precomputed kernel, or a Distance of a matrix, can replace another of its kind, but "
+                f"{name!r} is {old!r}"
+            )
         new = kernel.bound_like(old)
-        if not np.array_equal(new.cross(self.reference, self.reference), old.cross(self.reference, self.reference)):
+        if self.active[m] and not np.array_equal(
+            new.cross(self.reference, self.reference), old.cross(self.reference, self.reference)
+        ):
             raise ValueError(
                 f"the new kernel {name!r} has other values among the training samples than the one the model was "
                 "fitted with; extend that kernel, or fit again"

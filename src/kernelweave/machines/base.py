@@ -74,11 +74,14 @@ class Machine(ABC):
         Number of columns q of the coefficients.
     strata : ndarray of shape (n_samples,) or None
         Labels by which to stratify splits of the samples, where there are any.
+    decides_with : tuple of str
+        The attributes that `decision` reads; all that `without_samples` keeps.
     """
 
     n_samples: int
     n_outputs: int
     strata: np.ndarray | None
+    decides_with: tuple[str, ...] = ()
 
     @abstractmethod
     def solve(
@@ -112,6 +115,12 @@ class Machine(ABC):
     @abstractmethod
     def decision(self, values: np.ndarray) -> np.ndarray:
         """Public decision values from raw values ``K C + b`` of shape (n, n_outputs)."""
+
+    def without_samples(self) -> Machine:
+        """What a fitted model keeps of the machine: it offers `decision`, but cannot be solved."""
+        rule = object.__new__(type(self))
+        rule.__dict__.update((name, getattr(self, name)) for name in self.decides_with)
+        return rule
 
     @abstractmethod
     def risk(self, values: np.ndarray) -> float:

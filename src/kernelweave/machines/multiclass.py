@@ -18,6 +18,7 @@ import numpy as np
 
 from .base import Machine, Solution, as_bound, columns, join, start_columns
 from .binary import BinaryMachine
+from .labels import as_labels
 
 
 class MulticlassMachine(Machine):
@@ -35,6 +36,8 @@ class MulticlassMachine(Machine):
         Threads, as in joblib: None is 1, -1 is all cores. The result does not depend on it.
     """
 
+    decides_with = ("n_classes",)
+
     def __init__(
         self,
         labels: np.ndarray,
@@ -42,13 +45,8 @@ class MulticlassMachine(Machine):
         n_classes: int | None = None,
         n_jobs: int | None = None,
     ):
-        self.labels = np.asarray(labels)
-        if self.labels.ndim != 1 or self.labels.size == 0 or not np.issubdtype(self.labels.dtype, np.integer):
-            raise ValueError("labels must be a one-dimensional array of integers")
+        self.labels, self.n_classes = as_labels(labels, n_classes)
         self.n_samples = len(self.labels)
-        self.n_classes = int(self.labels.max()) + 1 if n_classes is None else int(n_classes)
-        if self.labels.min() < 0 or self.labels.max() >= self.n_classes or self.n_classes < 2:
-            raise ValueError(f"labels must lie in 0 .. n_classes - 1, with at least two classes; {n_classes=}")
         self.bound = as_bound(bound, self.n_samples)
         self.n_jobs = n_jobs
         self.strata = self.labels

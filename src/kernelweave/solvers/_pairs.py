@@ -134,15 +134,14 @@ def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     if insensitivity == 0.0:
         return min(room, slope / curvature) if curvature > flat else room
     for _ in range(3):
-        cross = room
-        if c_i + t < 0.0:
-            cross = min(cross, -c_i)
-        if c_j - t > 0.0:
-            cross = min(cross, c_j)
+        cross_i = -c_i if c_i + t < 0.0 else np.inf
+        cross_j = c_j if c_j - t > 0.0 else np.inf
+        cross = min(room, cross_i, cross_j)
         reach = t + slope / curvature if curvature > flat else np.inf
         if reach <= cross:
             return reach
-        slope -= curvature * (cross - t) + 2.0 * insensitivity
+        kinks = (cross_i == cross) + (cross_j == cross)  # two where both cross at once, as from opposite bounds
+        slope -= curvature * (cross - t) + 2.0 * insensitivity * kinks
         t = cross
         if cross >= room or slope <= 0.0:
             return t

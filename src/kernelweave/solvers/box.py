@@ -68,9 +68,10 @@ def solve_box_qp(
     insensitivity : float, default=0
         Weight of the l1 term (the epsilon of regression).
     start : ndarray of shape (n,), optional
-        Starting point, feasible or not: it is clipped to the box and its sum repaired. A start whose gap
-        is larger than that of zero coefficients (where these are not feasible: than ``total**2 / 2`` times the
-        largest diagonal entry) comes from too different a kernel and is dropped: it costs one gradient, no more.
+        Starting point, feasible or not: it is clipped to the box and its sum repaired. A start whose
+        objective is below that of zero coefficients (where these are not feasible: whose gap exceeds
+        ``total**2 / 2`` times the largest diagonal entry) comes from too different a kernel and is dropped, so that
+        it costs one gradient and no more.
     tol : float, default=1e-3
         Largest KKT violation, as in libsvm.
     gap_tol : float, optional
@@ -148,17 +149,16 @@ def _checked(K, linear, lower, upper, total, insensitivity):
 
 
 def _begin(K, linear, lower, upper, total, insensitivity, start):
-    """First point and its gradient: the given start, unless starting from nothing is certified to be nearer."""
+    """First point and its gradient: the given start, unless it is worse than starting from nothing."""
     if start is not None:
         c = _feasible(np.array(start, dtype=np.float64).reshape(-1), lower, upper, total)
         gradient = _gradient(K, linear, c)
-        gap = certify(c, gradient, linear, lower, upper, insensitivity)[1]
+        objective, gap, _, _ = certify(c, gradient, linear, lower, upper, insensitivity)
         zero_is_feasible = total == 0.0 and (lower <= 0.0).all() and (upper >= 0.0).all()
-        if zero_is_feasible:
-            limit = certify(np.zeros_like(c), linear, linear, lower, upper, insensitivity)[1]
-        else:  # a cold start's own gap would cost another gradient; this is what one sample alone could cost
-            limit = 0.5 * total**2 * np.max(K.diagonal())
-        if gap <= limit or not np.isfinite(gap):
+        # Zero has objective 0. Where it is not feasible, a cold start's own gradient would cost as much again, so the
+        # yardstick is the largest gap that one sample alone can have.
+        useless = objective < 0.0 if zero_is_feasible else gap > 0.5 * total**2 * np.max(K.diagonal())
+        if not useless or not np.isfinite(gap):
             return c, gradient
     c = _cold_start(K, linear, lower, upper, total)
     return c, _gradient(K, linear, c)

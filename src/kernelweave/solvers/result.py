@@ -25,8 +25,8 @@ class Result:
         ``"max_steps"`` when the step budget, or the resolution of floating point, ended the solve first.
     violation : float
         Largest violation of the optimality (KKT) conditions.
-    multiplier : float
-        Multiplier of the equality constraint; the bias b of a kernel machine.
+    multiplier : float or ndarray
+        Multiplier of the equality constraint, or of each of several; the bias b of a kernel machine.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Result:
     steps: int
     status: str
     violation: float
-    multiplier: float
+    multiplier: float | np.ndarray
 
     @property
     def converged(self) -> bool:

@@ -4,7 +4,7 @@
 selector          columns
 ================  ===========================================================
 ``"fac"``         the columns named ``fac`` or starting ``fac__``
-list              each entry a position or a string as above
+list              each entry a position, a column's name or else a view's; each column once
 slice             positions, or column names with both ends included
 boolean mask      one truth value per column
 callable          whatever ``selector(X)`` returns, resolved by these rules
@@ -42,12 +42,13 @@ def resolve_columns(selector: Any, names: np.ndarray | None, n_features: int, X:
 def prefixes(names: np.ndarray) -> dict[str, np.ndarray]:
     """The view prefixes of column names, in order, each with the positions of its columns.
 
-    Columns without the separator share the key ``""``.
+    Columns without the separator share the key ``""``, except that a column named as a prefix belongs to it.
     """
+    known = {name.partition(SEPARATOR)[0] for name in names if SEPARATOR in name}
     found: dict[str, list[int]] = {}
     for position, name in enumerate(names):
-        prefix, separator, _ = name.partition(SEPARATOR)
-        found.setdefault(prefix if separator else "", []).append(position)
+        prefix = name.partition(SEPARATOR)[0]
+        found.setdefault(prefix if prefix in known else "", []).append(position)
     return {prefix: np.array(positions) for prefix, positions in found.items()}
 
 
@@ -71,6 +72,13 @@ def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
     return columns
 
 
+def _column_or_view(entry: Any, names: np.ndarray | None, n_features: int) -> np.ndarray:
+    """A position, the column of exactly that name where there is one, or else the view of that name."""
+    if isinstance(entry, str) and names is not None and (names == entry).any():
+        return np.flatnonzero(names == entry)
+    return resolve_columns(entry, names, n_features)
+
+
 def _positional_slice(selector: slice, names: np.ndarray | None) -> slice:
     def position(end: Any, offset: int) -> Any:
         return _named_columns(end, names)[-1 if offset else 0] + offset if isinstance(end, str) else end
@@ -82,7 +90,8 @@ def _listed_columns(selector: Any, names: np.ndarray | None, n_features: int) ->
     entries = np.atleast_1d(np.asarray(selector))
     names_inside = entries.dtype.kind in "UO" and np.ndim(selector) == 1
     if names_inside and all(isinstance(entry, str | Integral) for entry in list(selector)):
-        return np.concatenate([resolve_columns(entry, names, n_features) for entry in list(selector)])
+        groups = [_column_or_view(entry, names, n_features) for entry in list(selector)]
+        return np.array(list(dict.fromkeys(np.concatenate(groups).tolist())))  # each column once
     if entries.dtype.kind == "b":
         if entries.shape != (n_features,):
             raise ValueError(f"the view mask has {entries.size} entries, but X has {n_features} columns")

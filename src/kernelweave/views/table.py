@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from .kept import KeptColumns, kept_columns, take_columns
 from .selection import resolve_columns
 
 
@@ -44,7 +45,7 @@ class Views:
     """
 
     def __init__(self, X: Any, names: Any = None):
-        if not sp.issparse(X) and not isinstance(X, pd.DataFrame):
+        if not sp.issparse(X) and not isinstance(X, pd.DataFrame | KeptColumns):
             X = np.asarray(X)
             if X.ndim != 2:
                 raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
@@ -66,9 +67,38 @@ class Views:
 
     def rows(self, index: np.ndarray) -> Views:
         """These samples only; messages go on naming them by their position in the whole X (`positions`)."""
-        part = Views(self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index], self.names)
+        part = Views(_take_rows(self.X, index), self.names)
         part.positions = self.positions[index]
         return part
+
+    def objects(self, columns: np.ndarray, names: Any = None) -> Views:
+        """These columns only, under other names (or none): what one of several objects in a sample consists of."""
+        if isinstance(self.X, KeptColumns):
+            X = self.X.select(columns)
+        elif isinstance(self.X, pd.DataFrame):
+            X = self.X.iloc[:, columns].set_axis(range(len(columns)), axis=1)
+        else:
+            X = self.X[:, columns]
+        part = Views(X, names)
+        part.positions = self.positions
+        return part
+
+    def followed_by(self, other: Views) -> Views:
+        """These samples and then those of another X with the same columns."""
+        if isinstance(self.X, pd.DataFrame):
+            X = pd.concat([self.X, other.X], ignore_index=True)
+        else:
+            X = sp.vstack([self.X, other.X]) if sp.issparse(self.X) else np.concatenate([self.X, other.X])
+        joined = Views(X, self.names)
+        joined.positions = np.concatenate([self.positions, other.positions])
+        return joined
+
+    def keep(self, index: np.ndarray, columns: np.ndarray) -> Views:
+        """A copy of these samples in which only these columns can be read, at the positions they have here."""
+        part = self.rows(index)
+        kept = Views(kept_columns(part.X, columns))
+        kept.positions = part.positions
+        return kept
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": {}}
@@ -141,13 +171,17 @@ class Views:
         return f"sample {self.positions[np.flatnonzero(mask)[0]]}"
 
 
+def _take_rows(X: Any, index: np.ndarray) -> Any:
+    if isinstance(X, KeptColumns):
+        return X.rows(index)
+    return X.iloc[index] if isinstance(X, pd.DataFrame) else X[index]
+
+
 def _take(X: Any, columns: np.ndarray) -> np.ndarray:
     """These columns as an array, without a copy where they are adjacent columns of an array."""
-    if isinstance(X, pd.DataFrame):
-        return X.iloc[:, columns].to_numpy()
-    if np.array_equal(columns, np.arange(columns[0], columns[0] + len(columns))):
-        return X[:, columns[0] : columns[0] + len(columns)]
-    return X[:, columns]
+    if isinstance(X, KeptColumns):
+        return X.take(columns)
+    return X.iloc[:, columns].to_numpy() if isinstance(X, pd.DataFrame) else take_columns(X, columns)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:

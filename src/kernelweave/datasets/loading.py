@@ -1,0 +1,244 @@
+"""`load_dataset` and `list_datasets`: the papers' data sets from a data home.
+
+A data home is a folder with one ``NAME.npz`` a data set: an array for each view (``X`` where there is one view) and
+``y``; text sets hold ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix. Files are read without pickle and
+checked.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.utils import Bunch
+
+from ..views import stack_views
+from .multifeat import load_multifeat
+from .registry import REGISTRY, DatasetSpec, find_spec
+
+ENVIRONMENT = "KERNELWEAVE_DATA"
+_CSR = ("data", "indices", "indptr", "shape")
+_SCIKIT_LEARN = {"iris": load_iris, "wdbc": load_breast_cancer}
+
+
+def load_dataset(name: str, variant: str | None = None, return_X_y: bool = False, data_home: Any = None) -> Any:
+    """Load one of the papers' data sets.
+
+    MULTIFEAT is embedded, IRIS and WDBC come with scikit-learn; every other set is read from the data home.
+
+    Parameters
+    ----------
+    name : str
+        A name of `list_datasets`, or the papers' name of it ("thyroid", "whitewine", ...).
+    variant : str or None
+        One of the papers' binary or merged-class problems made of it, such as "small-vs-large", "1vs8", "gender" or
+        "merged"; None for the classes of the file.
+    return_X_y : bool
+        Whether to return only ``(data, target)``.
+    data_home : path, optional
+        The folder with the files; the environment variable ``KERNELWEAVE_DATA`` by default.
+
+    Returns
+    -------
+    Bunch
+        With ``data`` (a DataFrame with columns ``view__0``, ``view__1``, ...; a CSR matrix for text), ``target`` (0, 1,
+        ... in the order of ``target_names``, or the numbers to predict), ``target_names``, ``original_target`` (the
+        labels of the file: modes and groups within merged classes), ``view_names``, ``DESCR`` and, for PROTEIN,
+        ``is_train``.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the file is absent; the message names the original archive, its licence and what to put where.
+    ValueError
+        Where the name, the variant or the contents of the file are wrong.
+
+    Examples
+    --------
+    >>> from kernelweave.datasets import load_dataset
+    >>> iris = load_dataset("iris", variant="merged")
+    >>> iris.data.shape, iris.target_names, int(iris.target.sum())
+    ((150, 4), ['setosa or virginica', 'versicolor'], 50)
+    """
+    name, spec = find_spec(name)
+    merge = _find_variant(name, spec, variant)
+    data, labels, extras = _read(name, spec, data_home)
+    if spec.classes:
+        target, kept, target_names = _encode(name, spec, labels, merge)
+        data = data.iloc[kept].reset_index(drop=True) if isinstance(data, pd.DataFrame) else data[kept]
+        labels, extras = labels[kept], {key: values[kept] for key, values in extras.items()}
+    else:
+        target, target_names = labels.astype(float), []
+    if return_X_y:
+        return data, target
+    views = [] if spec.is_text else list(dict.fromkeys(str(column).partition("__")[0] for column in data.columns))
+    return Bunch(
+        data=data,
+        target=target,
+        target_names=target_names,
+        original_target=labels,
+        view_names=views,
+        DESCR=_description(name, spec, data, variant),
+        **extras,
+    )
+
+
+def list_datasets(data_home: Any = None) -> pd.DataFrame:
+    """Every data set that `load_dataset` knows.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        As for `load_dataset`.
+
+    Returns
+    -------
+    DataFrame
+        One row a data set: its title, published number of samples, number of classes (0 for regression), variants,
+        and whether it is there.
+
+    Examples
+    --------
+    >>> from kernelweave.datasets import list_datasets
+    >>> list_datasets().loc["optdigits", "variants"]
+    '1vs8, 3vs9'
+    """
+    home = _home(data_home)
+    rows = {
+        name: {
+            "title": spec.title,
+            "samples": spec.n_samples,
+            "classes": len(spec.classes),
+            "variants": ", ".join(spec.variants),
+            "available": spec.origin != "home" or (home is not None and (home / f"{name}.npz").is_file()),
+        }
+        for name, spec in REGISTRY.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _home(data_home: Any) -> Path | None:
+    chosen = os.environ.get(ENVIRONMENT) if data_home is None else data_home
+    return Path(chosen).expanduser() if chosen else None
+
+
+def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[str, tuple[int, ...]] | None:
+    if variant is None:
+        return None
+    if variant not in spec.variants:
+        raise ValueError(f"variant of {name!r} must be one of {[None, *spec.variants]}, not {variant!r}")
+    return spec.variants[variant]
+
+
+def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
+    """Data, labels of the file, and further arrays with one entry a sample."""
+    if spec.origin == "embedded":
+        data, labels = load_multifeat(return_X_y=True)
+        return data, labels, {}
+    if spec.origin == "scikit-learn":
+        values, labels = _SCIKIT_LEARN[name](return_X_y=True)
+        return stack_views({"x": values}), labels, {}
+    path = _find_file(name, spec, data_home)
+    needed = [*(spec.views or _CSR), "y", *spec.extras]
+    arrays = _load_arrays(path, needed)
+    labels, n_samples = arrays.pop("y"), len(arrays["indptr"]) - 1 if spec.is_text else len(next(iter(arrays.values())))
+    extras = {key: arrays.pop(key) for key in spec.extras}
+    for key, values in {"y": labels, **extras}.items():
+        if values.shape != (n_samples,):
+            raise ValueError(f"{path.name}: {key!r} must have one entry for each of {n_samples} samples")
+    if spec.is_text:
+        return _sparse(path, arrays), labels, extras
+    return stack_views(_views(path, spec, arrays, n_samples)), labels, extras
+
+
+def _find_file(name: str, spec: DatasetSpec, data_home: Any) -> Path:
+    home = _home(data_home)
+    path = None if home is None else home / f"{name}.npz"
+    if path is not None and path.is_file():
+        return path
+    arrays = {view: f"({spec.n_samples}, {columns})" for view, columns in spec.views.items()}
+    arrays = arrays or {part: "part of a CSR matrix" for part in _CSR}
+    arrays |= {"y": f"({spec.n_samples},)", **{extra: f"({spec.n_samples},)" for extra in spec.extras}}
+    inside = ", ".join(f"{key} {what}" for key, what in arrays.items())
+    where = f"no data home is set ({ENVIRONMENT} or data_home)" if path is None else f"there is no file {path}"
+    raise FileNotFoundError(
+        f"the data set {name!r} ({spec.title}) does not come with kernelweave, and {where}. Get it from: "
+        f"{spec.archive}; licence: {spec.licence}. Save its arrays with numpy.savez_compressed as {name}.npz in a "
+        f"folder and name that folder by data_home or the environment variable {ENVIRONMENT}. Arrays: {inside}"
+    )
+
+
+def _load_arrays(path: Path, needed: list[str]) -> dict[str, np.ndarray]:
+    """The named arrays of an npz file, numbers only; nothing of the file is executed."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            absent = [key for key in needed if key not in file.files]
+            if absent:
+                raise ValueError(f"it lacks the array(s) {', '.join(absent)}")
+            arrays = {key: file[key] for key in needed}
+    except (ValueError, OSError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path.name} is not a data file that load_dataset can read: {error}") from error
+    for key, values in arrays.items():
+        if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+            raise ValueError(f"{path.name}: the array {key!r} must hold finite numbers")
+    return arrays
+
+
+def _views(path: Path, spec: DatasetSpec, arrays: dict[str, np.ndarray], n_samples: int) -> dict[str, np.ndarray]:
+    for view, n_columns in spec.views.items():
+        if arrays[view].shape != (n_samples, n_columns):
+            raise ValueError(
+                f"{path.name}: the array {view!r} must be of shape ({n_samples}, {n_columns}), not {arrays[view].shape}"
+            )
+    numbers = {view: values.astype(float) for view, values in arrays.items()}
+    if spec.derive is not None:
+        return spec.derive(numbers)
+    return {view.lower(): values for view, values in numbers.items()}
+
+
+def _sparse(path: Path, parts: dict[str, np.ndarray]) -> sp.csr_matrix:
+    shape = tuple(int(size) for size in parts["shape"])
+    try:
+        matrix = sp.csr_matrix((parts["data"].astype(float), parts["indices"], parts["indptr"]), shape=shape)
+        matrix.check_format(full_check=True)
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"{path.name} does not hold the parts of a CSR matrix: {error}") from error
+    return matrix
+
+
+def _encode(name: str, spec: DatasetSpec, labels: np.ndarray, merge: Mapping[str, tuple[int, ...]] | None):
+    """Targets 0, 1, ... of the samples kept, the positions of those samples, and the names of the targets."""
+    known = np.arange(len(spec.classes)) + spec.first_label
+    strange = np.setdiff1d(labels, known)
+    if len(strange):
+        raise ValueError(
+            f"the labels of {name!r} must be {known[0]} ... {known[-1]}, but some are {strange[:5].tolist()}"
+        )
+    if merge is None:
+        merge = {class_name: (label,) for class_name, label in zip(spec.classes, known, strict=True)}
+    target = np.full(len(labels), -1)
+    for new, members in enumerate(merge.values()):
+        target[np.isin(labels, members)] = new
+    kept = np.flatnonzero(target >= 0)
+    return target[kept], kept, list(merge)
+
+
+def _description(name: str, spec: DatasetSpec, data: Any, variant: str | None) -> str:
+    n_classes = len(spec.classes if variant is None else spec.variants[variant])
+    lines = [f"{spec.title} ({name}{'' if variant is None else ', ' + variant}): {data.shape[0]} samples, "]
+    lines[0] += f"{data.shape[1]} columns, " + (f"{n_classes} classes." if n_classes else "regression.")
+    if variant is not None:
+        named = "; ".join(
+            f"{new}: {', '.join(spec.classes[label - spec.first_label] for label in members)}"
+            for new, members in spec.variants[variant].items()
+        )
+        lines.append(f"Variant {variant}: {named}.")
+    lines += [spec.note] if spec.note else []
+    return "\n".join([*lines, f"Source: {spec.archive}. Licence: {spec.licence}."])

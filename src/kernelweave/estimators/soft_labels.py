@@ -1,0 +1,72 @@
+"""Soft labels: posterior probabilities given by the user, or estimated from the nearest neighbours.
+
+The thesis (section 1.5, after Gönen, Tanuğur and Alpaydın, 2008) estimates Pr(l|x_i) by the share of class l among
+the k nearest neighbours of x_i. Neighbours here are the k nearest *other* training samples in the feature space of the
+mean of the normalised kernels, d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z): every view counts alike, and any kernel will
+do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..combiners import Mean
+from ..kernels import KernelStack
+
+_BLOCK_ROWS = 512
+
+
+def check_posterior(posterior: Any, n_samples: int) -> np.ndarray:
+    """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error."""
+    try:
+        posterior = np.asarray(posterior, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError("posterior must be an array of probabilities") from None
+    if posterior.ndim not in (1, 2) or len(posterior) != n_samples:
+        raise ValueError(
+            f"posterior must have one row for each of the {n_samples} samples of X, but its shape is {posterior.shape}"
+        )
+    if not ((posterior >= 0) & (posterior <= 1)).all():
+        raise ValueError("posterior must hold probabilities from 0 to 1, without NaN")
+    return posterior
+
+
+def as_class_posteriors(posterior: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Checked probabilities with one column for each class; one-dimensional ones are of the second of two classes."""
+    if posterior.ndim == 1 and len(classes) == 2:
+        posterior = np.column_stack([1 - posterior, posterior])
+    if posterior.ndim != 2 or posterior.shape[1] != len(classes):
+        wanted = "one column for each class"
+        wanted += f" or one dimension for Pr({classes[1]}|x)" if len(classes) == 2 else ""
+        raise ValueError(
+            f"posterior must have {wanted}, in the order {classes.tolist()}, but its shape is {posterior.shape}"
+        )
+    off = np.abs(posterior.sum(axis=1) - 1) > 1e-6
+    if off.any():
+        raise ValueError(
+            f"the posteriors of each sample must sum to 1, but those of sample {np.flatnonzero(off)[0]} do not"
+        )
+    return posterior
+
+
+def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int, n_neighbors: Any) -> np.ndarray:
+    """Share of each class among the nearest other samples, of shape (n_samples, n_classes)."""
+    n = len(labels)
+    if not isinstance(n_neighbors, int | np.integer) or isinstance(n_neighbors, bool) or n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be a positive whole number, not {n_neighbors!r}")
+    if n_neighbors >= n:
+        raise ValueError(
+            f"n_neighbors is {n_neighbors}, but there are only {n} samples: every one needs so many others"
+        )
+    K = Mean().gram(stack, np.full(stack.n_kernels, 1 / stack.n_kernels))
+    diagonal = K.diagonal().copy()
+    posterior = np.zeros((n, n_classes))
+    for first in range(0, n, _BLOCK_ROWS):
+        rows = np.arange(first, min(n, first + _BLOCK_ROWS))
+        distance = diagonal - 2.0 * K[rows]  # up to k(x, x), which all candidates share
+        distance[np.arange(len(rows)), rows] = np.inf
+        nearest = np.argpartition(distance, n_neighbors - 1, axis=1)[:, :n_neighbors]
+        np.add.at(posterior, (np.repeat(rows, n_neighbors), labels[nearest].ravel()), 1.0 / n_neighbors)
+    return np.clip(posterior, 0.0, 1.0)

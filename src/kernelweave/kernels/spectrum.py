@@ -1,0 +1,103 @@
+"""`Spectrum`: strings compared by the words of length k that they share (Leslie, Eskin and Noble, 2002).
+
+=========  =====================================================================
+symbol     here
+=========  =====================================================================
+k          k, the length of the words (k-mers)
+Phi_k(x)   a row of `_counts`: how often each k-mer occurs in the string x
+=========  =====================================================================
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .base import ViewKernel
+from .measures import products, squared_norms
+
+
+class Spectrum(ViewKernel):
+    """The spectrum kernel k(x, z) = sum_w count_w(x) count_w(z) over all words w of k letters.
+
+    For sequence views: proteins, DNA, words. There is no fixed alphabet or vocabulary: words that no training string
+    has are no trouble. A string of fewer than k letters has a zero row. Letters count as they are, so mind upper case.
+
+    Parameters
+    ----------
+    k : int
+        The length of the words, at least 1.
+    view : str, list, slice, mask, callable or None
+        The one column with the strings; None means that X has only that column. None or NaN in it is a sample without
+        this view.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Spectrum
+    >>> X = [["GATTACA"], ["ATTIC"], ["TAT"]]
+    >>> Spectrum(k=2).fit(X).gram(X)
+    array([[6., 2., 2.],
+           [2., 4., 1.],
+           [2., 1., 2.]])
+    """
+
+    takes_text = True
+    positive_semidefinite = True
+
+    def __init__(self, k: int = 3, view: Any = None):
+        self.k = k
+        self.view = view
+
+    def _learn(self, values, sample_weight):
+        if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
+            raise ValueError(f"k of the kernel {self.label_!r} must be a whole number from 1, not {self.k!r}")
+
+    def _values(self, views):
+        if self.columns_.size != 1:
+            raise ValueError(
+                f"the kernel {self.label_!r} (Spectrum) needs one column of strings, but its view has "
+                f"{self.columns_.size} columns; name the column with view=, and give each column its own kernel"
+            )
+        values, present = super()._values(views)
+        strings = np.full((len(values), 1), "", dtype=object)  # an absent sample is like an empty string
+        strings[present] = values[present]
+        for i in np.flatnonzero(present):
+            if not isinstance(strings[i, 0], str):
+                raise ValueError(
+                    f"view {self._view_label!r} of {views.first(np.arange(len(values)) == i)} is {strings[i, 0]!r}, "
+                    f"but the kernel {self.label_!r} (Spectrum) compares strings"
+                )
+        return strings, present
+
+    def _gram(self, A):
+        (counts,) = _counts(self.k, A)
+        return products(counts, counts)
+
+    def _cross(self, A, B):
+        return products(*_counts(self.k, A, B))
+
+    def _diagonal(self, A):
+        (counts,) = _counts(self.k, A)
+        return squared_norms(counts)
+
+
+def _counts(k: int, *columns: np.ndarray) -> list[sp.csr_matrix]:
+    """How often each k-mer occurs in each string, one matrix for each column of strings, over common k-mers."""
+    position: dict[str, int] = {}
+    parts = []
+    for column in columns:
+        found, ends = [], [0]
+        for (text,) in column:
+            found += [position.setdefault(text[i : i + k], len(position)) for i in range(len(text) - k + 1)]
+            ends.append(len(found))
+        parts.append((found, ends))
+    shape = max(len(position), 1)
+    return [_summed(sp.csr_matrix((np.ones(len(f)), f, e), shape=(len(e) - 1, shape))) for f, e in parts]
+
+
+def _summed(counts: sp.csr_matrix) -> sp.csr_matrix:
+    counts.sum_duplicates()
+    return counts

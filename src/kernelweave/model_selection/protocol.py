@@ -1,0 +1,290 @@
+"""Protocols: which samples train, validate and test, fold by fold.
+
+Every protocol yields `Split` triples. Hyper-parameters are chosen once a *run*, by the mean validation score over the
+run's folds; the chosen setting's test results are then reported with mean and standard deviation.
+
+========================  ==========================================================================  =================
+protocol                  what it is                                                                  source
+========================  ==========================================================================  =================
+`ThesisProtocol`          a third for testing, 5x2 cross-validation on the rest; or a supplied split   thesis 5.1
+`SubjectProtocol`         two images a subject for testing, 8 folds with one image a subject each      thesis 5.3.1.2
+`KFoldProtocol`           a third for testing, 10 folds, 90 % of the rest for training                 SLDR, app. B
+`RepeatedHalves`          20 times: half of each class for training, the rest for testing              SKFE 5.3
+`RepeatedKFoldProtocol`   20 times 5 folds; the best cross-validation score is the result              SKFE 5.2
+========================  ==========================================================================  =================
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+
+from .statistics import TestResult, paired_f_test_5x2cv, paired_t_test
+
+
+@dataclass(frozen=True)
+class Split:
+    """One fold: positions of the samples that train, validate and test, and the run that it belongs to."""
+
+    train: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+    run: int = 0
+
+
+class Protocol(ABC):
+    """A way to split samples; `split` gives the folds.
+
+    Attributes
+    ----------
+    one_result_per_run : bool
+        Whether the results of a run's folds are averaged into one (True), or each counts (False).
+    test_name : str
+        What `compare` computes.
+    """
+
+    one_result_per_run = False
+    test_name = "paired t test"
+
+    @abstractmethod
+    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:
+        """The folds.
+
+        Parameters
+        ----------
+        y : array of shape (n_samples,)
+            Targets.
+        stratify : bool
+            Whether to keep the shares of classes in each part (classification).
+        groups : array of shape (n_samples,), optional
+            Subjects, for protocols that split by them.
+        is_train : array of bool, optional
+            A published training part, for protocols that keep to it.
+        """
+
+    def compare(self, first: Any, second: Any) -> TestResult:
+        """Test two methods for equal results on the folds (or runs) of this protocol."""
+        return paired_t_test(first, second)
+
+
+@dataclass(frozen=True)
+class ThesisProtocol(Protocol):
+    """A random third for testing and 5x2 cross-validation on the rest: ten results, thesis 5.1.
+
+    Parameters
+    ----------
+    n_repeats : int
+        Repeats of two-fold cross-validation.
+    test_size : float
+        Share of samples for testing.
+    supplied : bool
+        Keep to the published training part (`is_train`) instead of drawing a test set.
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.model_selection import ThesisProtocol
+    >>> folds = ThesisProtocol().split(np.arange(30) % 2, stratify=True)
+    >>> len(folds), [len(part) for part in (folds[0].train, folds[0].validation, folds[0].test)]
+    (10, [10, 10, 10])
+    """
+
+    n_repeats: int = 5
+    test_size: float = 1 / 3
+    supplied: bool = False
+    seed: int = 0
+
+    @property
+    def test_name(self) -> str:
+        """The thesis' test for five repeats; a t test otherwise."""
+        return "5x2 cv paired F test" if self.n_repeats == 5 else Protocol.test_name
+
+    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+        y = np.asarray(y)
+        rest, test = _rest_and_test(self, y, stratify, is_train)
+        rng = np.random.RandomState(self.seed)
+        folds = []
+        for _ in range(self.n_repeats):
+            pair = _k_fold(2, y[rest], stratify, rng)
+            folds += [Split(rest[train], rest[validation], test) for train, validation in pair]
+        return folds
+
+    def compare(self, first: Any, second: Any) -> TestResult:  # noqa: D102
+        return paired_f_test_5x2cv(first, second) if self.n_repeats == 5 else paired_t_test(first, second)
+
+
+@dataclass(frozen=True)
+class SubjectProtocol(Protocol):
+    """Some images of each subject for testing, then folds with one image of each subject, thesis 5.3.1.2 (OLIVETTI).
+
+    Parameters
+    ----------
+    n_test : int
+        Images of each subject for testing; the others make one fold each.
+    n_folds : int or None
+        How many of these folds to use; None for all.
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.model_selection import SubjectProtocol
+    >>> subject = np.repeat(np.arange(40), 10)
+    >>> folds = SubjectProtocol().split(subject < 4, stratify=True, groups=subject)
+    >>> len(folds), [len(part) for part in (folds[0].train, folds[0].validation, folds[0].test)]
+    (8, [280, 40, 80])
+    """
+
+    n_test: int = 2
+    n_folds: int | None = None
+    seed: int = 0
+
+    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+        if groups is None:
+            raise ValueError("SubjectProtocol needs groups, the subject of each sample")
+        subjects, counts = np.unique(groups, return_counts=True)
+        if len(set(counts)) != 1 or counts[0] < self.n_test + 2:
+            raise ValueError(
+                f"SubjectProtocol needs as many images of every subject, at least {self.n_test + 2}, "
+                f"but subjects have {counts.min()} to {counts.max()}"
+            )
+        rng = np.random.RandomState(self.seed)
+        # Row i: the images of subject i in random order; the first n_test columns test, each other one is a fold.
+        images = np.array([rng.permutation(np.flatnonzero(np.asarray(groups) == subject)) for subject in subjects])
+        test, rest = np.sort(images[:, : self.n_test].ravel()), images[:, self.n_test :]
+        folds = [
+            Split(np.sort(np.delete(rest, k, axis=1).ravel()), np.sort(rest[:, k]), test) for k in range(rest.shape[1])
+        ]
+        return folds[: self.n_folds]
+
+
+@dataclass(frozen=True)
+class KFoldProtocol(Protocol):
+    """A random part for testing and k-fold cross-validation on the rest (SLDR, appendix B: PROTEIN).
+
+    Parameters
+    ----------
+    n_folds : int
+        Ten folds train on 90 % of the rest.
+    test_size : float
+    supplied : bool
+        Keep to the published training part (`is_train`) instead of drawing a test set.
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.model_selection import KFoldProtocol
+    >>> folds = KFoldProtocol().split(np.arange(60) % 2, stratify=True)
+    >>> len(folds), [len(part) for part in (folds[0].train, folds[0].validation, folds[0].test)]
+    (10, [36, 4, 20])
+    """
+
+    n_folds: int = 10
+    test_size: float = 1 / 3
+    supplied: bool = False
+    seed: int = 0
+
+    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+        y = np.asarray(y)
+        rest, test = _rest_and_test(self, y, stratify, is_train)
+        pairs = _k_fold(self.n_folds, y[rest], stratify, np.random.RandomState(self.seed))
+        return [Split(rest[train], rest[validation], test) for train, validation in pairs]
+
+
+@dataclass(frozen=True)
+class RepeatedHalves(Protocol):
+    """Half of each class for training, the rest for testing, repeated (SKFE 5.3).
+
+    There is nothing to validate on: methods must come with one setting of their parameters.
+
+    Parameters
+    ----------
+    n_repeats : int
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.model_selection import RepeatedHalves
+    >>> folds = RepeatedHalves().split(np.arange(60) % 3, stratify=True)
+    >>> len(folds), [len(part) for part in (folds[0].train, folds[0].validation, folds[0].test)]
+    (20, [30, 0, 30])
+    """
+
+    n_repeats: int = 20
+    seed: int = 0
+
+    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+        rng = np.random.RandomState(self.seed)
+        seeds = rng.randint(2**31 - 1, size=self.n_repeats)
+        nobody = np.array([], dtype=int)
+        halves = [_hold_out(np.asarray(y), stratify, 0.5, seed) for seed in seeds]
+        return [Split(train, nobody, test, run) for run, (train, test) in enumerate(halves)]
+
+
+@dataclass(frozen=True)
+class RepeatedKFoldProtocol(Protocol):
+    """k-fold cross-validation, repeated; a repeat's result is its best mean score over the folds (SKFE 5.2).
+
+    The folds that choose the parameters also measure the result, as in that paper, so results are optimistic.
+
+    Parameters
+    ----------
+    n_folds : int
+    n_repeats : int
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.model_selection import RepeatedKFoldProtocol
+    >>> folds = RepeatedKFoldProtocol().split(np.arange(60) % 3, stratify=True)
+    >>> len(folds), bool((folds[7].validation == folds[7].test).all()), folds[7].run
+    (100, True, 1)
+    """
+
+    n_folds: int = 5
+    n_repeats: int = 20
+    seed: int = 0
+    one_result_per_run = True
+
+    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+        rng = np.random.RandomState(self.seed)
+        return [
+            Split(train, test, test, run)
+            for run in range(self.n_repeats)
+            for train, test in _k_fold(self.n_folds, np.asarray(y), stratify, rng)
+        ]
+
+
+def _rest_and_test(protocol: Any, y: np.ndarray, stratify: bool, is_train: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The samples to cross-validate on and those to test on: the published parts, or a random share."""
+    if protocol.supplied:
+        return _supplied(is_train, len(y))
+    return _hold_out(y, stratify, protocol.test_size, protocol.seed)
+
+
+def _hold_out(y: np.ndarray, stratify: bool, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions that stay and that test, each sorted."""
+    rest, test = train_test_split(
+        np.arange(len(y)), test_size=test_size, stratify=y if stratify else None, random_state=int(seed)
+    )
+    return np.sort(rest), np.sort(test)
+
+
+def _supplied(is_train: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
+    if is_train is None or np.shape(is_train) != (n_samples,):
+        raise ValueError(f"a supplied split needs is_train, one boolean for each of {n_samples} samples")
+    mask = np.asarray(is_train, dtype=bool)
+    return np.flatnonzero(mask), np.flatnonzero(~mask)
+
+
+def _k_fold(n_folds: int, y: np.ndarray, stratify: bool, rng: np.random.RandomState):
+    splitter = StratifiedKFold if stratify else KFold
+    return list(splitter(n_folds, shuffle=True, random_state=rng).split(np.zeros((len(y), 1)), y))

@@ -1,0 +1,237 @@
+"""Tests that compare two methods: thesis appendix A, and the tables of wins, ties and losses of chapter 5.
+
+=============  ===========================================================================
+thesis         here
+=============  ===========================================================================
+p_i^(j)        difference of two methods on fold j = 1, 2 of replication i = 1 ... 5
+s_i^2          its variance in replication i
+f ~ F_{10,5}   `paired_f_test_5x2cv`: ``sum_ij (p_i^j)^2 / (2 sum_i s_i^2)`` (A.1 prints a
+               sigma^2 where the 2 belongs)
+R^+, R^-, T    sums of ranks in favour of the second and the first method, their minimum
+z ~ Z          `wilcoxon_signed_rank`
+W-T-L          `win_tie_loss`
+=============  ===========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """Statistic and p-value of a test of equal performance."""
+
+    __test__ = False  # not a test case, whatever its name says to pytest
+    statistic: float
+    pvalue: float
+
+    def significant(self, alpha: float = 0.05) -> bool:
+        """Whether equality is rejected at level `alpha`."""
+        return self.pvalue < alpha
+
+
+@dataclass(frozen=True)
+class WilcoxonResult(TestResult):
+    """Result of `wilcoxon_signed_rank`; `statistic` is T.
+
+    Attributes
+    ----------
+    z : float
+        The normal score of T; never positive.
+    rank_plus, rank_minus : float
+        Sums of ranks for data sets where the second method is larger, or the first.
+    n_ranked : int
+        Number M of data sets that are ranked.
+    """
+
+    z: float
+    rank_plus: float
+    rank_minus: float
+    n_ranked: int
+
+
+@dataclass(frozen=True)
+class WinTieLoss:
+    """What the last lines of the thesis' tables say of a second method against a first one.
+
+    Attributes
+    ----------
+    tested : tuple of int, or None
+        Wins, ties and losses by the 5x2 cv paired F test; None where not every entry has ten results.
+    direct : tuple of int
+        Wins, ties and losses by comparison of the averages.
+    wilcoxon : {"W", "T", "L"}
+        Win, tie or loss over all data sets by Wilcoxon's signed rank test of the averages.
+    """
+
+    tested: tuple[int, int, int] | None
+    direct: tuple[int, int, int]
+    wilcoxon: str
+
+
+def paired_f_test_5x2cv(first: Any, second: Any) -> TestResult:
+    """5x2 cv paired F test of equal performance, thesis A.1.
+
+    Parameters
+    ----------
+    first, second : array of shape (5, 2) or (10,)
+        Results of two methods on the same folds: replications in rows, or one after the other.
+
+    Returns
+    -------
+    TestResult
+        ``f = sum_ij p_ij^2 / (2 sum_i s_i^2)`` and its p-value under F with 10 and 5 degrees of freedom. Methods with
+        the same result on every fold have f = 0; a difference that never varies within a replication has f = inf.
+
+    Examples
+    --------
+    >>> from kernelweave.model_selection import paired_f_test_5x2cv
+    >>> first = [90.1, 90.5, 89.8, 90.2, 90.4, 90.0, 90.3, 89.9, 90.6, 90.1]
+    >>> second = [91.0, 91.3, 91.1, 90.9, 91.4, 91.2, 90.8, 91.0, 91.5, 91.3]
+    >>> paired_f_test_5x2cv(first, second).significant()
+    True
+    """
+    difference = _differences(first, second)
+    if difference.size != 10:
+        raise ValueError(f"the 5x2 cv paired F test needs the results of five times two folds, not {difference.size}")
+    difference = difference.reshape(5, 2)
+    variance = np.square(difference - difference.mean(axis=1, keepdims=True)).sum(axis=1)
+    return TestResult(*_ratio(np.square(difference).sum(), 2.0 * variance.sum(), lambda f: stats.f.sf(f, 10, 5)))
+
+
+def paired_t_test(first: Any, second: Any) -> TestResult:
+    """Paired t test of equal performance over k folds or repeats, two-sided.
+
+    Parameters
+    ----------
+    first, second : array of shape (n_folds,)
+        Results of two methods on the same folds, at least two.
+
+    Examples
+    --------
+    >>> from kernelweave.model_selection import paired_t_test
+    >>> round(paired_t_test([1.0, 2.0, 3.0], [1.5, 2.0, 4.0]).pvalue, 3)
+    0.225
+    """
+    difference = _differences(first, second)
+    if difference.size < 2:
+        raise ValueError("the paired t test needs the results of at least two folds")
+    error = difference.std(ddof=1) / np.sqrt(difference.size)
+    return TestResult(*_ratio(difference.mean(), error, lambda t: 2.0 * stats.t.sf(abs(t), difference.size - 1)))
+
+
+def wilcoxon_signed_rank(first: Any, second: Any) -> WilcoxonResult:
+    """Wilcoxon's signed rank test of two methods over several data sets, thesis A.2.
+
+    Ranks of equal results are split evenly between the two methods, one such data set being ignored where their number
+    is odd; equal differences share their mean rank. Equality is rejected at 0.05 where ``z < -1.96``.
+
+    Parameters
+    ----------
+    first, second : array of shape (n_data_sets,)
+        Average results of the two methods.
+
+    Returns
+    -------
+    WilcoxonResult
+        The p-value is that of the normal approximation, two-sided.
+
+    Examples
+    --------
+    >>> from kernelweave.model_selection import wilcoxon_signed_rank
+    >>> result = wilcoxon_signed_rank([78.2, 93.3, 86.4, 84.8], [79.1, 93.3, 86.5, 85.4])
+    >>> result.rank_plus, result.rank_minus, result.n_ranked  # the tie on the second data set is ignored
+    (6.0, 0.0, 3)
+    """
+    difference = _differences(first, second)
+    # Results are printed decimals: what differs by less than rounding is equal.
+    scale = max(1.0, np.abs(np.asarray(first, dtype=float)).max(initial=0.0))
+    difference = np.round(difference / scale, 12) * scale
+    ties = np.flatnonzero(difference == 0)
+    if len(ties) % 2:
+        difference = np.delete(difference, ties[0])
+    n_ranked = difference.size
+    if n_ranked == 0:
+        return WilcoxonResult(0.0, 1.0, 0.0, 0.0, 0.0, 0)
+    rank = stats.rankdata(np.round(np.abs(difference) / scale, 12))
+    shared = 0.5 * rank[difference == 0].sum()
+    plus, minus = float(rank[difference > 0].sum() + shared), float(rank[difference < 0].sum() + shared)
+    smaller = min(plus, minus)
+    deviation = np.sqrt(n_ranked * (n_ranked + 1) * (2 * n_ranked + 1) / 24.0)
+    z = float((smaller - n_ranked * (n_ranked + 1) / 4.0) / deviation)
+    return WilcoxonResult(smaller, float(2.0 * stats.norm.cdf(z)), z, plus, minus, n_ranked)
+
+
+def win_tie_loss(
+    first: Mapping[str, Any] | Any,
+    second: Mapping[str, Any] | Any,
+    higher_is_better: bool = True,
+    alpha: float = 0.05,
+    decimals: int | None = 2,
+) -> WinTieLoss:
+    """Wins, ties and losses of a second method against a first one over several data sets.
+
+    Parameters
+    ----------
+    first, second : mapping from data set to results, or sequence
+        For each data set the results of the folds, or one average.
+    higher_is_better : bool
+        True for accuracies; False for errors, support-vector percentages and costs.
+    alpha : float
+        Level of the tests.
+    decimals : int or None
+        Averages are compared directly as they would be printed, with this many decimals.
+
+    Examples
+    --------
+    >>> from kernelweave.model_selection import win_tie_loss
+    >>> win_tie_loss([78.2, 93.3, 86.4], [79.1, 93.3, 86.0]).direct
+    (1, 1, 1)
+    """
+    names = list(first) if isinstance(first, Mapping) else range(len(first))
+    if len(second) != len(first) or (isinstance(first, Mapping) and set(first) != set(second)):
+        raise ValueError("win_tie_loss needs the results of both methods on the same data sets")
+    if len(first) == 0:
+        raise ValueError("win_tie_loss needs the results of at least one data set")
+    sign = 1.0 if higher_is_better else -1.0
+    pairs = [(np.ravel(np.asarray(first[n], float)), np.ravel(np.asarray(second[n], float))) for n in names]
+    means = sign * np.array([[a.mean(), b.mean()] for a, b in pairs])
+    shown = means if decimals is None else np.round(means, decimals)
+    direct = np.sign(shown[:, 1] - shown[:, 0])
+    tested = None
+    if all(a.size == b.size == 10 for a, b in pairs):
+        sure = np.array([paired_f_test_5x2cv(a, b).significant(alpha) for a, b in pairs])
+        tested = _count(np.sign(means[:, 1] - means[:, 0]) * sure)
+    overall = wilcoxon_signed_rank(shown[:, 0], shown[:, 1])
+    letter = ("W" if overall.rank_plus > overall.rank_minus else "L") if overall.significant(alpha) else "T"
+    return WinTieLoss(tested, _count(direct), letter)
+
+
+def _count(signs: np.ndarray) -> tuple[int, int, int]:
+    return int((signs > 0).sum()), int((signs == 0).sum()), int((signs < 0).sum())
+
+
+def _differences(first: Any, second: Any) -> np.ndarray:
+    """Results of the second method less those of the first, flat."""
+    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if first.shape != second.shape:
+        raise ValueError(
+            f"two methods are compared on the same folds, but the shapes are {first.shape}, {second.shape}"
+        )
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise ValueError("results to compare must be finite")
+    return (second - first).ravel()
+
+
+def _ratio(numerator: float, denominator: float, tail: Any) -> tuple[float, float]:
+    """A test statistic and its p-value, also where nothing varies (0/0: no difference; x/0: certain difference)."""
+    if denominator <= 0.0:
+        return (0.0, 1.0) if numerator == 0.0 else (float(np.copysign(np.inf, numerator)), 0.0)
+    statistic = float(numerator / denominator)
+    return statistic, float(tail(statistic))

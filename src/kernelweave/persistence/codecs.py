@@ -1,0 +1,173 @@
+"""How values that are neither arrays nor objects of registered classes come apart and together.
+
+*Atoms* stand in the JSON document as they are, or as an object with one key that says what they are. Everything else
+comes apart into a list of *parts* (other values), by the codec of its type.
+
+==============================  ==========================================
+atom                            JSON
+==============================  ==========================================
+None, bool, int, str, float     as it is
+nan, inf, -inf                  ``{"float": "nan"}``
+NumPy number or string          ``{"scalar": ["<f8", "hexadecimal bytes"]}``
+bytes, dtype                    ``{"bytes": "00ff"}``, ``{"dtype": "<f8"}``
+==============================  ==========================================
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+# Booleans, numbers, text, bytes and times: what a file may hold. Objects and records are refused.
+_DTYPE = re.compile(r"[<>|][biufcSUMm]\d{1,9}(\[\w{1,9}\])?")
+_INDEX_DTYPES = ("object", "str", "int64", "float64", "bool")
+
+
+class NotSavableError(ValueError):
+    """A value that cannot be saved; the message says why."""
+
+
+def plain_dtype(text: Any) -> np.dtype:
+    """The NumPy type that a file names, where it is one of plain data."""
+    if not isinstance(text, str) or not _DTYPE.fullmatch(text):
+        raise ValueError(f"it names the array type {text!r}, which is not one of plain numbers or text")
+    return np.dtype(text)
+
+
+def check_plain(dtype: np.dtype) -> None:
+    """Raise a `NotSavableError` where arrays of this type cannot be saved."""
+    if not _DTYPE.fullmatch(dtype.str):
+        raise NotSavableError(f"holds values of type {dtype}, which cannot be saved")
+
+
+def as_atom(value: Any) -> Any:
+    """The JSON of an atom; `NotImplemented` for any other value."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, np.generic):
+        array = np.asarray(value)
+        check_plain(array.dtype)
+        return {"scalar": [array.dtype.str, array.tobytes().hex()]}
+    if type(value) is bytes:
+        return {"bytes": value.hex()}
+    if isinstance(value, np.dtype):
+        check_plain(value)
+        return {"dtype": value.str}
+    return NotImplemented
+
+
+def from_atom(kind: str, content: Any) -> Any:
+    """The atom that an object with one key stands for."""
+    if kind == "float" and content in ("nan", "inf", "-inf"):
+        return float(content)
+    if kind == "scalar":
+        dtype, data = plain_dtype(content[0]), bytes.fromhex(content[1])
+        if len(data) != dtype.itemsize or not data:
+            raise ValueError(f"it holds a number of {len(data)} bytes where its type has {dtype.itemsize}")
+        return np.frombuffer(data, dtype)[0]
+    if kind == "bytes":
+        return bytes.fromhex(content)
+    if kind == "dtype":
+        return plain_dtype(content)
+    raise ValueError(f"it holds a value of the unknown kind {kind!r}")
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How values of some types come apart (`parts`) and together (`build`)."""
+
+    types: tuple[type, ...]
+    parts: Callable[[Any], list]
+    build: Callable[[list], Any]
+
+
+def _dict_of(parts: list) -> dict:
+    half = len(parts) // 2
+    return dict(zip(parts[:half], parts[half:], strict=True))
+
+
+def _objects_of(parts: list) -> np.ndarray:
+    shape, *entries = parts
+    if math.prod(shape) != len(entries):
+        raise ValueError(f"it holds {len(entries)} entries for an array of shape {shape}")
+    array = np.empty(len(entries), dtype=object)
+    array[:] = entries
+    return array.reshape(shape)
+
+
+def _sparse_codec(cls: type) -> Codec:
+    def build(parts: list) -> Any:
+        shape, data, indices, indptr = parts
+        if any(type(array) is not np.ndarray for array in (data, indices, indptr)):
+            raise ValueError("it holds a sparse matrix that is not made of arrays")
+        matrix = cls((data, indices, indptr), shape=shape)
+        matrix.check_format(full_check=True)  # compiled code trusts these indices
+        return matrix
+
+    return Codec((cls,), lambda matrix: [matrix.shape, matrix.data, matrix.indices, matrix.indptr], build)
+
+
+def _index_parts(index: pd.Index) -> list:
+    if str(index.dtype) not in _INDEX_DTYPES:
+        raise NotSavableError(f"is an index of type {index.dtype}, which cannot be saved")
+    return [str(index.dtype), index.name, *index.tolist()]
+
+
+def _index_of(parts: list) -> pd.Index:
+    dtype, name, *labels = parts
+    if dtype not in _INDEX_DTYPES:
+        raise ValueError(f"it holds an index of the type {dtype!r}")
+    return pd.Index(labels, dtype=dtype, name=name)
+
+
+def _column(series: pd.Series) -> np.ndarray:
+    if not isinstance(series.dtype, np.dtype):
+        raise NotSavableError(f"is a pandas column of type {series.dtype}, which cannot be saved; use a NumPy type")
+    return series.to_numpy()
+
+
+def _series_of(parts: list) -> pd.Series:
+    values, index, name = parts
+    return pd.Series(values, index=index, name=name, dtype=values.dtype, copy=True)
+
+
+def _frame_parts(frame: pd.DataFrame) -> list:
+    return [frame.index, frame.columns, *(_column(frame.iloc[:, place]) for place in range(frame.shape[1]))]
+
+
+def _frame_of(parts: list) -> pd.DataFrame:
+    index, columns, *arrays = parts
+    if len(columns) != len(arrays):
+        raise ValueError(f"it holds a data frame with {len(columns)} names for {len(arrays)} columns")
+    series = {place: pd.Series(array, index=index, dtype=array.dtype) for place, array in enumerate(arrays)}
+    return pd.DataFrame(series, index=index).set_axis(columns, axis=1)
+
+
+CODECS: dict[str, Codec] = {
+    "list": Codec((list,), list, list),
+    "tuple": Codec((tuple,), list, tuple),
+    "dict": Codec((dict,), lambda value: [*value.keys(), *value.values()], _dict_of),
+    "slice": Codec((slice,), lambda value: [value.start, value.stop, value.step], lambda parts: slice(*parts)),
+    "range": Codec((range,), lambda value: [value.start, value.stop, value.step], lambda parts: range(*parts)),
+    "objects": Codec((), lambda array: [array.shape, *array.ravel().tolist()], _objects_of),
+    "csr_matrix": _sparse_codec(sp.csr_matrix),
+    "csr_array": _sparse_codec(sp.csr_array),
+    "range index": Codec(
+        (pd.RangeIndex,),
+        lambda index: [index.start, index.stop, index.step, index.name],
+        lambda parts: pd.RangeIndex(*parts[:3], name=parts[3]),
+    ),
+    "index": Codec((pd.Index,), _index_parts, _index_of),
+    "series": Codec((pd.Series,), lambda series: [_column(series), series.index, series.name], _series_of),
+    "frame": Codec((pd.DataFrame,), _frame_parts, _frame_of),
+}
+KIND_OF: dict[type, str] = {cls: kind for kind, codec in CODECS.items() for cls in codec.types}

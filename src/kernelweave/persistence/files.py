@@ -1,0 +1,165 @@
+"""`save` and `load`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._version import __version__
+from ..kernels import Precomputed
+from .archive import read_archive, write_archive
+from .graph import Decoder, Encoder
+from .registry import ESTIMATORS
+
+
+def save(model: Any, path: str | os.PathLike) -> None:
+    """Save a fitted model to a file that any later `load` can read and that holds no code.
+
+    The file is a zip of plain arrays and one JSON document, with a checksum for each. It keeps what prediction needs:
+    support vectors, and of them only the columns that kernels with a weight use, constants, and of each `Precomputed`
+    kernel the similarities to support vectors and the diagonal. With ``normalize="center"`` all training samples count
+    as support vectors.
+
+    Parameters
+    ----------
+    model : MKLClassifier, MKLRegressor or MKLOneClass
+        Fitted. Kernels, view selectors and other parameters that are functions are saved by name.
+    path : str or path
+        Replaced as a whole once the file is complete; where saving fails, what was there stays.
+
+    Raises
+    ------
+    NotFittedError
+        Where the model is not fitted.
+    ValueError
+        Where it is no such model or a parameter cannot be saved; the message names the parameter.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelweave import MKLClassifier, load, save
+    >>> model = MKLClassifier().fit([[1.0], [2.0], [5.0], [6.0]], ["low", "low", "high", "high"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, Path(folder) / "model.kw")
+    ...     again = load(Path(folder) / "model.kw")
+    >>> bool((again.decision_function([[4.0]]) == model.decision_function([[4.0]])).all())
+    True
+    """
+    if type(model) not in ESTIMATORS:
+        known = ", ".join(cls.__name__ for cls in ESTIMATORS)
+        raise ValueError(
+            f"save takes a fitted model ({known}), not an object of the class {type(model).__name__}; "
+            "of a pipeline or search, save the model inside it"
+        )
+    check_is_fitted(model)
+    encoder = Encoder(_SupportColumns(model))
+    encoder.value(model, type(model).__name__)
+    content = {"kernelweave": __version__, "callables": list(encoder.callables), "rows": encoder.rows}
+    _replace_file(Path(os.path.realpath(path)), lambda file: write_archive(file, encoder.arrays, content))
+
+
+def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = None) -> Any:
+    """Load a model that `save` wrote.
+
+    Nothing in the file is run: it can name classes of kernelweave, from a fixed list, but no others. Predictions are
+    those of the saved model, bit by bit on the same machine and library versions. A `Precomputed` kernel knows the ids
+    that it knew when the model was saved; further ids come through `extend` and `replace_kernel` as before (with
+    similarities to all ids, or to ``columns_kept`` only), but fitting again needs the whole matrix.
+
+    Parameters
+    ----------
+    path : str or path
+    callables : mapping from name to callable, optional
+        The functions that the model was made with (kernels, view selectors), by their ``__name__``; other callable
+        objects by the name of their class.
+
+    Returns
+    -------
+    MKLClassifier, MKLRegressor or MKLOneClass
+
+    Raises
+    ------
+    FileNotFoundError
+    ValueError
+        Where the file is no saved model, is damaged or cut short, was written in a newer format, or a callable is
+        missing; the message says which.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kernelweave import MKLClassifier, load, save
+    >>> def overlap(A, B):
+    ...     return (A[:, None, :] * B[None, :, :]).sum(axis=2)
+    >>> model = MKLClassifier([overlap]).fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, Path(folder) / "model.kw")
+    ...     load(Path(folder) / "model.kw", callables={"overlap": overlap}).predict([[0.0, 2.0]])
+    array([1])
+    """
+    with open(path, "rb") as file:
+        try:
+            arrays, document = read_archive(file)
+            functions = _checked_callables(document["callables"], callables or {})
+            model = Decoder(arrays, functions).model(document["rows"])
+            if type(model) not in ESTIMATORS:
+                raise ValueError("what it holds is no model")
+            check_is_fitted(model)
+        except MemoryError:
+            raise
+        except ValueError as error:
+            raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
+        except Exception as error:  # whatever a damaged file leads to
+            raise ValueError(f"cannot load {os.fspath(path)!r}: it is damaged ({error!r})") from error
+    return model
+
+
+class _SupportColumns:
+    """Replace each precomputed kernel of a model by one with the columns that prediction looks up.
+
+    Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that the
+    model's state does not tell of stays whole.
+    """
+
+    def __init__(self, model: Any):
+        active = model.combiner_.active(model._state, model._theta)
+        self._ids: dict[int, np.ndarray] = {}
+        for kernel, ids in model._state.lookups(active):
+            self._ids[id(kernel.K)] = np.union1d(self._ids.get(id(kernel.K), ids), ids)
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, Precomputed) and id(value.K) in self._ids:
+            return value.with_columns(self._ids[id(value.K)])
+        return value
+
+
+def _checked_callables(names: Any, given: Mapping[str, Callable]) -> dict[str, Callable]:
+    for name in names:
+        if name not in given:
+            raise ValueError(
+                f"it needs the callable {name!r}, which is saved by name only; pass load(path, "
+                f"callables={{{name!r}: ...}}) with the function that the model was made with"
+            )
+        if not callable(given[name]):
+            raise ValueError(f"callables[{name!r}] is {given[name]!r}, which cannot be called")
+    return {name: given[name] for name in names}
+
+
+def _replace_file(path: Path, write: Callable[[Any], None]) -> None:
+    """Write a file beside `path`, then put it in its place: `path` is never half written."""
+    beside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
+    try:
+        with open(beside, "xb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,110 @@
+"""The classes that a saved model may hold. A file names classes; only those named here are ever made.
+
+A new kernel, combiner, machine or estimator needs one line in `CLASSES`: its attributes are saved as they are, and come
+back without a call of its constructor. What a class keeps only to be fast is named in `TRANSIENT` and starts empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    LeavePOut,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+
+from .. import combiners, estimators, kernels, machines
+from ..kernels.distance import DistanceMatrix
+from ..views import Views
+from ..views.kept import KeptColumns
+
+# What `save` takes.
+ESTIMATORS: tuple[type, ...] = (
+    estimators.MKLClassifier,
+    estimators.MKLOneClass,
+    estimators.MKLRegressor,
+)
+
+# What may be inside.
+CLASSES: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        *ESTIMATORS,
+        # views and kernels
+        KeptColumns,
+        Views,
+        DistanceMatrix,
+        kernels.ChiSquared,
+        kernels.Constant,
+        kernels.Distance,
+        kernels.Function,
+        kernels.Gaussian,
+        kernels.KernelProduct,
+        kernels.KernelStack,
+        kernels.KernelSum,
+        kernels.Laplacian,
+        kernels.Linear,
+        kernels.Normalizer,
+        kernels.Pairwise,
+        kernels.Polynomial,
+        kernels.Precomputed,
+        kernels.Repair,
+        kernels.Spectrum,
+        # machines
+        machines.BinaryMachine,
+        machines.JointMachine,
+        machines.LeastSquaresClassMachine,
+        machines.LeastSquaresMachine,
+        machines.OneClassMachine,
+        machines.OneVsAllMachine,
+        machines.OneVsOneMachine,
+        machines.PosteriorMachine,
+        machines.RegressionMachine,
+        # combiners
+        combiners.BestSingle,
+        combiners.FixedWeights,
+        combiners.Mean,
+        combiners.Product,
+        # splitters, which are parameters of combiners
+        GroupKFold,
+        KFold,
+        LeaveOneOut,
+        LeavePOut,
+        ShuffleSplit,
+        StratifiedKFold,
+        StratifiedShuffleSplit,
+    )
+}
+
+# Attributes that are not saved, and what makes them anew.
+TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
+    Views: {"_read": dict},
+    kernels.KernelStack: {"_matrices": lambda: None},
+}
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """The attributes of an object of a registered class that are saved."""
+    transient = TRANSIENT.get(type(value), {})
+    return {name: part for name, part in vars(value).items() if name not in transient}
+
+
+def instance_of(name: str, fields: dict[str, Any]) -> Any:
+    """An object of a registered class with these attributes, made without running its constructor."""
+    cls = CLASSES.get(name)
+    if cls is None:
+        raise ValueError(f"it holds an object of the unknown class {name!r}; this kernelweave does not make those")
+    for field in fields:
+        inherited = getattr(cls, field, None)
+        if not field.isidentifier() or field.startswith("__") or callable(inherited) or isinstance(inherited, property):
+            raise ValueError(f"it gives a {name} the attribute {field!r}, which is not data")
+    instance = object.__new__(cls)
+    instance.__dict__.update(fields)
+    instance.__dict__.update((field, make()) for field, make in TRANSIENT.get(cls, {}).items())
+    return instance

@@ -1,0 +1,86 @@
+"""``kernelweave reproduce``."""
+
+import json
+
+import pytest
+
+from kernelweave.cli import main
+from kernelweave.datasets import list_datasets
+from kernelweave.datasets.loading import ENVIRONMENT
+
+
+def test_list(capsys):
+    assert main(["reproduce", "--list"]) == 0
+    printed = capsys.readouterr().out
+    for number in ("5.16", "5.21", "5.22", "5.24"):
+        assert number in printed
+
+
+def test_quick_table_is_printed_and_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    page = tmp_path / "results.md"
+    assert main(["reproduce", "5.16", "--quick", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    for figure in ("94.97 ± 0.87", "17.93 ± 0.91", "97.69 ± 0.44", "61.90 ± 0.49"):  # the thesis' figures
+        assert figure in printed
+    content = json.loads((tmp_path / "table-5.16-quick.json").read_text())
+    ours = {row["method"]: row["mean"] for row in content["methods"]}
+    assert ours["SVM (ALL)"]["test"] > 94 and ours["SVM (MOR)"]["test"] < 75
+    assert "Table 5.16" in (tmp_path / "table-5.16-quick.md").read_text()
+    page.write_text("results of an earlier run")
+    assert main(["reproduce", "--output", str(tmp_path), "--page", str(page)]) == 1  # a quick run is no result
+    assert page.read_text() == "results of an earlier run"
+    assert "there is no full run below" in capsys.readouterr().err
+
+
+def test_errors_of_the_user_are_one_line(tmp_path, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "concrete.npz").write_bytes(b"PK half a file")
+    assert main(["reproduce", "5.22", "--output", str(tmp_path / "out"), "--data", str(data)]) == 1
+    assert "Table 5.22" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["reproduce", "5.16", "--n-jobs", "0"])
+
+
+@pytest.mark.parametrize(
+    ("table", "data", "figures"),
+    [
+        ("5.21", "olivetti", ["93.28 ± 0.65", "97.50 ± 1.16", "97.03 ± 0.93", "97.97 ± 1.48", "25.94 ± 1.01"]),
+        ("5.22", "concrete", ["120.61 ± 2.15", "92.57 ± 4.19", "58.32 ± 3.66", "63.83 ± 9.58", "52.17 ± 2.23"]),
+        ("5.24", "winewhite", ["0.59 ± 0.00", "0.54 ± 0.01", "0.54 ± 0.00", "0.52 ± 0.01", "66.27 ± 1.24"]),
+    ],
+)
+def test_tables_on_data_of_the_data_home(table, data, figures, tmp_path, capsys, monkeypatch):
+    if not list_datasets().loc[data, "available"]:
+        pytest.skip(f"{data} is not in the data home")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["reproduce", table, "--quick", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    for figure in figures:
+        assert figure in printed
+
+
+def test_interrupted(tmp_path, capsys, monkeypatch):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernelweave.cli.reproduce.run_experiment", stop)
+    assert main(["reproduce", "5.16", "--output", str(tmp_path)]) == 130
+    assert "goes on where it stopped" in capsys.readouterr().err
+
+
+def test_absent_data(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    assert main(["reproduce", "5.22", "--output", str(tmp_path), "--data", str(tmp_path)]) == 1
+    message = capsys.readouterr().err
+    assert "Table 5.22" in message and "CC BY 4.0" in message and "concrete.npz" in message
+
+
+def test_bad_words(tmp_path, capsys):
+    assert main(["reproduce", "9.9", "--output", str(tmp_path)]) == 2
+    assert "there is no experiment '9.9'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce"])
+    assert stop.value.code == 2
+    assert "name a TABLE" in capsys.readouterr().err

@@ -1,0 +1,170 @@
+"""Fitted models of every kind, for the tests of saving."""
+
+import functools
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.compose import make_column_selector
+from sklearn.model_selection import StratifiedKFold
+
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
+from kernelweave.combiners import BestSingle, FixedWeights, Mean, Product
+from kernelweave.kernels import (
+    ChiSquared,
+    Constant,
+    Distance,
+    Function,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Pairwise,
+    Polynomial,
+    Precomputed,
+    Spectrum,
+)
+
+rng = np.random.default_rng(0)
+N = 40
+A = rng.normal(size=(N, 5))
+NEW = rng.normal(size=(11, 5))
+TWO = np.where(A[:, 0] + 0.5 * rng.normal(size=N) > 0, "yes", "no")
+THREE = np.array(["a", "b", "c"])[np.digitize(A[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])]
+VALUE = np.sin(A[:, 0]) + A[:, 1]
+WORDS = np.array(["".join(rng.choice(list("abµ"), size=rng.integers(1, 9))) for _ in range(N + 11)], dtype=object)
+FRAME = pd.DataFrame(np.vstack([A, NEW]), columns=["u__0", "u__1", "v__0", "v__1", "w"]).assign(
+    flag=np.arange(N + 11) % 2 == 0, count=np.arange(N + 11), word=WORDS, id=np.arange(N + 11)
+)
+GRAM = FRAME[["u__0", "u__1"]].to_numpy() @ FRAME[["u__0", "u__1"]].to_numpy().T
+
+DISTANCES = np.abs(FRAME["u__0"].to_numpy()[:, None] - FRAME["u__0"].to_numpy()[None, :])
+INDEFINITE = GRAM - 2.0 * np.outer(FRAME["w"], FRAME["w"])
+
+
+def common_letters(P, Q):
+    return np.array([[float(len(set(p[0] or "") & set(q[0] or ""))) for q in Q] for p in P])
+
+
+def pairs_and_counts(P, Q):
+    return np.array([[(p[0] == q[0]) + p[1] * q[1] * 1.0 + type(p[1]).__name__.count("i") for q in Q] for p in P])
+
+
+def dot(P, Q, factor=1.0):
+    product = P @ Q.T
+    return factor * (product.toarray() if sp.issparse(product) else product)
+
+
+CALLABLES = {"common_letters": common_letters, "pairs_and_counts": pairs_and_counts, "dot": dot}
+KERNELS = [Linear([0, 1]), Gaussian(slice(1, 4)), Polynomial()]
+
+
+def classifier(kernels=KERNELS, y=TWO, X=A, new=NEW, fit=None, **options):
+    return lambda: (MKLClassifier(kernels, **options).fit(X, y, **(fit or {})), new)
+
+
+def on_frame(kernels, y=TWO, missing=(), **options):
+    frame = FRAME.copy()
+    for row, columns in missing:
+        frame.loc[row, columns] = None if columns == "word" else np.nan
+    return classifier(kernels, y, frame.iloc[:N], frame.iloc[N:], **options)
+
+
+def ids(*kernels, n=N, **options):
+    return classifier(list(kernels), TWO, np.arange(N)[:, None], np.arange(n)[:, None], **options)
+
+
+def extended():
+    kernel = Precomputed(GRAM[:N, :N], view="id")
+    model = MKLClassifier([kernel, Linear("v")]).fit(FRAME.iloc[:N], TWO)
+    model.replace_kernel("id", kernel.extend(GRAM[N:, :N], np.diagonal(GRAM)[N:]))
+    return model, FRAME.iloc[N:]
+
+
+def one_class():
+    return MKLOneClass([Gaussian()], nu=0.3).fit(A), NEW
+
+
+def regressor(**options):
+    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, VALUE), NEW)
+
+
+MODELS = {
+    "default": lambda: (MKLClassifier().fit(A, TWO), NEW),
+    "binary": classifier(),
+    "strided columns": classifier([Linear([4, 0, 2]), Gaussian([3, 0])]),
+    "one-vs-one": classifier(y=THREE, n_jobs=2),
+    "one-vs-all": classifier(y=THREE, multiclass="one-vs-all"),
+    "joint": classifier(y=THREE, multiclass="joint"),
+    "joint, soft labels": classifier(y=THREE, multiclass="joint", soft_labels="knn", n_neighbors=5),
+    "least squares": classifier(machine="least-squares"),
+    "least squares, one-vs-all": classifier(y=THREE, machine="least-squares", multiclass="one-vs-all"),
+    "least squares regressor": regressor(machine="least-squares"),
+    "posterior": classifier(fit={"posterior": np.where(TWO == "yes", 0.9, 0.2)}),
+    "integer labels": classifier(y=np.where(TWO == "yes", 7, -3), class_weight={7: 2.0, -3: 0.5}),
+    "boolean labels": classifier(y=TWO == "yes", class_weight={np.True_: np.float64(2.0), np.False_: 1}),
+    "object labels": classifier(y=THREE.astype(object), class_weight="balanced"),
+    "sample weight": classifier(fit={"sample_weight": np.arange(N) % 3}),
+    "float32": classifier(dtype="float32"),
+    "unit-trace": classifier(normalize="unit-trace"),
+    "center": classifier(normalize="center"),
+    "no normalisation": classifier(normalize=None, C=0.1),
+    "regressor": regressor(),
+    "regressor without support": regressor(epsilon=100.0),
+    "regressor, centred": regressor(normalize="center", epsilon=np.float32(0.25)),
+    "one-class": one_class,
+    "product": classifier(combiner=Product()),
+    "fixed weights": classifier(combiner=FixedWeights({"gaussian": 2.0})),
+    "fixed weights, array": classifier(combiner=FixedWeights(np.array([1.0, 0.0, 3.0]))),
+    "best single": classifier(combiner=BestSingle(cv=2), random_state=3),
+    "best single, splitter": classifier(combiner=BestSingle(cv=StratifiedKFold(3, shuffle=True, random_state=1))),
+    "sums and products": classifier(
+        [0.5 * Linear([0]) + Gaussian([1, 2]) * Polynomial([3]) + 1.0, ("c", Constant(2.0))]
+    ),
+    "named kernels": classifier([("x", Linear(np.array([0, 2]))), ("y", Gaussian(np.array([True] * 3 + [False] * 2)))]),
+    "frame": on_frame([Linear("u"), Gaussian("v"), Linear(["w", "flag", "count"])]),
+    "frame, default kernels": classifier(None, TWO, FRAME.iloc[:N, :5], FRAME.iloc[N:, :5]),
+    "frame, slice of names": on_frame([Linear(slice("u", "v")), Linear(range(2)), Linear(pd.Index(["u", "w"]))]),
+    "frame, missing views": on_frame(
+        [Linear("u"), Gaussian("v")], missing=[(3, ["u__0", "u__1"]), (5, ["v__0", "v__1"])]
+    ),
+    "frame, selector": on_frame([Linear(make_column_selector("^v__"))]),
+    "text": on_frame([Function(common_letters, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "mixed text": on_frame([Function(pairs_and_counts, ["word", "count"])], normalize=None, C=0.01),
+    "callable": classifier([dot, Function(dot, [1, 2])]),
+    "partial": classifier([("half", functools.partial(dot, factor=0.5))]),
+    "sparse matrix": classifier(X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)),
+    "sparse array": classifier([Linear([0, 3]), Function(dot, [3])], X=sp.csr_array(A), new=NEW),
+    "precomputed": ids(Precomputed(GRAM)),
+    "precomputed, float32": ids(Precomputed((GRAM + np.eye(N + 11)).astype(np.float32)), n=N + 11),
+    "precomputed, centred": ids(Precomputed(GRAM), n=N + 11, normalize="center"),
+    "precomputed, parts": ids(Precomputed(GRAM) * Precomputed(GRAM) + 1.0, Precomputed(np.eye(N))),
+    "precomputed, inactive": on_frame([Precomputed(GRAM, "id"), Linear("v")], combiner=FixedWeights({"v": 1.0})),
+    "precomputed, missing": on_frame([Precomputed(GRAM, "id"), Linear("v")], missing=[(3, "id"), (N + 1, "id")]),
+    "extended": extended,
+    "precomputed, support vector without id": on_frame(
+        [Precomputed(GRAM, "id"), Linear("v")], missing=[(row, "id") for row in range(0, N, 2)], normalize=None
+    ),
+    "laplacian, chi-squared, distance": classifier(
+        [Laplacian([0, 1]), ChiSquared([2, 3]), Distance("cityblock", scale=2.0)], X=np.abs(A), new=np.abs(NEW)
+    ),
+    "distance matrix": ids(Distance(DISTANCES), n=N + 11),
+    "clipped": ids(Precomputed(INDEFINITE, repair="clip"), Precomputed(GRAM), n=N + 11),
+    "shifted": ids(Precomputed(INDEFINITE, repair="shift"), n=N + 11),
+    "clipped, inactive": ids(
+        ("bad", Precomputed(INDEFINITE, repair="clip")), ("good", Precomputed(GRAM)), combiner=FixedWeights([0.0, 1.0])
+    ),
+    "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
+    "spectrum": on_frame([Spectrum(2, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), "u", "v"), Linear("u")]),
+    "pairwise, sparse": classifier([Pairwise(Linear(), [0, 1], [2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)),
+    "pairwise, precomputed": on_frame([Pairwise(Precomputed(GRAM), ["count"], ["id"])]),
+    "mean combiner": classifier(combiner=Mean(), tol=np.float64(1e-4), max_iter=10**6, verbose=0),
+}
+
+
+def callables_of(name):
+    return {
+        **CALLABLES,
+        "dot": functools.partial(dot, factor=0.5) if name == "partial" else dot,
+        "make_column_selector": make_column_selector("^v__"),
+    }

@@ -1,0 +1,23 @@
+"""The example scripts run and write their picture."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples"
+SCRIPTS = sorted(path.name for path in FOLDER.glob("plot_*.py"))
+
+
+def test_there_is_one_script_for_each_figure_of_chapter_one():
+    assert len(SCRIPTS) >= 5
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script_writes_its_picture(script, tmp_path, monkeypatch):
+    picture = tmp_path / "picture.png"
+    monkeypatch.setattr(sys, "argv", [script, "--output", str(picture)])
+    monkeypatch.syspath_prepend(str(FOLDER))
+    runpy.run_path(str(FOLDER / script), run_name="__main__")
+    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 10_000
