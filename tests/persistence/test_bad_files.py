@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kernelweave import MKLClassifier, load, save
 from kernelweave.kernels import Function, Gaussian, Linear
-from kernelweave.persistence.archive import checksum
+from kernelweave.persistence.archive import checksum, seal_of
 from saved_models import CALLABLES, FRAME, NEW, TWO, A, N
 
 MODEL = MKLClassifier([Linear([0, 1]), Gaussian()]).fit(A, TWO)
@@ -59,8 +59,10 @@ def rewritten(content, change=lambda document, members: None, seal=True, compres
 def zipped(members, compression=zipfile.ZIP_STORED):
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", compression) as archive:
+        archive.comment = b"0" * 64
         for name, data in members.items() if isinstance(members, dict) else members:
             archive.writestr(name, data)
+    target.write(seal_of(target))
     return target.getvalue()
 
 
@@ -293,33 +295,27 @@ def test_what_is_no_model_or_not_fitted(refused, content):
 
 
 @pytest.mark.parametrize("kind", ["features", "text"])
-def test_a_changed_byte_is_an_error_or_changes_nothing(tmp_path, kind):
-    model, new = MODEL, NEW
+def test_a_changed_byte_is_an_error_wherever_it_is(tmp_path, kind):
+    model = MODEL
     if kind == "text":
         model = MKLClassifier([Function(CALLABLES["common_letters"], "word")]).fit(FRAME.iloc[:N], TWO)
-        new = FRAME.iloc[N:]
-    data, expected = saved_bytes(tmp_path, model), model.decision_function(new)
-    harmless = 0
+    data = saved_bytes(tmp_path, model)
 
     @settings(max_examples=300, deadline=None, derandomize=True)
     @given(st.integers(0, len(data) - 1), st.integers(1, 255))
     def check(place, change):
-        nonlocal harmless
         changed = bytearray(data)
         changed[place] ^= change
         (tmp_path / "changed").write_bytes(changed)
-        try:
-            again = load(tmp_path / "changed", CALLABLES)
-        except ValueError as error:
-            assert "cannot load" in str(error)
-        else:
-            harmless += 1
-            np.testing.assert_array_equal(again.decision_function(new), expected)
+        with pytest.raises(ValueError, match="cannot load"):
+            load(tmp_path / "changed", CALLABLES)
 
     check()
-    for place in range(0, len(data), max(1, len(data) // 400)):  # evenly, besides hypothesis' choice
-        check.hypothesis.inner_test(place, 1 << place % 8)
-    assert harmless < 300
+
+
+@pytest.mark.parametrize(("before", "after"), [(b"junk", b""), (b"", b"junk")])
+def test_bytes_around_the_archive(content, refused, before, after):
+    refused(before + content + after, "changed or damaged|no zip archive|members claim")
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -1,6 +1,7 @@
 """The file: a zip of ``.npy`` members, uncompressed, and the document ``model.json``.
 
-The document says which format this is and names each array with its type, shape, order, size and SHA-256 checksum; a
+The archive's comment, the last bytes of the file, is the SHA-256 checksum of all bytes before it. The document says which
+format this is and names each array with its type, shape, order, size and SHA-256 checksum; a
 checksum of the document itself is inside it. Reading compares everything that a member claims with what the document
 and the file's own size allow before memory is taken for it, so that a small file can never ask for much.
 """
@@ -28,16 +29,21 @@ _MEMBER = re.compile(r"arrays/\d{1,9}\.npy", re.ASCII)
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # equal models make equal files
 _LARGE = 2**31 - 2**20
 _CHUNK = 2**20
+_SEAL = 64  # hexadecimal digits of the checksum in the archive's comment
 
 
 def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray], content: dict[str, Any]) -> None:
     """Write arrays and content, the rest of the document, to an open file."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.comment = b"0" * _SEAL
         members = {name: _write_array(archive, name, array) for name, array in arrays.items()}
         document = {"format": FORMAT, "version": VERSION, **content, "members": members}
         document["sha256"] = checksum(document)
         with archive.open(_entry(DOCUMENT), "w", force_zip64=True) as member:
             member.write(_text(document).encode("ascii"))
+    file.flush()
+    digest = seal_of(file)  # leaves the file just before the comment
+    file.write(digest)
 
 
 def read_archive(file: BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -54,7 +60,22 @@ def read_archive(file: BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]
         if set(members) != set(entries):
             differing = sorted(set(members) ^ set(entries))
             raise ValueError(f"its members are not those that it should have; they differ in {differing[:3]}")
-        return {name: _read_array(archive, entries[name], members[name]) for name in members}, document
+        arrays = {name: _read_array(archive, entries[name], members[name]) for name in members}
+        if seal_of(file) != file.read():
+            raise ValueError("the checksum at its end is wrong: the file was changed or damaged")
+        return arrays, document
+
+
+def seal_of(file: BinaryIO) -> bytes:
+    """Checksum of an open file without its last bytes, which hold it; the file is left just before them."""
+    left = file.seek(0, os.SEEK_END) - _SEAL
+    file.seek(0)
+    digest = hashlib.sha256()
+    while left > 0:
+        data = file.read(min(_CHUNK, left))
+        digest.update(data)
+        left -= len(data)
+    return digest.hexdigest().encode("ascii")
 
 
 def checksum(document: dict[str, Any]) -> str:

@@ -156,7 +156,7 @@ def _replace_file(path: Path, write: Callable[[Any], None]) -> None:
     """Write a file beside `path`, then put it in its place: `path` is never half written."""
     beside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
     try:
-        with open(beside, "xb") as file:
+        with open(beside, "x+b") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
