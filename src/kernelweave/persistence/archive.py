@@ -1,9 +1,9 @@
 """The file: a zip of ``.npy`` members, uncompressed, and the document ``model.json``.
 
-The archive's comment, the last bytes of the file, is the SHA-256 checksum of all bytes before it. The document says which
-format this is and names each array with its type, shape, order, size and SHA-256 checksum; a
-checksum of the document itself is inside it. Reading compares everything that a member claims with what the document
-and the file's own size allow before memory is taken for it, so that a small file can never ask for much.
+The document says which format this is and names each array with its type, shape, order, size and SHA-256 checksum; a
+checksum of the document itself is inside it. The archive's comment, the last bytes of the file, is the checksum of all
+bytes before it. Reading compares everything that a member claims with what the document and the file's own size allow
+before memory is taken for it, so that a small file can never ask for much.
 """
 
 from __future__ import annotations
