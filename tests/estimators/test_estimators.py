@@ -158,7 +158,8 @@ def test_stopping_early_is_a_convergence_warning(model, y):
 def test_converged_fits_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        MKLClassifier(KERNELS, C=100.0).fit(X, SIGN)
+        model = MKLClassifier(KERNELS, C=100.0).fit(X, SIGN)
+    assert model.duality_gap_ < 1e-2 * model.objective_
 
 
 def test_failed_fit_leaves_the_estimator_as_it_was():

@@ -137,4 +137,6 @@ def test_rounding_of_single_precision_is_no_asymmetry():
     F = np.random.default_rng(1).normal(size=(200, 6)).astype(np.float32)
     gram = F @ F.T
     scale = np.sqrt(np.diagonal(gram))
-    Precomputed(gram / scale[:, None] / scale[None, :])
+    K = gram / scale[:, None] / scale[None, :]
+    assert np.abs(K - K.T).max() > 1e-8 * np.abs(K).max()  # more than double precision would be allowed
+    assert np.shares_memory(Precomputed(K).K, K)
