@@ -15,6 +15,11 @@ test: $(INSTALLED)
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
 	$(RUN) -m benchmarks.joint
+	$(RUN) -m benchmarks.global_mkl
+	$(RUN) -m benchmarks.localized
+	$(RUN) -m benchmarks.missing_views
+	$(RUN) -m benchmarks.reduction
+	$(RUN) -m benchmarks.extraction
 
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md

@@ -9,7 +9,38 @@ from sklearn.compose import make_column_selector
 from sklearn.model_selection import StratifiedKFold
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
-from kernelweave.combiners import BestSingle, FixedWeights, Mean, Product
+from kernelweave.combiners import (
+    AccuracyWeights,
+    AlignmentWeights,
+    BestSingle,
+    BinaryMKL,
+    ClusterGate,
+    ConvexMKL,
+    CorrelationWeights,
+    EasyMKL,
+    EigenvalueCosts,
+    ElasticMKL,
+    ErrorWeights,
+    FeatureSpaceMeasure,
+    FixedWeights,
+    GaussianGate,
+    GeneralizedMKL,
+    GroupMKL,
+    IdealKernelDistance,
+    InstanceGate,
+    KernelDifference,
+    KernelMap,
+    KLDivergence,
+    LinearMKL,
+    Localized,
+    LpMKL,
+    Mean,
+    PolynomialMKL,
+    Product,
+    Sigmoid,
+    SparseMKL,
+)
+from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from kernelweave.kernels import (
     ChiSquared,
     Constant,
@@ -22,6 +53,21 @@ from kernelweave.kernels import (
     Polynomial,
     Precomputed,
     Spectrum,
+)
+from kernelweave.reduction import (
+    AKDAQR,
+    MKLDR,
+    KernelFisher,
+    KernelOrthogonalCentroid,
+    KernelPLS,
+    LDEGraph,
+    LFDAGraph,
+    LPPGraph,
+    MFAGraph,
+    PCAGraph,
+    SemiSupervisedGraph,
+    SubspaceKernel,
+    UserGraph,
 )
 
 rng = np.random.default_rng(0)
@@ -56,6 +102,10 @@ def dot(P, Q, factor=1.0):
 
 CALLABLES = {"common_letters": common_letters, "pairs_and_counts": pairs_and_counts, "dot": dot}
 KERNELS = [Linear([0, 1]), Gaussian(slice(1, 4)), Polynomial()]
+EMBEDDED = [Linear([0, 1]), Gaussian(slice(1, 4)), Gaussian()]
+NUMBERED = np.arange(N)[:, None], np.arange(N + 11)[:, None]
+ALIKE = (THREE[:, None] == THREE[None, :]).astype(float)
+SOME = np.where(np.arange(N) % 3 == 0, -1, np.unique(THREE, return_inverse=True)[1])  # -1: no label
 
 
 def classifier(kernels=KERNELS, y=TWO, X=A, new=NEW, fit=None, **options):
@@ -88,6 +138,10 @@ def regressor(**options):
     return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, VALUE), NEW)
 
 
+def labelled(model, X=A, new=NEW, y=THREE):
+    return lambda: (model.fit(X, y), new)
+
+
 MODELS = {
     "default": lambda: (MKLClassifier().fit(A, TWO), NEW),
     "binary": classifier(),
@@ -115,8 +169,53 @@ MODELS = {
     "product": classifier(combiner=Product()),
     "fixed weights": classifier(combiner=FixedWeights({"gaussian": 2.0})),
     "fixed weights, array": classifier(combiner=FixedWeights(np.array([1.0, 0.0, 3.0]))),
+    "eigenvalue costs": classifier(combiner=ConvexMKL(EigenvalueCosts(0.5))),
     "best single": classifier(combiner=BestSingle(cv=2), random_state=3),
     "best single, splitter": classifier(combiner=BestSingle(cv=StratifiedKFold(3, shuffle=True, random_state=1))),
+    "generalized, product": classifier([Linear([m]) for m in range(5)], combiner=GeneralizedMKL(strength=3.0)),
+    "generalized, centred": classifier(combiner=GeneralizedMKL(), normalize="center", y=THREE, multiclass="joint"),
+    "generalized, sum": regressor(combiner=GeneralizedMKL("sum", "l2")),
+    "generalized, precomputed": ids(
+        Precomputed(GRAM), Precomputed(np.eye(N + 11)), n=N + 11, combiner=GeneralizedMKL()
+    ),
+    "localized, softmax": classifier(combiner=Localized(gate_tol=0.3, l2=0.01), C=10.0, random_state=0),
+    "localized, sigmoid": regressor(combiner=Localized(Sigmoid(), inputs=[1, 2], quadratic=True), random_state=0),
+    "localized, gaussian": classifier(y=THREE, combiner=Localized(GaussianGate()), weights="per-class", random_state=0),
+    "localized, clusters": classifier(
+        combiner=Localized(ClusterGate(n_clusters=3)), normalize="center", random_state=0
+    ),
+    "localized, instances": classifier(combiner=Localized(InstanceGate(), scaling="unit-row"), random_state=0),
+    "localized, views": on_frame(
+        [Linear("u"), Gaussian("v")],
+        combiner=Localized(inputs=["u", "v"], validation_fraction=0.3),
+        missing=[(3, ["u__0", "u__1"]), (N + 5, ["v__0", "v__1"])],
+        random_state=0,
+    ),
+    "localized, kernel map": ids(
+        Precomputed(GRAM),
+        Precomputed(np.eye(N + 11) + 0.1),
+        n=N + 11,
+        combiner=Localized(inputs=KernelMap(Precomputed(GRAM), n_landmarks=9)),
+        random_state=0,
+    ),
+    "localized, kernel map of text": on_frame(
+        [Linear("u"), Linear("v")], combiner=Localized(inputs=KernelMap(Spectrum(2, "word"))), random_state=0
+    ),
+    "polynomial": classifier(combiner=PolynomialMKL(center={"linear": 0.5}, radius=0.4, constant=1.0)),
+    "accuracy weights": classifier(combiner=AccuracyWeights(0.4, cv=3), random_state=0),
+    "alignment": classifier(combiner=AlignmentWeights()),
+    "alignment, qcqp": classifier(y=THREE, combiner=AlignmentWeights("qcqp")),
+    "binary selection": classifier(combiner=BinaryMKL(2)),
+    "correlation weights": regressor(combiner=CorrelationWeights(), random_state=0),
+    "difference, absolute": classifier(combiner=KernelDifference()),
+    "difference, shifted": classifier(combiner=KernelDifference("difference", 0.5, repair="shift")),
+    "difference, square": classifier(y=THREE, combiner=KernelDifference("square")),
+    "difference, precomputed": ids(Precomputed(GRAM), Precomputed(np.eye(N + 11)), combiner=KernelDifference()),
+    "divergence": classifier(combiner=KLDivergence()),
+    "error weights": regressor(combiner=ErrorWeights(), random_state=0),
+    "feature space measure": classifier(combiner=FeatureSpaceMeasure()),
+    "ideal kernel distance": classifier(combiner=IdealKernelDistance()),
+    "linear": classifier(combiner=LinearMKL()),
     "sums and products": classifier(
         [0.5 * Linear([0]) + Gaussian([1, 2]) * Polynomial([3]) + 1.0, ("c", Constant(2.0))]
     ),
@@ -158,6 +257,43 @@ MODELS = {
     "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), "u", "v"), Linear("u")]),
     "pairwise, sparse": classifier([Pairwise(Linear(), [0, 1], [2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)),
     "pairwise, precomputed": on_frame([Pairwise(Precomputed(GRAM), ["count"], ["id"])]),
+    "convex": classifier(combiner=ConvexMKL(costs={"gaussian": 2.0}, min_weight=[0.0, 0.1, 0.0])),
+    "lp": classifier(combiner=LpMKL(p=1.5)),
+    "elastic": regressor(combiner=ElasticMKL(lam=2.0)),
+    "group": classifier(combiner=GroupMKL({"both": ["linear", "gaussian"]})),
+    "easy": classifier(y=THREE, combiner=EasyMKL()),
+    "sparse": classifier(combiner=SparseMKL()),
+    "weights per pair": classifier(y=THREE, combiner=ConvexMKL(), weights="per-class"),
+    "weights per class": classifier(y=THREE, combiner=LpMKL(), weights="per-class", multiclass="one-vs-all"),
+    "weights per pair, precomputed": classifier(
+        [Precomputed(GRAM), Precomputed(np.eye(N + 11))],
+        THREE,
+        np.arange(N)[:, None],
+        np.arange(N + 11)[:, None],
+        combiner=ConvexMKL(),
+        weights="per-class",
+    ),
+    "subspace kernel": labelled(SubspaceKernel(Gaussian(scale=3.0), tol=0.05)),
+    "subspace kernel, landmarks": labelled(SubspaceKernel(Linear([4, 1]), 2, landmarks="centroids", tol=0.05)),
+    "kernel pls": labelled(KernelPLS(normalize="unit-diagonal")),
+    "kernel pls, combined kernel": labelled(KernelPLS(MKLClassifier(KERNELS, FixedWeights([1.0, 0.0, 2.0])))),
+    "kernel orthogonal centroid": labelled(KernelOrthogonalCentroid(Linear([0]) + Gaussian([1, 2]), n_clusters=2)),
+    "akda/qr": labelled(AKDAQR(Gaussian(scale=3.0))),
+    "kernel fisher": labelled(KernelFisher(Precomputed(GRAM)), *NUMBERED),
+    "sparse large margin": labelled(SparseLargeMarginClassifier(3, tol=0.05, random_state=0)),
+    "mkldr": labelled(MKLDR(EMBEDDED, n_components=1)),
+    "mkldr, ratio-trace": labelled(MKLDR(EMBEDDED, LDEGraph(), step="ratio-trace", max_iter=1000)),
+    "mkldr, given weights": labelled(
+        MKLDR(EMBEDDED, LFDAGraph(), 1, init={"gaussian": 1.0, "linear": 2.0}, weights_step="fixed")
+    ),
+    "mkldr, lpp": labelled(MKLDR(EMBEDDED, LPPGraph(), 1, dtype="float32"), y=None),
+    "mkldr, mfa": labelled(MKLDR(EMBEDDED, MFAGraph(), 1, normalize="center")),
+    "mkldr, pca": labelled(MKLDR(EMBEDDED, PCAGraph()), y=None),
+    "mkldr, semi-supervised": labelled(MKLDR(EMBEDDED, SemiSupervisedGraph(), 1), y=SOME),
+    "mkldr, user": labelled(MKLDR(EMBEDDED, UserGraph(sp.csr_matrix(ALIKE), 1 - ALIKE), 1), y=None),
+    "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
+    "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
+    "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
     "mean combiner": classifier(combiner=Mean(), tol=np.float64(1e-4), max_iter=10**6, verbose=0),
 }
 

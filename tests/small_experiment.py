@@ -3,7 +3,17 @@
 import sys
 import time
 
-from kernelweave.experiments import Experiment, Method, Paper, run_experiment, write_report
+from kernelweave.combiners import ConvexMKL
+from kernelweave.experiments import (
+    Collection,
+    Experiment,
+    Method,
+    Paper,
+    SurfaceSearch,
+    over_datasets,
+    run_experiment,
+    write_report,
+)
 from kernelweave.experiments.fold import Fold
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.model_selection import ThesisProtocol
@@ -24,6 +34,46 @@ SMALL = Experiment(
     baseline="all",
     grid={"C": [0.1, 10.0]},
     quick={"protocol": ThesisProtocol(n_repeats=1)},
+)
+LEARNED = Experiment(
+    name="learned",
+    title="IRIS",
+    source="nowhere",
+    dataset="iris",
+    variant="merged",
+    task="classification",
+    kernels={"petal": Linear([2, 3]), "all": Gaussian()},
+    methods=(
+        Method("MKL", ("petal", "all"), combiner=ConvexMKL()),
+        Method("dear", ("petal", "all"), combiner=ConvexMKL(costs={"all": 30.0})),
+        Method(
+            "found", ("petal", "all"), combiner=ConvexMKL(), search=SurfaceSearch(("combiner__costs__all",), tol=0.2)
+        ),
+    ),
+    baseline="MKL",
+    grid={"C": [0.1, 10.0]},
+    costs={"petal": 1.0, "all": 3.0},
+    normalize_weights=True,
+    max_samples=90,
+    quick={"protocol": ThesisProtocol(n_repeats=1)},
+)
+SEVERAL = Collection(
+    name="several",
+    title="IRIS and WDBC",
+    source="nowhere",
+    members=over_datasets(
+        LEARNED,
+        [
+            (
+                "iris",
+                "merged",
+                "IRIS",
+                (Paper(90.0, 1.0, 50.0, 2.0, 12.0, 1.0, (0.25, 0.75), (1.0, 1.0)), None, None),
+            ),
+            ("wdbc", None, "WDBC", (None, None, None)),
+        ],
+    ),
+    paper_counts={("dear", "total_cost"): ("0-2-0", "2-0-0", "T")},
 )
 
 if __name__ == "__main__":

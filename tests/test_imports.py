@@ -11,7 +11,7 @@ import kernelweave
 ROOT = Path(kernelweave.__file__).parent
 NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
-BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators"]
+BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
 ALLOWED = {
     "views": FRAMES,
     "kernels": FRAMES | {"views"},
@@ -19,12 +19,24 @@ ALLOWED = {
     "machines": {"solvers"},
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
-    "model_selection": FRAMES | {"estimators", "reduction"},
+    "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
+    "model_selection": FRAMES | {"joblib", "estimators", "reduction"},
     "datasets": FRAMES | {"views"},
     "persistence": FRAMES | {"_version", *BELOW},
+    "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
     "experiments": FRAMES | {"joblib", "threadpoolctl", "model_selection", "datasets", "_version", *BELOW},
     "cli": FRAMES
-    | {"rich", "matplotlib", "threadpoolctl", "model_selection", "datasets", "experiments", "_version", *BELOW},
+    | {
+        "rich",
+        "joblib",
+        "matplotlib",
+        "threadpoolctl",
+        "model_selection",
+        "datasets",
+        "experiments",
+        "_version",
+        *BELOW,
+    },
 }
 STANDARD = sys.stdlib_module_names
 

@@ -4,22 +4,26 @@ Each description is a *view*, each view gets one or more *kernels*, and a *combi
 support vector machine: `MKLClassifier`, `MKLRegressor` and `MKLOneClass`.
 """
 
-from . import combiners, datasets, kernels, model_selection
+from . import combiners, datasets, display, kernels, model_selection, reduction
 from ._version import __version__
-from .estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
 from .persistence import load, save
 from .views import stack_views
 
 __all__ = [
+    "KernelSAMME",
+    "KernelVoting",
     "MKLClassifier",
     "MKLOneClass",
     "MKLRegressor",
     "__version__",
     "combiners",
     "datasets",
+    "display",
     "kernels",
     "load",
     "model_selection",
+    "reduction",
     "save",
     "stack_views",
 ]

@@ -7,12 +7,13 @@ import pytest
 from kernelweave.cli import main
 from kernelweave.datasets import list_datasets
 from kernelweave.datasets.loading import ENVIRONMENT
+from small_experiment import SEVERAL
 
 
 def test_list(capsys):
     assert main(["reproduce", "--list"]) == 0
     printed = capsys.readouterr().out
-    for number in ("5.16", "5.21", "5.22", "5.24"):
+    for number in ("5.6", "5.10", "5.16", "5.21", "5.22", "5.24"):
         assert number in printed
 
 
@@ -25,12 +26,21 @@ def test_quick_table_is_printed_and_written(tmp_path, capsys, monkeypatch):
         assert figure in printed
     content = json.loads((tmp_path / "table-5.16-quick.json").read_text())
     ours = {row["method"]: row["mean"] for row in content["methods"]}
-    assert ours["SVM (ALL)"]["test"] > 94 and ours["SVM (MOR)"]["test"] < 75
+    assert ours["SVM (ALL)"]["test"] > 92 and ours["SVM (MOR)"]["test"] < 85
     assert "Table 5.16" in (tmp_path / "table-5.16-quick.md").read_text()
     page.write_text("results of an earlier run")
     assert main(["reproduce", "--output", str(tmp_path), "--page", str(page)]) == 1  # a quick run is no result
     assert page.read_text() == "results of an earlier run"
     assert "there is no full run below" in capsys.readouterr().err
+
+
+def test_a_table_of_several_data_sets(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", {"several": SEVERAL}.__getitem__)
+    assert main(["reproduce", "several", "--quick", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "IRIS and WDBC (quick run)" in printed and "0.25-0.75" in printed and "over the 2 data sets" in printed
+    assert (tmp_path / "table-several-quick.json").exists() and (tmp_path / "table-several-quick.md").exists()
 
 
 def test_errors_of_the_user_are_one_line(tmp_path, capsys):
@@ -46,6 +56,9 @@ def test_errors_of_the_user_are_one_line(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("table", "data", "figures"),
     [
+        ("5.11", "pendigits", ["99.40 ± 0.21", "0.75-0.25", "0.74 ± 0.02", "32.80 ± 0.42"]),
+        ("5.12", "pendigits", ["99.50 ± 0.11", "0.45-0.51-0.04-0.00", "2.58 ± 0.03", "12.90 ± 0.95"]),
+        ("5.10-sonar", "sonar", ["81.14 ± 3.14", "0.48-0.52-0.00", "37.81 ± 3.10"]),
         ("5.21", "olivetti", ["93.28 ± 0.65", "97.50 ± 1.16", "97.03 ± 0.93", "97.97 ± 1.48", "25.94 ± 1.01"]),
         ("5.22", "concrete", ["120.61 ± 2.15", "92.57 ± 4.19", "58.32 ± 3.66", "63.83 ± 9.58", "52.17 ± 2.23"]),
         ("5.24", "winewhite", ["0.59 ± 0.00", "0.54 ± 0.01", "0.54 ± 0.00", "0.52 ± 0.01", "66.27 ± 1.24"]),

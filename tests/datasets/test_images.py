@@ -1,6 +1,7 @@
 import numpy as np
+import pytest
 
-from kernelweave.datasets.images import draw_strokes, face_views, pen_views, shrink
+from kernelweave.datasets.images import draw_strokes, face_views, pen_views, saliency_maps, shrink
 
 
 def test_strokes_join_successive_points():
@@ -38,3 +39,15 @@ def test_faces_are_cut_row_by_row():
     np.testing.assert_array_equal(views["patch6"][0].reshape(16, 16), face.reshape(64, 64)[16:32, 32:48])
     assert views["x4"][0, 6] == views["patch6"].mean()
     np.testing.assert_array_equal(shrink(views["x64"], 64, 32), views["x32"])
+
+
+def test_saliency_maps_are_laid_out_as_the_patches_are():
+    faces = np.random.default_rng(0).random((3, 4096)) * 255
+    views = face_views({"X": faces})
+    means = np.stack([views[f"patch{m}"].mean(axis=1) for m in range(16)], axis=1)
+    maps = saliency_maps(means, layout=(4, 4), patch=(16, 16))
+    assert maps.shape == (3, 64, 64)
+    np.testing.assert_allclose(maps[:, ::16, ::16].reshape(3, 16), shrink(faces / 255.0, 64, 4))
+    assert (maps[:, :16, :16] == maps[:, :1, :1]).all()
+    with pytest.raises(ValueError, match="weights must have 12 columns"):
+        saliency_maps(means, layout=(4, 3), patch=(16, 16))

@@ -68,7 +68,7 @@ FIT = [
     (MKLClassifier(KERNELS, FixedWeights({"c": 1.0})), X, Y, r"not there: \['c'\]; there are \['a', 'b'\]"),
     (MKLClassifier(KERNELS, FixedWeights([1.0])), X, Y, "one entry for each of the 2 kernels"),
     (MKLClassifier(KERNELS, FixedWeights([1.0, -1.0])), X, Y, "weights must be finite and at least 0"),
-    (MKLClassifier(KERNELS, FixedWeights([0.0, 0.0])), X, Y, "one of them positive"),
+    (MKLClassifier(KERNELS, FixedWeights([0.0, 0.0])), X, Y, "one of the weights must be positive"),
     (MKLClassifier(KERNELS), X, Y[:-1], "inconsistent numbers of samples: 12 and 11"),
     (MKLClassifier(KERNELS), X, None, "requires y to be passed, but the target y is None"),
     (MKLClassifier(KERNELS), X, np.where(Y, np.nan, 1.0), "y contains NaN"),

@@ -62,7 +62,7 @@ def test_messages_name_samples_by_their_place_in_the_whole_x(monkeypatch):
     with pytest.raises(ValueError, match="sample 9 is NaN in some"):
         MKLClassifier(KERNELS).fit(bad, Y, sample_weight=np.r_[np.zeros(5), np.ones(25)])
     model = MKLClassifier(KERNELS).fit(X, Y)
-    monkeypatch.setattr("kernelweave.estimators.base._BLOCK_VALUES", 60)
+    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 60)
     with pytest.raises(ValueError, match="sample 9 is NaN in some"):
         model.predict(bad)
 
@@ -92,5 +92,5 @@ def test_a_sample_whose_only_view_has_no_weight_is_an_error():
         MKLClassifier(KERNELS, FixedWeights({"a": 1.0})).fit(X, Y)
     complete = stack_views({"a": A, "b": B})
     model = MKLClassifier(KERNELS, FixedWeights({"a": 1.0})).fit(complete, Y)
-    with pytest.raises(ValueError, match="sample 1 has no view at all"):
+    with pytest.raises(ValueError, match="sample 1 has none of the views"):
         model.predict(X)

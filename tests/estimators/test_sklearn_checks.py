@@ -4,7 +4,16 @@ import numpy as np
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
-from kernelweave.combiners import BestSingle, FixedWeights, Product
+from kernelweave.combiners import (
+    AlignmentWeights,
+    BestSingle,
+    ConvexMKL,
+    FixedWeights,
+    KernelDifference,
+    Localized,
+    LpMKL,
+    Product,
+)
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 
 MIXED = [Linear(), Polynomial(degree=2), Gaussian(scale=1.0)]
@@ -14,10 +23,18 @@ ESTIMATORS = [
     MKLClassifier([Linear(), Gaussian(scale=1.0)], BestSingle(cv=2), multiclass="one-vs-all"),
     MKLClassifier([Linear(), Gaussian(scale=1.0)], C=2.0, multiclass="joint"),
     MKLClassifier([Linear(), Gaussian(scale=1.0)], multiclass="one-vs-all", machine="least-squares"),
+    MKLClassifier(
+        [Linear(), Gaussian(scale=1.0)], KernelDifference("square"), multiclass="one-vs-all", machine="least-squares"
+    ),
+    MKLClassifier([Linear(), Gaussian(scale=1.0)], ConvexMKL(), multiclass="one-vs-all", weights="per-class"),
+    MKLClassifier([Linear(), Gaussian(scale=1.0)], Localized()),
     MKLRegressor(),
+    MKLRegressor(MIXED, LpMKL(p=2)),
+    MKLRegressor([Linear(), Gaussian(scale=1.0)], AlignmentWeights("qcqp"), machine="least-squares"),
     MKLRegressor([Linear(), Gaussian(scale=1.0)], machine="least-squares"),
     MKLRegressor(MIXED, FixedWeights([1.0, 0.5, 2.0]), C=10.0),
     MKLOneClass(),
+    MKLOneClass([Polynomial(), Gaussian(scale=1.0)], ConvexMKL(min_weight=0.1)),
     MKLOneClass([Polynomial(), Gaussian(scale=1.0)], Product()),
 ]
 _EQUIVALENCE = (
@@ -33,10 +50,13 @@ def expected_failures(estimator):
     reason = (
         "BestSingle splits samples into folds, and repetitions of a sample into several" if choosing else _EQUIVALENCE
     )
-    return {
+    failures = {
         "check_sample_weight_equivalence_on_dense_data": reason,
         "check_sample_weight_equivalence_on_sparse_data": reason,
     }
+    if isinstance(estimator.combiner, Localized):
+        failures["check_estimator_sparse_tag"] = "gating inputs are standardised, so dense"
+    return failures
 
 
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)

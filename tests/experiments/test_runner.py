@@ -16,11 +16,11 @@ from sklearn.svm import SVC
 import small_experiment
 from kernelweave.datasets import load_dataset
 from kernelweave.experiments import run_experiment, write_report
-from kernelweave.experiments.cells import fingerprint
+from kernelweave.experiments.cells import CellStore, fingerprint
 from kernelweave.experiments.fold import Fold
 from kernelweave.kernels import Gaussian, Linear, Precomputed
 from kernelweave.model_selection import RepeatedHalves, RepeatedKFoldProtocol, ThesisProtocol
-from small_experiment import SMALL
+from small_experiment import LEARNED, SMALL
 
 SECONDS = ("seconds", "path_seconds")
 
@@ -57,6 +57,7 @@ def test_numbers_are_those_of_an_independent_run():
         assert record["test"] == pytest.approx(100 * svc.score(rows[1], y[split.test]), abs=2.1)
         assert record["support"] == pytest.approx(100 * len(svc.support_) / 50, abs=4.1)
         assert record["cost"] == pytest.approx(record["support"] / 100 * 50)
+        assert record["total_cost"] == pytest.approx(record["support"]) and record["weights"] == {"all": 1.0}
         assert record["active_kernels"] == record["solves"] == 1 and record["gap"] < 0.01
     both = fold.measure(SMALL.methods[2])[0]
     assert both["active_kernels"] == 2 and both["cost"] == pytest.approx(2 * both["support"] / 100 * 50)
@@ -188,6 +189,13 @@ def test_every_setting_is_in_the_fingerprint(change):
     assert fingerprint(SMALL, method, "data") != fingerprint(SMALL, method, "other data")
 
 
+def test_folders_of_long_names_are_short_and_different():
+    store = CellStore("somewhere")
+    names = [f"RMKL at {', '.join(['0.123456789012'] * 20)}, {last}" for last in (1, 2)]
+    folders = [store.path(name, 0).parent.name for name in names]
+    assert folders[0] != folders[1] and all(len(folder) < 100 for folder in folders)
+
+
 def test_quick_runs_are_kept_apart(tmp_path):
     quick = run_experiment(SMALL, tmp_path, quick=True)
     assert quick.n_folds == 2 and quick.quick
@@ -215,3 +223,28 @@ def test_methods_see_features_beside_the_kernels():
     train = Fold(experiment, X, y, split)._parts[0]
     assert train.columns.tolist() == ["id", "x__0", "x__1", "x__2", "x__3"]
     np.testing.assert_allclose(train.drop(columns="id").mean(), 0.0, atol=1e-12)
+
+
+def test_weights_and_total_cost_of_learned_kernels():
+    """Thesis 2.8 by hand: support vectors in per cent times the share of the active kernels in all costs."""
+    X, y = load_dataset("iris", "merged", return_X_y=True)
+    fold = Fold(LEARNED, X, y, LEARNED.protocol.split(y, True)[0])
+    plain, dear = (fold.measure(method)[1] for method in LEARNED.methods[:2])
+    assert plain["weights"]["petal"] + plain["weights"]["all"] == pytest.approx(1.0)
+    assert plain["costs"] == {"petal": 1.0, "all": 1.0} and dear["costs"] == {"petal": 1.0, "all": 30.0}
+    assert dear["weights"]["petal"] + 900 * dear["weights"]["all"] == pytest.approx(1.0)
+    assert plain["weights"]["all"] > 0
+    for record in (plain, dear):
+        active = [cost for name, cost in LEARNED.costs.items() if record["weights"][name] > 0]
+        assert record["active_kernels"] == len(active)
+        assert record["total_cost"] == pytest.approx(record["support"] * sum(active) / 4.0)
+        assert record["cost"] == pytest.approx(record["support"] / 100 * 50 * sum(active))
+
+
+def test_fits_do_not_look_for_negative_eigenvalues_again(monkeypatch):
+    X, y = load_dataset("iris", "merged", return_X_y=True)
+    fold = Fold(SMALL, X, y, SMALL.protocol.split(y, True)[0])
+    kernels = [(name, fold.kernel(name)) for name in SMALL.kernels]
+    monkeypatch.setattr("kernelweave.kernels.repair.approximate_smallest", lambda K: pytest.fail("looked again"))
+    fold.measure(SMALL.methods[2])
+    assert all(np.linalg.eigvalsh(kernel.K).min() > -1e-9 for _, kernel in kernels)

@@ -146,3 +146,28 @@ def test_kept_columns_of_arrays(make):
         np.testing.assert_array_equal(values.toarray() if sp.issparse(values) else values, X[[0, 2]][:, columns])
     assert kept.X.shape == (2, 4)
     assert not sp.issparse(kept.X) or kept.X.nnz == np.count_nonzero(X[[0, 2]][:, [1, 3]])
+
+
+def test_digests_are_equal_for_equal_entries_only():
+    table = pd.DataFrame({"a": [1.0, 1.0, 2.0, 1.0, 1.0], "b": ["x", "x", "x", "y", "x"], "c": [3, 3, 3, 3, 4]})
+    first, second, *others = Views(table).digests()
+    assert first == second and len({first, *others}) == 4
+
+
+def test_digests_do_not_depend_on_the_container():
+    values = np.array([[0.0, 1.5], [2.0, 0.0], [np.nan, np.nan]])
+    expected = Views(values).digests()
+    assert Views(pd.DataFrame(values, columns=["a", "b"])).digests() == expected
+    assert Views(np.column_stack([values, values])).keep(np.array([1, 2]), np.array([2, 3])).digests() == expected[1:]
+    text = pd.DataFrame({"a": ["x", None]}, dtype=object)
+    assert Views(text).digests() == Views(text.fillna(np.nan)).digests()
+    sparse = Views(sp.csr_matrix(values[:2]))
+    assert sparse.digests()[::-1] == sparse.rows(np.array([1, 0])).digests()
+
+
+def test_parts_have_the_source_and_positions_of_the_whole():
+    views = Views(np.arange(12.0).reshape(4, 3))
+    part = views.rows(np.array([3, 1])).keep(np.array([1]), np.array([0]))
+    assert part.source is views.source and part.positions.tolist() == [1]
+    assert Views(views.X).source is not views.source
+    assert views.objects(np.array([0])).source is not views.source

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -11,21 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ..datasets import list_datasets
-from ..experiments import Experiment, Summary, find_experiment, list_experiments, results_page, run_experiment
-from ..experiments.report import (
-    COST_HEADINGS,
-    COST_NOTE,
-    cost_cells,
-    results_cells,
-    results_headings,
-    settings,
-    significance,
-    write_report,
-)
-
-# Columns of `results_cells` that make the two tables shown.
-_SCORE = (0, 1, 2, 3, 4, 8)
-_SUPPORT = (0, 5, 6, 7, 9)
+from ..experiments import find_experiment, list_experiments, results_page, run_experiment, write_report
+from ..experiments.layout import Grid, heading, sections
 
 
 def run_reproduce(
@@ -87,16 +75,16 @@ def print_list(data_home: Path | None = None) -> int:
     available = list_datasets(data_home)["available"]
     table = Table("table", "what", "data set", "methods", "data", title="Experiments")
     for experiment in list_experiments():
-        there = "there" if available[experiment.dataset] else "absent"
-        data = experiment.dataset + ("" if experiment.variant is None else f" ({experiment.variant})")
-        table.add_row(experiment.name, experiment.title, data, str(len(experiment.methods)), there)
+        absent = [name for name in experiment.dataset_names if not available[name]]
+        there = "there" if not absent else "absent" if len(experiment.dataset_names) == 1 else f"{len(absent)} absent"
+        table.add_row(experiment.name, experiment.title, experiment.data_label, str(experiment.n_methods), there)
     Console().print(table)
     return 0
 
 
 def _run(
-    console: Console, experiment: Experiment, output: Path, quick: bool, data_home: Path | None, n_jobs: int | None
-) -> Summary:
+    console: Console, experiment: Any, output: Path, quick: bool, data_home: Path | None, n_jobs: int | None
+) -> Any:
     columns = (TextColumn("{task.description:<32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bars:
         bar = bars.add_task(f"Table {experiment.name}", total=None)
@@ -107,22 +95,18 @@ def _run(
         return run_experiment(experiment, output, quick, data_home, n_jobs, progress)
 
 
-def _show(console: Console, summary: Summary) -> None:
-    title = f"Table {summary.experiment.name}: {summary.experiment.title}" + (" (quick run)" if summary.quick else "")
-    lines = [results_headings(summary), *(results_cells(summary, row) for row in summary.rows)]
-    # The score and the support vectors in a table each, so that a line fits a terminal of 80 columns.
-    score, support = ([[line[column] for column in columns] for line in lines] for columns in (_SCORE, _SUPPORT))
-    costs = [COST_HEADINGS, *(cost_cells(row) for row in summary.rows)]
-    for part in (settings(summary), _table(score, title), _table(support), significance(summary), _table(costs)):
-        console.print(part, highlight=False)
-    console.print(COST_NOTE, highlight=False)
+def _show(console: Console, summary: Any) -> None:
+    console.print(heading(summary), style="bold", highlight=False)
+    for part in sections(summary):
+        for piece in [part] if isinstance(part, str) else map(_table, part.narrowed()):
+            console.print(piece, highlight=False)
 
 
-def _table(lines: list[list[str]], title: str | None = None) -> Table:
-    """A table from its headings and rows; what is too narrow is folded, never cut."""
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for position, heading in enumerate(lines[0]):
-        table.add_column(heading, justify="right" if position else "left", overflow="fold")
-    for row in lines[1:]:
+def _table(grid: Grid) -> Table:
+    """A table whose cells are folded where they are too narrow, never cut."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for position, name in enumerate(grid.headings):
+        table.add_column(name, justify="right" if position >= grid.n_text else "left", overflow="fold")
+    for row in grid.rows:
         table.add_row(*row)
     return table

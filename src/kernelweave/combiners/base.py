@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
 from ..machines import Machine, Solution
+from ..solvers.sums import weighted_sum
 from ..views import Views
 
 Progress = Callable[[int, int], None]
@@ -57,8 +58,11 @@ class Combination:
 class Combiner(ABC, BaseEstimator):
     """A rule that makes one kernel K_theta of several, and how theta is found.
 
-    Subclasses implement the methods below; parameters follow scikit-learn's conventions.
+    Subclasses implement the methods below; parameters follow scikit-learn's conventions. One that reads a view only for
+    the samples that need it says so in `takes_fetch`, see `views.FetchedViews`.
     """
+
+    takes_fetch = False
 
     @abstractmethod
     def fit(
@@ -100,13 +104,29 @@ class Combiner(ABC, BaseEstimator):
     def cross(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
         """K_theta between new samples (rows) and the training samples that `state` keeps (columns)."""
 
+    def values(self, state: Any, theta: np.ndarray, views: Views, coef: np.ndarray) -> np.ndarray:
+        """K_theta of new samples times coefficients of the kept training samples, of shape (n_new, n_outputs)."""
+        return self.cross(state, theta, views) @ coef
+
     @abstractmethod
     def kernel_weights(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
         """The weight of each kernel for each new sample, of shape (n_new, n_kernels)."""
 
     @abstractmethod
     def global_weights(self, state: Any, theta: np.ndarray) -> np.ndarray:
-        """One weight per kernel that sums the model up, of shape (n_kernels,)."""
+        """One weight per kernel that sums the model up, of shape (n_kernels,), or (n_outputs, n_kernels)."""
+
+    def sample_weights(self, state: Any, theta: np.ndarray) -> np.ndarray | None:
+        """The weight of each kernel for each training sample; None (the default) where samples do not differ."""
+        return None
+
+    def reads(self, state: Any) -> np.ndarray:
+        """Positions of the columns that prediction reads beside those of active kernels; none by default."""
+        return np.empty(0, dtype=int)
+
+    def evaluations(self, state: Any, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """How many support vectors each kernel compares a new sample with, of shape (n_kernels,)."""
+        return self.active(state, theta) * float(len(coef))
 
 
 def warn_of_memory(stack: KernelStack) -> None:
@@ -131,13 +151,75 @@ def solve_once(
 
 
 class WeightedSum(Combiner):
-    """k(x, z) = sum_m eta_m k_m(x, z) with one non-negative weight per kernel: what such combiners share.
+    """k(x, z) = sum_m eta_m k_m(x, z) with one weight per kernel, of at least 0: what such combiners share.
 
     A sample that lacks a view has a zero row in that kernel; its row and column are then scaled by
     ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, which keeps the kernel positive semidefinite and a unit
-    diagonal one. Subclasses implement `choose`.
+    diagonal one. Subclasses say how the weights are found (`fit`).
 
     Memory: two n x n matrices, the sum and the kernel being added, and at most one more inside the machine.
+    """
+
+    def gram(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The combined kernel of the training samples; only kernels with a weight are computed."""
+        factor = self._missing_factor(state, theta, state.present, state.support)
+        K = weighted_sum(state.matrices(), theta) if state.has_matrices else self._sum(theta, state.gram)
+        return self._scaled(K, factor, factor)
+
+    def cross(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The combined kernel of new samples; only kernels with a weight are computed."""
+        present = state.presence(views, theta != 0)
+        K = self._sum(theta, lambda m: state.cross(m, views, present[:, m]))
+        rows = self._missing_factor(state, theta, present, views)
+        return self._scaled(K, rows, self._missing_factor(state, theta, state.present, state.support))
+
+    def active(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The kernels with a weight."""
+        return theta != 0
+
+    def kernel_weights(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The weights, for a sample that lacks a view spread over the views it has."""
+        present = state.presence(views, theta != 0)
+        return present * theta * self._missing_factor(state, theta, present, views)[:, None] ** 2
+
+    def global_weights(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The weights themselves."""
+        return theta
+
+    def _sum(self, eta: np.ndarray, kernel_of: Callable[[int], np.ndarray]) -> np.ndarray:
+        total = None
+        for m in np.flatnonzero(eta):
+            K = kernel_of(m)
+            if eta[m] != 1:
+                K *= eta[m]
+            total = K if total is None else np.add(total, K, out=total)
+        return total
+
+    def _missing_factor(self, stack: KernelStack, eta: np.ndarray, present: np.ndarray, views: Views) -> np.ndarray:
+        weight = present @ eta
+        without = weight <= 0
+        if without.any():
+            used = [name for name, weight_of in zip(stack.names, eta, strict=True) if weight_of > 0]
+            self._tell_of_no_view(
+                f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)})"
+            )
+        return np.sqrt(np.divide(eta.sum(), weight, out=np.ones(len(weight)), where=~without))
+
+    def _tell_of_no_view(self, problem: str) -> None:
+        """A sample without any view that has a weight: an error where the user gave the weights."""
+        raise ValueError(f"{problem}; remove such samples or give another kernel a weight")
+
+    def _scaled(self, K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if (rows != 1).any() or (columns != 1).any():
+            K *= rows[:, None]
+            K *= columns[None, :]
+        return K
+
+
+class ChosenWeights(WeightedSum):
+    """A weighted sum whose weights are chosen first, the machine being solved once under them.
+
+    Subclasses implement `choose`. Memory: as `WeightedSum`, and what choosing takes.
     """
 
     @abstractmethod
@@ -159,53 +241,3 @@ class WeightedSum(Combiner):
         warn_of_memory(stack)
         eta, solves = self.choose(stack, machine, y, rng, tol, max_steps, progress)
         return solve_once(self, stack, eta, machine, tol, max_steps, start, solves)
-
-    def gram(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
-        """The combined kernel of the training samples; only kernels with a weight are computed."""
-        factor = self._missing_factor(state, theta, state.present, state.reference)
-        return self._scaled(self._sum(theta, state.gram), factor, factor)
-
-    def cross(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
-        """The combined kernel of new samples; only kernels with a weight are computed."""
-        present = state.presence(views, theta > 0)
-        K = self._sum(theta, lambda m: state.cross(m, views, present[:, m]))
-        rows = self._missing_factor(state, theta, present, views)
-        return self._scaled(K, rows, self._missing_factor(state, theta, state.present, state.reference))
-
-    def active(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
-        """The kernels with a positive weight."""
-        return theta > 0
-
-    def kernel_weights(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
-        """The weights, for a sample that lacks a view spread over the views it has."""
-        present = state.presence(views, theta > 0)
-        return present * theta * self._missing_factor(state, theta, present, views)[:, None] ** 2
-
-    def global_weights(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
-        """The weights themselves."""
-        return theta
-
-    def _sum(self, eta: np.ndarray, kernel_of: Callable[[int], np.ndarray]) -> np.ndarray:
-        total = None
-        for m in np.flatnonzero(eta):
-            K = kernel_of(m)
-            if eta[m] != 1:
-                K *= eta[m]
-            total = K if total is None else np.add(total, K, out=total)
-        return total
-
-    def _missing_factor(self, stack: KernelStack, eta: np.ndarray, present: np.ndarray, views: Views) -> np.ndarray:
-        weight = present @ eta
-        if (weight <= 0).any():
-            used = [name for name, weight_of in zip(stack.names, eta, strict=True) if weight_of > 0]
-            raise ValueError(
-                f"{views.first(weight <= 0)} has none of the views whose kernels have a weight "
-                f"({', '.join(used)}); remove such samples or give another kernel a weight"
-            )
-        return np.sqrt(eta.sum() / weight)
-
-    def _scaled(self, K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        if (rows != 1).any() or (columns != 1).any():
-            K *= rows[:, None]
-            K *= columns[None, :]
-        return K

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ..kernels import KernelStack
 from ..views import Views
-from .base import Combination, Combiner, WeightedSum, solve_once, warn_of_memory
+from .base import ChosenWeights, Combination, Combiner, solve_once, warn_of_memory
+from .checks import check_every_view
+from .named import NamedNumbers, as_numbers
 
 
-class Mean(WeightedSum):
+class Mean(ChosenWeights):
     """The mean of the kernels, k(x, z) = (1/P) sum_m k_m(x, z): thesis (2.3) up to the factor 1/P.
 
     Nothing is learned; it is the baseline that every learned combination has to beat.
@@ -36,13 +37,14 @@ class Mean(WeightedSum):
         return np.full(stack.n_kernels, 1.0 / stack.n_kernels), 0
 
 
-class FixedWeights(WeightedSum):
+class FixedWeights(NamedNumbers, ChosenWeights):
     """A weighted sum of the kernels with given weights, k(x, z) = sum_m eta_m k_m(x, z).
 
     Parameters
     ----------
     weights : mapping or Series from kernel name to weight, or sequence with one weight per kernel
         At least 0, one of them positive. Kernels that a mapping does not name have weight 0 and are never computed.
+        Single weights of a mapping are parameters: ``weights__<name>``.
 
     Examples
     --------
@@ -56,26 +58,16 @@ class FixedWeights(WeightedSum):
     dtype: float64
     """
 
+    _numbers = ("weights",)
+
     def __init__(self, weights: Mapping[str, float] | Any):
         self.weights = weights
 
     def choose(self, stack, machine, y, rng, tol, max_steps, progress):
         """The given weights, checked and in the order of the kernels."""
-        weights = self.weights
-        if isinstance(weights, pd.Series):  # such as the kernel_weights_ of another model
-            if not weights.index.is_unique:
-                raise ValueError("weights is a series that names a kernel twice")
-            weights = weights.to_dict()
-        if isinstance(weights, Mapping):
-            unknown = sorted(set(weights) - set(stack.names))
-            if unknown:
-                raise ValueError(f"weights names kernels that are not there: {unknown}; there are {stack.names}")
-            weights = [weights.get(name, 0.0) for name in stack.names]
-        eta = np.array(weights, dtype=float)
-        if eta.shape != (stack.n_kernels,):
-            raise ValueError(f"weights must have one entry for each of the {stack.n_kernels} kernels, not {eta.shape}")
-        if not np.isfinite(eta).all() or (eta < 0).any() or not eta.any():
-            raise ValueError(f"weights must be finite and at least 0, with one of them positive, not {eta.tolist()}")
+        eta = as_numbers(self.weights, stack.names, "weights", default=0.0)
+        if not eta.any():
+            raise ValueError(f"one of the weights must be positive, but they are {eta.tolist()}")
         return eta, 0
 
 
@@ -108,13 +100,13 @@ class Product(Combiner):
 
     def gram(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
         """The product for the training samples."""
-        self._check_present(state, state.present, state.reference)
+        check_every_view(self, state, state.present, state.support)
         return self._product(state, state.gram)
 
     def cross(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
         """The product for new samples."""
         present = state.presence(views)
-        self._check_present(state, present, views)
+        check_every_view(self, state, present, views)
         return self._product(state, lambda m: state.cross(m, views, present[:, m]))
 
     def kernel_weights(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:
@@ -130,12 +122,3 @@ class Product(Combiner):
         for m in range(1, stack.n_kernels):
             product *= kernel_of(m)
         return product
-
-    def _check_present(self, stack: KernelStack, present: np.ndarray, views: Views) -> None:
-        incomplete = ~present.all(axis=1)
-        if incomplete.any():
-            m = np.flatnonzero(~present[incomplete][0])[0]
-            raise ValueError(
-                f"Product needs every view of every sample, but {views.first(incomplete)} lacks the view of the kernel "
-                f"{stack.names[m]!r}; Mean and FixedWeights work with missing views"
-            )

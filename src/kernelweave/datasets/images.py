@@ -35,6 +35,36 @@ def face_views(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return views | {f"patch{m}": patches[:, m] for m in range(16)}
 
 
+def saliency_maps(weights: np.ndarray, layout: tuple[int, int], patch: tuple[int, int]) -> np.ndarray:
+    """The weights of kernels over image patches as pictures: each patch is as bright as its weight (Figure 5.11).
+
+    Parameters
+    ----------
+    weights : array or DataFrame of shape (n_samples, n_patches)
+        Such as ``kernel_weights(X)`` of a localized model, in the order of patches: row by row from the top.
+    layout : (int, int)
+        Rows and columns of patches.
+    patch : (int, int)
+        Height and width of a patch.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, height, width)
+
+    Examples
+    --------
+    >>> from kernelweave.datasets.images import saliency_maps
+    >>> saliency_maps([[0.0, 1.0]], layout=(1, 2), patch=(2, 2))
+    array([[[0., 0., 1., 1.],
+            [0., 0., 1., 1.]]])
+    """
+    weights = np.asarray(weights, dtype=float)
+    if weights.ndim != 2 or weights.shape[1] != layout[0] * layout[1]:
+        wanted = layout[0] * layout[1]
+        raise ValueError(f"weights must have {wanted} columns for a layout of {layout}, not shape {weights.shape}")
+    return np.kron(weights.reshape(-1, *layout), np.ones((1, *patch)))
+
+
 def draw_strokes(points: np.ndarray) -> np.ndarray:
     """Join successive pen points by line segments on a 16 x 16 bitmap.
 

@@ -3,5 +3,15 @@
 from .classifier import MKLClassifier
 from .one_class import MKLOneClass
 from .regressor import MKLRegressor
+from .samme import KernelSAMME
+from .sparse_margin import SparseLargeMarginClassifier
+from .voting import KernelVoting
 
-__all__ = ["MKLClassifier", "MKLOneClass", "MKLRegressor"]
+__all__ = [
+    "KernelSAMME",
+    "KernelVoting",
+    "MKLClassifier",
+    "MKLOneClass",
+    "MKLRegressor",
+    "SparseLargeMarginClassifier",
+]

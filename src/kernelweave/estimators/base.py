@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import Combiner, Mean
 from ..combiners.base import Combination
-from ..kernels import KernelStack, Precomputed
+from ..combiners.named import as_numbers
+from ..kernels import KernelStack
 from ..kernels.naming import default_kernels
 from ..machines import Machine
-from ..views import Views
+from ..views import FetchedViews, Views
+from ..views.fetched import Fetch
 from .checks import (
     check_max_iter,
     check_new_views,
@@ -31,21 +33,39 @@ from .checks import (
     check_training_views,
     unchanged_on_failure,
 )
+from .fitted import FittedKernels, in_blocks
 from .parameters import KernelParameters
 from .path import RestartedMachine
 from .progress import progress_bar
 from .soft_labels import check_posterior
-
-# New samples are compared with the support vectors in blocks of about this many kernel values.
-_BLOCK_VALUES = 2**23
+from .summary import summarize
 
 
-class KernelMachineEstimator(KernelParameters, ABC):
+class KernelMachineEstimator(FittedKernels, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> KernelMachineEstimator:
+        self._fit_combination(X, y, sample_weight, posterior)
+        return self
+
+    def fit_combination(self, X: Any, y: Any) -> Combination:
+        """Fit, and return the combined kernel over all training samples, of which a fitted model keeps support vectors.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        Combination
+            For ``combiner_.gram(state, theta)`` and ``combiner_.cross(state, theta, views)``.
+        """
+        return self._fit_combination(X, y, None)
+
+    def _fit_combination(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> Combination:
         with unchanged_on_failure(self):
             tol = check_number("tol", self.tol, 0.0)
             max_steps = check_max_iter(self.max_iter)
@@ -68,12 +88,13 @@ class KernelMachineEstimator(KernelParameters, ABC):
             machine, targets = self._machine(y, weight, posterior, stack)
             if self._start is not None:
                 machine = RestartedMachine(machine, self._start)
-            self.combiner_ = clone(combiner)
+            self.combiner_ = self._combiner_for(clone(combiner), machine)
             with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
                 rng = check_random_state(self.random_state)
                 combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
             self._store(combination, machine, stack, kept)
-        return self
+            self._store_summary(combination, y)
+        return combination
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
@@ -85,6 +106,14 @@ class KernelMachineEstimator(KernelParameters, ABC):
     ) -> tuple[Machine, np.ndarray | None]:
         """The machine for these targets, sample weights and posteriors, and the targets as combiners see them."""
 
+    def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
+        """The combiner to fit, from a copy of the user's."""
+        return combiner
+
+    def _output_names(self) -> list[Any]:
+        """What the machine's outputs are called, where each has weights of its own."""
+        return list(range(len(self.dual_coef_)))
+
     def _store(self, found: Combination, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution = found.solution
         if not solution.converged:
@@ -92,7 +121,7 @@ class KernelMachineEstimator(KernelParameters, ABC):
                 f"{type(self).__name__} stopped after {solution.steps} solver steps with a largest KKT violation of "
                 f"{solution.violation:.2g} (tol is {self.tol:g}); raise max_iter, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         support = np.flatnonzero(solution.coef.any(axis=1))
         self._rule = machine.without_samples()
@@ -100,37 +129,62 @@ class KernelMachineEstimator(KernelParameters, ABC):
         self._theta = found.theta
         self.kernels_ = stack.kernels
         self.kernel_names_ = stack.names
-        weights = self.combiner_.global_weights(found.state, found.theta)
-        self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
         self.support_ = kept[support]
         self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
+        weights = self.combiner_.global_weights(found.state, found.theta)
+        if weights.ndim == 1:
+            self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
+        else:
+            self.kernel_weights_ = pd.DataFrame(weights, self._output_names(), stack.names, copy=True)
         self.intercept_ = solution.intercept
         self.objective_ = solution.objective
         self.duality_gap_ = solution.gap
         self.history_ = pd.DataFrame(found.history)
         self.n_iter_ = len(found.history)
 
-    def _values(self, X: Any) -> np.ndarray:
-        """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
-        views = self._new_views(X)
-        n_rows = max(1, _BLOCK_VALUES // max(1, len(self.support_)))
-        blocks = [slice(start, start + n_rows) for start in range(0, views.n_samples, n_rows)]
-        parts = [views] if len(blocks) == 1 else (views.rows(block) for block in blocks)
-        coef = self.dual_coef_.T
-        return np.vstack([self.combiner_.cross(self._state, self._theta, part) @ coef for part in parts]) + (
-            self.intercept_
+    def _store_summary(self, found: Combination, y: np.ndarray | None) -> None:
+        """Sum up what each training sample was weighed with, where samples differ."""
+        self.__dict__.pop("gating_summary_", None)
+        weights = self.combiner_.sample_weights(found.state, found.theta)
+        if weights is None:
+            return
+        labels = y if is_classifier(self) else None
+        support = np.flatnonzero(found.solution.coef.any(axis=1))
+        self.gating_summary_ = summarize(
+            pd.DataFrame(weights, columns=self.kernel_names_), labels, {"training": slice(None), "support": support}
         )
 
-    def _decide(self, X: Any) -> np.ndarray:
+    def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
+        views = self._new_views(X, fetch)
+        coef = self.dual_coef_.T
+
+        def values(part: Views) -> np.ndarray:
+            return self.combiner_.values(self._state, self._theta, part, coef)
+
+        return in_blocks(views, len(self.support_), values) + self.intercept_
+
+    def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Public decision values."""
-        values = self._values(X)
+        values = self._values(X, fetch)
         return self._rule.decision(values)
 
-    def _new_views(self, X: Any) -> Views:
+    def _new_views(self, X: Any, fetch: Fetch | None = None) -> Views:
+        if fetch is None:
+            return super()._new_views(X)
         check_is_fitted(self)
-        active = self.combiner_.active(self._state, self._theta)
-        used = [kernel.columns() for kernel, is_active in zip(self.kernels_, active, strict=True) if is_active]
-        return check_new_views(self, X, np.concatenate(used))
+        if not self.combiner_.takes_fetch:
+            raise ValueError(
+                f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
+                "for Localized, whose gates say which sample needs which view"
+            )
+        return FetchedViews(check_new_views(self, X, self._reads()), fetch)
+
+    def _active(self) -> np.ndarray:
+        return self.combiner_.active(self._state, self._theta)
+
+    def _reads(self) -> np.ndarray:
+        return self.combiner_.reads(self._state)
 
     def kernel_weights(self, X: Any) -> pd.DataFrame:
         """The weight of each kernel for each sample.
@@ -142,32 +196,66 @@ class KernelMachineEstimator(KernelParameters, ABC):
         Returns
         -------
         DataFrame of shape (n_samples, n_kernels)
-            Columns are kernel names. A sample that lacks a view has weight 0 there, and correspondingly more
-            elsewhere.
+            Columns are kernel names, or pairs of output and kernel name where each output has weights of its own. A
+            sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
         """
         views = self._new_views(X)
         weights = self.combiner_.kernel_weights(self._state, self._theta, views)
-        return pd.DataFrame(weights, columns=self.kernel_names_, index=X.index if isinstance(X, pd.DataFrame) else None)
+        columns = pd.Index(self.kernel_names_)
+        if weights.ndim == 3:
+            columns = pd.MultiIndex.from_product([self._output_names(), self.kernel_names_], names=["output", "kernel"])
+            weights = weights.reshape(len(weights), -1)
+        return pd.DataFrame(weights, columns=columns, index=X.index if isinstance(X, pd.DataFrame) else None)
 
-    def replace_kernel(self, name: str, kernel: Precomputed) -> KernelMachineEstimator:
-        """Install a precomputed kernel that knows further samples, without refitting.
+    def gating_summary(self, X: Any = None, y: Any = None) -> pd.DataFrame:
+        """What the weights of kernels come to: their mean, and the share of samples that they are positive for.
 
         Parameters
         ----------
-        name : str
-            One of `kernel_names_`.
-        kernel : Precomputed or Distance of a matrix
-            The kernel of the fit, extended by new ids (its method `extend`).
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
+            Samples to weigh. None means those of the fit, and its support vectors: what `gating_summary_` holds where
+            weights depend on the sample.
+        y : array of shape (n_samples,), optional
+            Classes, or any labels, to sum up by.
 
         Returns
         -------
-        self
+        DataFrame
+            Columns ``samples`` ("given", or "training" and "support"), ``class`` ("all" is first), ``kernel``,
+            ``weight`` and ``share``. Shares of one class add up to the average number of active kernels (Table 5.17).
         """
         check_is_fitted(self)
-        if name not in self.kernel_names_:
-            raise ValueError(f"there is no kernel named {name!r}; the kernels are {self.kernel_names_}")
-        self._state.replace(self.kernel_names_.index(name), kernel)
-        return self
+        if X is not None:
+            return summarize(self.kernel_weights(X), y, {"given": slice(None)})
+        if not hasattr(self, "gating_summary_"):
+            raise ValueError(
+                f"{type(self.combiner_).__name__} keeps no weights of the training samples, see kernel_weights_; for "
+                "weights of given samples pass X"
+            )
+        return self.gating_summary_
+
+    def prediction_cost(self, costs: Any = None) -> float:
+        """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.
+
+        That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
+        them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an
+        average over samples like those of the fit: support vectors with a positive weight, times the share of samples
+        with one.
+
+        Parameters
+        ----------
+        costs : mapping, sequence, number or None
+            d_m by kernel name or in order; kernels that a mapping does not name cost 1. None means the costs that the
+            combiner was fitted with, or else equal ones.
+        """
+        check_is_fitted(self)
+        if costs is None:
+            costs = getattr(self.combiner_, "costs_", None)
+        d = as_numbers(costs, self.kernel_names_, "costs", default=1.0)
+        if not d.any():
+            raise ValueError("costs must not all be 0")
+        evaluations = self.combiner_.evaluations(self._state, self._theta, self.dual_coef_.T)
+        return float(evaluations @ d / d.sum())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
 from ..views import Views
@@ -41,6 +42,16 @@ def check_machine(value: Any) -> str:
     if value in ("svm", "least-squares"):
         return value
     raise ValueError(f'machine must be "svm" or "least-squares", not {value!r}')
+
+
+def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> int | None:
+    """A parameter that counts something, from a least value on; None where that is allowed."""
+    if or_none and value is None:
+        return None
+    if isinstance(value, Integral) and not isinstance(value, bool) and value >= least:
+        return int(value)
+    wanted = "a positive whole number" if least == 1 else f"a whole number of at least {least}"
+    raise ValueError(f"{name} must be {wanted}{' or None' if or_none else ''}, not {value!r}")
 
 
 def check_max_iter(value: Any) -> int | None:
@@ -113,6 +124,27 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     if len(y) != n_samples:
         raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(y)}")
     return y
+
+
+def check_labels(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
+    """Class labels, one for each sample, that can be sorted."""
+    y = check_target(estimator, y, n_samples)
+    try:
+        check_classification_targets(y)
+    except TypeError:
+        raise ValueError("y mixes labels of types that cannot be sorted, such as numbers and text") from None
+    return y
+
+
+def encode_labels(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes, at least two, and the position of each label among them."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least two classes, but y has only one class: "
+            f"{classes[0]!r}"
+        )
+    return classes, labels
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
+from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
 from ..machines import (
     BinaryMachine,
@@ -20,8 +20,9 @@ from ..machines import (
     OneVsOneMachine,
     PosteriorMachine,
 )
+from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
-from .checks import check_machine, check_number, check_target
+from .checks import check_labels, check_machine, check_number, encode_labels
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 
 _MULTICLASS = {"one-vs-one": OneVsOneMachine, "one-vs-all": OneVsAllMachine, "joint": JointMachine}
@@ -52,6 +53,10 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Normalisation of each kernel, with constants from the training samples.
     multiclass : {"one-vs-one", "one-vs-all", "joint"}
         For more than two classes; two classes are always one binary machine.
+    weights : {"shared", "per-class"}
+        Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
+        pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
+        and `combiner_.combiners_` holds their combiners.
     machine : {"svm", "least-squares"}
         Least squares takes more than two classes one-vs-all only, and stores every training sample.
     soft_labels : {None, "knn"}
@@ -80,8 +85,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     classes_ : ndarray of shape (n_classes,)
     kernels_ : list of Kernel
         Fitted kernels, named by `kernel_names_`.
-    kernel_weights_ : Series
-        Weight by kernel name.
+    kernel_weights_ : Series or DataFrame
+        Weight by kernel name, and by class or pair with ``weights="per-class"``.
     combiner_ : Combiner
     support_ : ndarray of shape (n_support,)
         Positions of the support vectors in the training data.
@@ -125,6 +130,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         C: float = 1.0,
         normalize: str | None = "unit-diagonal",
         multiclass: str = "one-vs-one",
+        weights: str = "shared",
         machine: str = "svm",
         soft_labels: str | None = None,
         n_neighbors: int = 10,
@@ -141,6 +147,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self.C = C
         self.normalize = normalize
         self.multiclass = multiclass
+        self.weights = weights
         self.machine = machine
         self.soft_labels = soft_labels
         self.n_neighbors = n_neighbors
@@ -173,43 +180,40 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         """
         return self._fit(X, y, sample_weight, posterior)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
+            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
         """
-        return self._decide(X)
+        return self._decide(X, fetch)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Class labels, those with the largest decision value.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
+            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
         """
-        values = self.decision_function(X)
+        values = self.decision_function(X, fetch)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
-        y = check_target(self, y, n_samples)
-        try:
-            check_classification_targets(y)
-        except TypeError:
-            raise ValueError("y mixes labels of types that cannot be sorted, such as numbers and text") from None
-        return y
+        return check_labels(self, y, n_samples)
 
     def _machine(
         self, y: np.ndarray, weight: np.ndarray, posterior: np.ndarray | None, stack: KernelStack
     ) -> tuple[Machine, np.ndarray]:
         C = check_number("C", self.C, 0.0)
         self._check_choices()
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"MKLClassifier needs samples of at least two classes, but y has only one class: {self.classes_[0]!r}"
-            )
+        self.classes_, labels = encode_labels(self, y)
         by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         bound = C * weight * by_class[labels]
         if not (np.isfinite(bound).all() and (bound > 0).all()):
@@ -223,9 +227,27 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     def _check_choices(self) -> None:
         if self.multiclass not in _MULTICLASS:
             raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {self.multiclass!r}")
+        if self.weights not in ("shared", "per-class"):
+            raise ValueError(f'weights must be "shared" or "per-class", not {self.weights!r}')
         check_machine(self.machine)
         if self.soft_labels not in (None, "knn"):
             raise ValueError(f'soft_labels must be None or "knn", not {self.soft_labels!r}')
+
+    def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
+        if self.weights == "shared" or len(self.classes_) == 2:
+            return combiner
+        if self.multiclass == "joint":
+            raise ValueError(
+                'weights="per-class" needs multiclass="one-vs-one" or "one-vs-all": the joint machine solves all '
+                "classes together, under one kernel"
+            )
+        return PerOutput(combiner)
+
+    def _output_names(self) -> list[Any]:
+        if self.multiclass == "one-vs-all":
+            return list(self.classes_)
+        k = len(self.classes_)
+        return [f"{self.classes_[a]} vs {self.classes_[b]}" for a in range(k) for b in range(a + 1, k)]
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
         """The machine for encoded labels, or one error where the choices do not go together."""
@@ -262,6 +284,6 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
                 f"{machine.dropped.sum()} of {len(labels)} samples have a posterior within {machine.threshold / 2:g} "
                 "of 1/2 and are left out of the fit",
                 UserWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
         return machine

@@ -9,6 +9,7 @@ from sklearn.base import OutlierMixin
 
 from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine
+from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 from .checks import check_number
 
@@ -98,32 +99,41 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         """What `score_samples` must exceed for a sample to count as normal."""
         return float(-self.intercept_[0])
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Signed distance to the boundary (up to a factor): negative for novelties.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
+            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
         """
-        return self._decide(X)
+        return self._decide(X, fetch)
 
-    def score_samples(self, X: Any) -> np.ndarray:
+    def score_samples(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values without the offset.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
+            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
         """
-        return self.decision_function(X) + self.offset_
+        return self.decision_function(X, fetch) + self.offset_
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """1 for normal samples, -1 for novelties.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
+            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
         """
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return np.where(self.decision_function(X, fetch) >= 0, 1, -1)
 
     def _check_target(self, y: Any, n_samples: int) -> None:
         return None

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 
 from ..kernels import KernelStack
 from ..machines import LeastSquaresMachine, Machine, RegressionMachine
+from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 from .checks import check_machine, check_number, check_target
 
@@ -98,14 +99,17 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         """
         return self._fit(X, y, sample_weight)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Predicted values, of shape (n_samples,).
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
+            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
         """
-        return self._decide(X)
+        return self._decide(X, fetch)
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         y = check_target(self, y, n_samples)

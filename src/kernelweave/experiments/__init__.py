@@ -1,24 +1,38 @@
 """The papers' tables as runnable, resumable experiments.
 
 An experiment is one short declaration in `tables`: a data set, kernels, methods, a grid of hyper-parameters, a protocol
-and the paper's figures. `run_experiment` runs it fold by fold, writes every finished cell at once, and summarises.
+An experiment is one short declaration in `tables`: a data set, kernels, methods, a grid of hyper-parameters, a protocol
+and the paper's figures (`Experiment`), the same over several data sets (`Collection`), or the errors of any estimators
+on several data sets (`Comparison`). `run_experiment` runs each fold by fold, writes every finished cell at once, and
+summarises.
 """
 
-from .declaration import Experiment, Method, Paper
+from .collection import Collection, over_datasets
+from .comparison import Comparison, ComparisonSummary, Contender
+from .comparison_report import error_table
+from .declaration import Experiment, Method, Paper, SurfaceSearch
 from .registry import find_experiment, list_experiments
 from .report import markdown, results_page, write_report
 from .runner import run_experiment
-from .summary import Row, Summary
+from .summary import CollectionSummary, Row, Summary
 
 __all__ = [
+    "Collection",
+    "CollectionSummary",
+    "Comparison",
+    "ComparisonSummary",
+    "Contender",
     "Experiment",
     "Method",
     "Paper",
     "Row",
     "Summary",
+    "SurfaceSearch",
+    "error_table",
     "find_experiment",
     "list_experiments",
     "markdown",
+    "over_datasets",
     "results_page",
     "run_experiment",
     "write_report",

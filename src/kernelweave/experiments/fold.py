@@ -8,11 +8,14 @@ hyper-parameters share its values.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..estimators.path import fit_path
@@ -54,7 +57,7 @@ class Fold:
             K = stack.gram(0)
             rows = stack.cross(0, self._new, stack.presence(self._new)[:, 0])
             # Only normalisation reads the diagonal of new samples, and these values are normalised already.
-            self._kernels[name] = Precomputed(K, view="id").extend(rows, np.ones(len(rows)))
+            self._kernels[name] = _FoldKernel(K, view="id").extend(rows, np.ones(len(rows)))
         return self._kernels[name]
 
     def measure(self, method: Method) -> list[dict[str, Any]]:
@@ -62,8 +65,9 @@ class Fold:
         estimator = self.experiment.estimator(method, [(name, self.kernel(name)) for name in method.kernels])
         outer, last, values = self.experiment.paths(method)
         records = []
+        fits = fit_path if method.estimator is None else _fits
         for setting in outer:
-            path = fit_path(estimator.set_params(**setting), self._parts[0], self._targets[0], last, values)
+            path = fits(estimator.set_params(**setting), self._parts[0], self._targets[0], last, values)
             for value in values:
                 start = time.perf_counter()
                 model = next(path)
@@ -74,22 +78,50 @@ class Fold:
         return records
 
     def _record(self, model: Any, method: Method) -> dict[str, Any]:
-        """What a fitted model achieves and what it costs.
+        """What a fitted model achieves, its kernel weights (alike where it learns none), and what it costs."""
+        scores = {"validation": self._score(model, 1) if len(self._parts[1]) else None, "test": self._score(model, 2)}
+        if method.estimator is None:
+            return scores | self._machine_costs(model, method)
+        first = model[0] if isinstance(model, Pipeline) else model
+        n_kernels, n_train = len(method.kernels), len(self._parts[0])
+        alike = pd.Series(1.0 / n_kernels, list(method.kernels))
+        weights = getattr(first, "kernel_weights_", alike)
+        # Every training sample is looked at, by the kernels with a weight.
+        return scores | {
+            **self._charges(method, n_train, weights.to_numpy()[None, :] > 0),
+            "weights": {name: float(weight) for name, weight in weights.items()},
+            "costs": None,
+            "solves": int(getattr(first, "n_iter_", 1)),
+            "gap": 0.0,
+        }
 
-        ``cost`` is the number of kernel evaluations for a new sample, each weighted by its kernel's cost: support
-        vectors times the kernels whose weight for the sample is not zero, averaged over test samples.
-        """
-        n_train, n_support = len(self._parts[0]), len(model.support_)
-        active = model.kernel_weights(self._parts[2]).to_numpy() > 0
-        costs = np.array([self.experiment.costs.get(name, 1.0) for name in method.kernels])
+    def _machine_costs(self, model: Any, method: Method) -> dict[str, Any]:
+        """Costs of a kernel machine; ``costs`` are the d_m that it learned with, where it has any."""
+        weights = model.kernel_weights(self._parts[2])
+        learned_with = getattr(model.combiner_, "costs_", None)
         return {
-            "validation": self._score(model, 1) if len(self._parts[1]) else None,
-            "test": self._score(model, 2),
-            "support": 100.0 * n_support / n_train,
-            "active_kernels": float(active.sum(axis=1).mean()),
-            "cost": float(n_support * (active @ costs).mean()),
+            **self._charges(method, len(model.support_), weights.to_numpy() > 0),
+            "weights": {name: float(weight) for name, weight in weights.mean().items()},
+            "costs": None if learned_with is None else {name: float(cost) for name, cost in learned_with.items()},
             "solves": int(model.history_["solves"].sum()),
             "gap": float(model.duality_gap_ / max(1.0, abs(model.objective_))),
+        }
+
+    def _charges(self, method: Method, n_support: int, active: np.ndarray) -> dict[str, float]:
+        """What prediction takes, from the training samples and the kernels (by sample) that it looks at.
+
+        ``cost`` is the number of kernel evaluations for a new sample, each weighted by its kernel's cost: support
+        vectors times the kernels whose weight for the sample is not zero, averaged over test samples. ``total_cost``
+        is the cost of thesis 2.8 in per cent of what all training samples and all kernels of the method would cost.
+        """
+        n_train = len(self._parts[0])
+        costs = np.array([self.experiment.costs.get(name, 1.0) for name in method.kernels])
+        charged = n_support * (active @ costs).mean()
+        return {
+            "support": 100.0 * n_support / n_train,
+            "active_kernels": float(active.sum(axis=1).mean()),
+            "cost": float(charged),
+            "total_cost": float(100.0 * charged / (n_train * costs.sum())),  # thesis 2.8
         }
 
     def _score(self, model: Any, part: int) -> float:
@@ -108,9 +140,21 @@ class Fold:
         return frame
 
 
+class _FoldKernel(Precomputed):
+    """Values of a kernel over a fold, which the stack that computed them has looked at, so that no fit needs to."""
+
+    positive_semidefinite = True
+
+
 def _standardized(X: pd.DataFrame, train: np.ndarray) -> Views:
     values = X.to_numpy(dtype=float)
     return Views(StandardScaler().fit(values[train]).transform(values), X.columns)
+
+
+def _fits(estimator: Any, X: Any, y: np.ndarray, name: str, values: list[Any]) -> Iterator[Any]:
+    """One fit after the other along the values of a parameter."""
+    for value in values:
+        yield clone(estimator).set_params(**{name: value}).fit(X, y)
 
 
 def _plain(setting: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from .._version import __version__
 from .cells import write_atomically
+from .layout import Grid, heading, sections
 from .registry import list_experiments
-from .summary import MEASURES, Row, Summary
+from .summary import COMPARED, MEASURES, CollectionSummary, Row, Summary
 
 _PAGE_HEAD = """# The papers' tables, reproduced
 
@@ -20,17 +22,17 @@ deviation as printed, *ours* is measured. A difference is ours less the paper's.
 """
 
 
-def stem(summary: Summary) -> str:
+def stem(summary: Any) -> str:
     """Name of a summary's files, without a suffix."""
     return f"table-{summary.experiment.name}" + ("-quick" if summary.quick else "")
 
 
-def write_report(summary: Summary, output: Any) -> tuple[Path, Path]:
+def write_report(summary: Any, output: Any) -> tuple[Path, Path]:
     """Write a summary as JSON and Markdown.
 
     Parameters
     ----------
-    summary : Summary
+    summary : Summary, CollectionSummary or ComparisonSummary
     output : path
         The folder.
 
@@ -69,8 +71,32 @@ def results_page(output: Any, page: Any) -> list[str]:
     return list(there)
 
 
-def as_dict(summary: Summary) -> dict[str, Any]:
-    """All numbers of a summary, ready for JSON."""
+@singledispatch
+def as_dict(summary: Any) -> dict[str, Any]:
+    """All numbers of a summary of any kind, ready for JSON."""
+    raise TypeError(f"a {type(summary).__name__} is no summary of an experiment")
+
+
+@as_dict.register
+def _(summary: Summary) -> dict[str, Any]:
+    experiment = summary.experiment
+    return about(summary) | {
+        "protocol": repr(experiment.protocol),
+        "score": experiment.score_name,
+        "baseline": experiment.baseline,
+        "test": experiment.protocol.test_name,
+        "methods": [_row_dict(row) for row in summary.rows],
+    }
+
+
+@as_dict.register
+def _(summary: CollectionSummary) -> dict[str, Any]:
+    parts = [as_dict(part) for part in summary.parts]
+    return about(summary) | {"data_sets": parts, "counts": _counts_dict(summary)}
+
+
+def about(summary: Any) -> dict[str, Any]:
+    """What a table is, whatever its kind."""
     experiment = summary.experiment
     return {
         "table": experiment.name,
@@ -78,12 +104,14 @@ def as_dict(summary: Summary) -> dict[str, Any]:
         "source": experiment.source,
         "version": __version__,
         "quick": summary.quick,
-        "protocol": repr(experiment.protocol),
-        "score": experiment.score_name,
-        "baseline": experiment.baseline,
-        "test": experiment.protocol.test_name,
-        "methods": [_row_dict(row) for row in summary.rows],
     }
+
+
+def _counts_dict(summary: CollectionSummary) -> dict[str, Any]:
+    """Wins, ties and losses of each method against the baseline."""
+    first = summary.experiment.members[0]
+    others = [method.name for method in first.methods if method.name != first.baseline]
+    return {name: {measure: vars(summary.counts(name, measure)) for measure in COMPARED} for name in others}
 
 
 def _row_dict(row: Row) -> dict[str, Any]:
@@ -95,6 +123,9 @@ def _row_dict(row: Row) -> dict[str, Any]:
         "mean": {measure: row.mean(measure) for measure in MEASURES},
         "std": {measure: row.std(measure) for measure in MEASURES},
         "values": {measure: row.values[measure].tolist() for measure in MEASURES},
+        "weights": _by_kernel(row, row.weights),
+        "costs": None if row.costs is None else _by_kernel(row, row.costs),
+        "n_settings": row.n_settings,
         "path_seconds": row.path_seconds,
         "against_baseline": {
             measure: {"statistic": _finite(result.statistic), "pvalue": result.pvalue}
@@ -103,120 +134,21 @@ def _row_dict(row: Row) -> dict[str, Any]:
     }
 
 
+def _by_kernel(row: Row, values: np.ndarray) -> dict[str, list[float]]:
+    return dict(zip(row.method.kernels, values.T.tolist(), strict=True))
+
+
 def _finite(value: float) -> float | str:
     """A number as JSON can hold it; infinity (results that differ by the same in every fold) as text."""
     return value if np.isfinite(value) else str(value)
 
 
-def markdown(summary: Summary) -> str:
+def markdown(summary: Any) -> str:
     """A summary as a section of Markdown."""
-    experiment = summary.experiment
-    heading = f"## Table {experiment.name}: {experiment.title}" + (" (quick run)" if summary.quick else "")
-    results = table(results_headings(summary), [results_cells(summary, row) for row in summary.rows])
-    costs = table(COST_HEADINGS, [cost_cells(row) for row in summary.rows])
-    return "\n\n".join([heading, settings(summary), results, significance(summary), costs, COST_NOTE]) + "\n"
+    parts = [part if isinstance(part, str) else _table(part) for part in sections(summary)]
+    return "\n\n".join([f"## {heading(summary)}", *parts]) + "\n"
 
 
-def settings(summary: Summary) -> str:
-    """One paragraph on what was run."""
-    experiment = summary.experiment
-    data = experiment.dataset + ("" if experiment.variant is None else f" ({experiment.variant})")
-    grid = "; ".join(
-        f"{name} in {', '.join(_short(value) for value in values)}" for name, values in experiment.grid.items()
-    )
-    scaling = "standardised features" if experiment.standardize else "features as they are"
-    kernels = f"{experiment.normalize} kernels" if experiment.normalize else "kernels as they are"
-    words = (
-        f"{experiment.source}. Data: {data}; {scaling}, {kernels}, constants from the training part of each fold. "
-        f"Protocol: {experiment.protocol!r}, {summary.n_folds} folds. Grid: {grid}."
-    )
-    return words + (f" {experiment.note}" if experiment.note else "")
-
-
-def significance(summary: Summary) -> str:
-    """What the p-values compare, precisely."""
-    protocol, n_results = summary.experiment.protocol, len(summary.rows[0].values["test"])
-    return (
-        f"p: {protocol.test_name} of our {n_results} results of a method against our {n_results} results of "
-        f"{summary.experiment.baseline} on the same folds (score, then support vectors); * where p < 0.05. The papers "
-        "print no results by fold, so ours and theirs cannot be tested against each other."
-    )
-
-
-COST_HEADINGS = ["method", "active kernels", "cost", "fit s", "grid s", "solves"]
-COST_NOTE = (
-    "Cost: kernel evaluations to predict a new sample (support vectors times active kernels, weighted by the kernels' "
-    "costs). Fit s: seconds for the chosen setting, Gram matrices excluded; grid s: seconds for all settings of one "
-    "fold. Solves: of the machine, for the chosen setting."
-)
-
-
-def results_headings(summary: Summary) -> list[str]:
-    """Column headings of the results."""
-    name, last = summary.experiment.score_name, "support %"
-    parameters = ", ".join(summary.experiment.grid)
-    return [
-        "method",
-        parameters,
-        f"{name}, ours",
-        "paper",
-        "diff.",
-        f"{last}, ours",
-        "paper",
-        "diff.",
-        "p",
-        "p (support)",
-    ]
-
-
-def results_cells(summary: Summary, row: Row) -> list[str]:
-    """One line of the results."""
-    paper = row.method.paper
-    digits = 2 if row.mean("test") >= 10 else 3
-    columns = [row.method.name, chosen(row)]
-    for measure, mean, std in (
-        ("test", paper and paper.score, paper and paper.score_std),
-        ("support", paper and paper.support, paper and paper.support_std),
-    ):
-        places = digits if measure == "test" else 2
-        columns.append(f"{row.mean(measure):.{places}f} ± {row.std(measure):.{places}f}")
-        columns += (
-            ["-", "-"] if mean is None else [f"{mean:.2f} ± {std:.2f}", f"{row.mean(measure) - mean:+.{places}f}"]
-        )
-    return columns + [p_value(row, measure) for measure in ("test", "support")]
-
-
-def cost_cells(row: Row) -> list[str]:
-    """One line on what a method costs."""
-    return [
-        row.method.name,
-        f"{row.mean('active_kernels'):.2f}",
-        f"{row.mean('cost'):.1f}",
-        f"{row.mean('seconds'):.4f}",
-        f"{row.path_seconds:.3f}",
-        f"{row.mean('solves'):.1f}",
-    ]
-
-
-def chosen(row: Row) -> str:
-    """The chosen hyper-parameters, or that runs chose differently."""
-    settings_of = {", ".join(_short(value) for value in setting.values()) for setting in row.parameters}
-    return settings_of.pop() if len(settings_of) == 1 else "by run"
-
-
-def p_value(row: Row, measure: str) -> str:
-    """A p-value with a star where it is below 0.05; a dash for the baseline."""
-    if measure not in row.against_baseline:
-        return "-"
-    result = row.against_baseline[measure]
-    return f"{result.pvalue:.3f}" + ("*" if result.significant() else "")
-
-
-def table(headings: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table; the first column is text, the others are numbers."""
-    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float | int) else str(value)
+def _table(grid: Grid) -> str:
+    rule = ["---"] * grid.n_text + ["---:"] * (len(grid.headings) - grid.n_text)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [grid.headings, rule, *grid.rows])

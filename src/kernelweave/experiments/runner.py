@@ -1,45 +1,46 @@
 """`run_experiment`: fold by fold and method by method, resumable, in parallel over folds.
 
-Each fold computes its Gram matrices once. Threads share the data, the solvers release the interpreter lock, and BLAS
-uses one thread, so results depend neither on `n_jobs` nor on where a run was interrupted.
+Each fold computes its Gram matrices once, and once more for each further point of a response surface: the next point is
+known only when all folds have measured the last one, and keeping the matrices of all folds would cost more. Threads
+share the data, the solvers release the interpreter lock, and BLAS uses one thread, so results depend neither on
+`n_jobs` nor on where a run was interrupted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
 
 from ..datasets import load_dataset
 from ..machines import BinaryMachine
 from ..model_selection import Split
-from .cells import CellStore, data_digest, fingerprint
-from .declaration import Experiment
+from .cells import Cells, CellStore, Progress, Records, data_digest, fingerprint, measure_cells
+from .collection import Collection
+from .comparison import Comparison, ComparisonSummary, run_comparison
+from .declaration import Experiment, Method
 from .fold import Fold
-from .registry import find_experiment
-from .summary import Summary, summarize
-
-Progress = Callable[[int, int, str], None]
+from .registry import AnyExperiment, find_experiment
+from .search import search_surface
+from .summary import CollectionSummary, Summary, summarize
 
 
 def run_experiment(
-    experiment: str | Experiment,
+    experiment: str | AnyExperiment,
     output: Any = "kernelweave-results",
     quick: bool = False,
     data_home: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> Summary:
+) -> Summary | CollectionSummary | ComparisonSummary:
     """Run an experiment, or continue it where an earlier run stopped.
 
     Parameters
     ----------
-    experiment : str or Experiment
+    experiment : str, Experiment, Collection or Comparison
         Number of a registered table, or a declaration.
     output : path
         Folder for finished cells; a cell that is there is not computed again.
@@ -54,20 +55,40 @@ def run_experiment(
 
     Returns
     -------
-    Summary
+    Summary, CollectionSummary or ComparisonSummary
+        By the kind of the experiment.
     """
     experiment = find_experiment(experiment) if isinstance(experiment, str) else experiment
+    if isinstance(experiment, Collection):
+        return _run_collection(experiment, output, quick, data_home, n_jobs, progress)
+    if isinstance(experiment, Comparison):
+        return run_comparison(experiment, output, quick, data_home, n_jobs, progress)
     folder = f"table-{experiment.name}" + ("-quick" if quick else "")
     experiment = experiment.quickened() if quick else experiment
     X, y, splits, digest = _prepare(experiment, data_home)
     store = CellStore(Path(output) / "cells" / folder)
-    marks = {method.name: fingerprint(experiment, method, digest) for method in experiment.methods}
-    cells = _Cells(experiment, store, marks, len(splits), progress)
+    measurement = _Measurement(experiment, X, y, splits, digest, store, n_jobs, progress)
     _load_compiled_code()
-    with threadpool_limits(1):
-        jobs = (delayed(_run_fold)(experiment, X, y, split, fold, cells) for fold, split in enumerate(splits))
-        Parallel(n_jobs=n_jobs, backend="threading")(jobs)
-    return summarize(experiment, cells.finished, splits, quick)
+    plain = [method for method in experiment.methods if method.search is None]
+    cells = measurement.measure(plain, range(len(splits)))
+    runs = np.array([split.run for split in splits])
+    for method in experiment.methods:
+        for run in np.unique(runs) if method.search is not None else ():
+            folds = np.flatnonzero(runs == run).tolist()
+            cells |= search_surface(experiment, method, folds, measurement.measure)
+    return summarize(experiment, cells, splits, quick)
+
+
+def _run_collection(
+    collection: Collection, output: Any, quick: bool, data_home: Any, n_jobs: int | None, progress: Progress | None
+) -> CollectionSummary:
+    def told(member: Experiment) -> Progress | None:
+        if progress is None:
+            return None
+        return lambda done, total, method: progress(done, total, f"{member.title} {method}")
+
+    parts = [run_experiment(member, output, quick, data_home, n_jobs, told(member)) for member in collection.members]
+    return CollectionSummary(collection, parts, quick)
 
 
 def _load_compiled_code() -> None:
@@ -75,37 +96,41 @@ def _load_compiled_code() -> None:
     BinaryMachine(np.array([1.0, -1.0]), 1.0).solve(np.eye(2))
 
 
-class _Cells:
-    """The cells of one run: what is finished, and who wants to know."""
+class _Measurement:
+    """The methods of an experiment on its folds."""
 
-    def __init__(self, experiment: Experiment, store: CellStore, marks: dict, n_folds: int, progress: Progress | None):
-        self.store, self.marks, self.progress = store, marks, progress
-        self.total = len(experiment.methods) * n_folds
-        self.finished: dict[tuple[str, int], list[dict[str, Any]]] = {}
-        for method in marks:
-            for fold in range(n_folds):
-                records = store.read(method, fold, marks[method])
-                if records is not None:
-                    self.finished[method, fold] = records
-        self._tell("")
+    def __init__(
+        self,
+        experiment: Experiment,
+        X: Any,
+        y: np.ndarray,
+        splits: list[Split],
+        digest: str,
+        store: CellStore,
+        n_jobs: int | None,
+        progress: Progress | None,
+    ):
+        self.experiment, self.X, self.y, self.splits, self.digest = experiment, X, y, splits, digest
+        self.store, self.n_jobs, self.progress = store, n_jobs, progress
+        self.n_before = 0  # cells of earlier calls
 
-    def add(self, method: str, fold: int, records: list[dict[str, Any]]) -> None:
-        self.store.write(method, fold, self.marks[method], records)
-        self.finished[method, fold] = records
-        self._tell(method)
+    def measure(self, methods: Sequence[Method], folds: Sequence[int]) -> Cells:
+        """The records of each method in each fold."""
+        named = {method.name: method for method in methods}
+        marks = {name: fingerprint(self.experiment, method, self.digest) for name, method in named.items()}
+        n_before = self.n_before
 
-    def _tell(self, method: str) -> None:
-        if self.progress is not None:
-            self.progress(len(self.finished), self.total, method)
+        def tell(done: int, total: int, method: str) -> None:
+            if self.progress is not None:
+                self.progress(n_before + done, n_before + total, method)
 
+        def prepare(number: int) -> Callable[[str], Records]:
+            fold = Fold(self.experiment, self.X, self.y, self.splits[number])
+            return lambda name: fold.measure(named[name])
 
-def _run_fold(experiment: Experiment, X: Any, y: np.ndarray, split: Split, number: int, cells: _Cells) -> None:
-    missing = [method for method in experiment.methods if (method.name, number) not in cells.finished]
-    if not missing:
-        return
-    fold = Fold(experiment, X, y, split)
-    for method in missing:
-        cells.add(method.name, number, fold.measure(method))
+        cells = measure_cells(self.store, marks, folds, prepare, self.n_jobs, tell)
+        self.n_before += len(cells)
+        return cells
 
 
 def _prepare(experiment: Experiment, data_home: Any) -> tuple[Any, np.ndarray, list[Split], str]:

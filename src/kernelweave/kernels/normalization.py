@@ -30,7 +30,7 @@ class Normalizer:
     name : str
         What messages call the kernel.
 
-    Both methods work in place; nothing of size n x n is kept.
+    `gram` and `cross` work in place; nothing of size n x n is kept.
 
     Examples
     --------
@@ -110,6 +110,16 @@ class Normalizer:
         K[~present] = 0.0
         K[:, ~self.present_[reference]] = 0.0
         return K
+
+    def diagonal(self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Normalised k'(x, x) of new samples, from what `cross` takes (K as it was before)."""
+        if self.method == "unit-diagonal":
+            diagonal = (diagonal > 0).astype(float)
+        elif self.method == "unit-trace":
+            diagonal = self.factor_ * diagonal
+        elif self.method == "center":
+            diagonal = diagonal - 2.0 * (K @ self.weight_) + self.mean_
+        return np.where(present, diagonal, 0.0)
 
     def restrict(self, rows: np.ndarray) -> Normalizer:
         """The constants that comparing new samples with these training samples needs."""

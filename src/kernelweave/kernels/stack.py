@@ -108,22 +108,23 @@ class KernelStack:
         """Which samples have a row in which kernel, of shape (n_samples, n_kernels).
 
         Views of kernels that are not `active` (a boolean array) are not looked at; nobody has a row there.
-        A sample without a row in any kernel is an error.
+        A sample without a row in any kernel is an error where all kernels are looked at.
         """
         present = np.zeros((views.n_samples, self.n_kernels), dtype=bool)
         for m in range(self.n_kernels) if active is None else np.flatnonzero(active):
             present[:, m] = self.kernels[m].present(views)
         alone = ~present.any(axis=1)
-        if alone.any():
-            asked = [name for m, name in enumerate(self.names) if active is None or active[m]]
+        if alone.any() and (active is None or np.all(active)):
             raise ValueError(
                 f"{views.first(alone)} has no view at all: X is NaN for it in every kernel "
-                f"that is used ({', '.join(asked)}); remove such samples"
+                f"({', '.join(self.names)}); remove such samples"
             )
         return present
 
     def gram(self, m: int) -> np.ndarray:
         """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
+        if self._matrices is not None:
+            return self._matrices[m].copy()
         K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
@@ -140,7 +141,25 @@ class KernelStack:
             self._matrices = matrices
         return self._matrices
 
-    def cross(self, m: int, views: Views, present: np.ndarray) -> np.ndarray:
+    @property
+    def has_matrices(self) -> bool:
+        """Whether all Gram matrices are there already, so that reading them costs nothing."""
+        return self._matrices is not None
+
+    def subset(self, rows: np.ndarray) -> KernelStack:
+        """The same kernels, with the same constants, over some of the training samples; copies their Gram matrices."""
+        part = object.__new__(KernelStack)
+        part.__dict__.update(
+            self.__dict__,
+            _matrices=self.matrices()[:, rows[:, None], rows],
+            rows=self.rows[rows],
+            present=self.present[rows],
+            weight=self.weight[rows],
+            support=self.support.rows(rows),
+        )
+        return part
+
+    def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Normalised values of kernel m between new samples (rows) and the training samples (columns).
 
         Parameters
@@ -150,17 +169,30 @@ class KernelStack:
             The new samples.
         present : ndarray of bool, shape (n_new,)
             Which of them have the view.
+        columns : ndarray of int, optional
+            The training samples to compare with, as positions among those kept; all of them by default.
         """
+        return self.compare(m, views, present, columns)[0]
+
+    def compare(
+        self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What `cross` gives, and the normalised k_m(x, x) of each new sample; parameters are those of `cross`."""
         kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
+        rows, support = self.rows, self.support
         everything = normalizer.needs_all_samples
-        reference = self.reference if everything or repair.needs_all_samples else self.support
-        columns = slice(None) if everything else self.rows
+        if columns is not None:
+            rows = rows[columns]
+            support = support if everything or repair.needs_all_samples else support.rows(columns)
+        reference = self.reference if everything or repair.needs_all_samples else support
         if reference.n_samples == 0:  # a model without support vectors
-            return np.zeros((views.n_samples, 0))
+            return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
+        chosen = slice(None) if everything else rows
         K = _finite(lambda: kernel.cross(views, reference), self.names[m])
-        K, diagonal = repair.cross(K, kernel.diagonal(views), columns)
-        K = normalizer.cross(K, diagonal, present, columns)
-        return K[:, self.rows] if everything else K
+        K, raw = repair.cross(K, kernel.diagonal(views), chosen)
+        diagonal = normalizer.diagonal(K, raw, present)
+        K = normalizer.cross(K, raw, present, chosen)
+        return (K[:, rows] if everything else K), diagonal
 
     def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> KernelStack:
         """What prediction needs where only these training samples count (support vectors).
@@ -174,7 +206,7 @@ class KernelStack:
             normalizer.needs_all_samples or (is_active and repair.needs_all_samples)
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
-        kept = np.arange(self.reference.n_samples) if everything else rows
+        kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
         used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
         lean = object.__new__(KernelStack)
         reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
@@ -185,7 +217,7 @@ class KernelStack:
             rows=support,
             present=self.present[rows],
             active=active,
-            weight=self.weight[kept],
+            weight=self.weight[rows],
             reference=reference,
             support=reference.rows(support) if everything else reference,
             normalizers=[
@@ -198,6 +230,32 @@ class KernelStack:
             ],
         )
         return lean
+
+    def compared_with(self, points: Views) -> KernelStack:
+        """The same fitted kernels between samples and other points than the training samples (landmarks).
+
+        `gram` is then that of the points and `cross` compares new samples with them. Normalisation that takes its
+        constants from all training samples is not to be had.
+        """
+        for normalizer in self.normalizers:
+            if normalizer.method not in (None, "unit-diagonal"):
+                raise ValueError(f'landmarks take normalize=None or "unit-diagonal", not {normalizer.method!r}')
+        other = object.__new__(KernelStack)
+        n_points = points.n_samples
+        other.__dict__.update(
+            self.__dict__,
+            _matrices=None,
+            reference=points,
+            support=points,
+            rows=np.arange(n_points),
+            weight=np.ones(n_points),
+            present=self.presence(points),
+            normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
+            repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
+        )
+        for m in range(self.n_kernels):
+            other.gram(m)  # learns the constants of the points
+        return other
 
     def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
         """The precomputed matrices inside the kernels, each with the ids of the samples that prediction compares with.

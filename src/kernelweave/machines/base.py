@@ -21,7 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..solvers import solve_box_qp
+from ..solvers import DualProgram, solve_box_qp
+from ..solvers.result import Result
+from ..solvers.working_set import LazyKernel, solve_in_working_set
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,25 @@ class Machine(ABC):
             Most pair updates for each output.
         """
 
+    def solve_in_part(
+        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    ) -> Solution | None:
+        """Solve on a kernel of which only parts are computed, from a nearby solution; parameters are those of `solve`.
+
+        None where this machine has no such way (the default), or it would take too many samples.
+        """
+        return None
+
+    @abstractmethod
+    def programs(self) -> list[DualProgram]:
+        """The dual written out, one program for each independent part."""
+
+    def outputs(self) -> list[tuple[np.ndarray, Machine]]:
+        """Independent machines, one for each column of C, each with the positions of its samples."""
+        if self.n_outputs == 1:
+            return [(np.arange(self.n_samples), self)]
+        raise ValueError(f"the outputs of a {type(self).__name__} are solved together and cannot be taken apart")
+
     @abstractmethod
     def subset(self, index: np.ndarray) -> Machine:
         """Return the same machine on the chosen samples (integer positions or a boolean mask)."""
@@ -147,6 +168,15 @@ class PlainMachine(Machine):
             gap_tol=gap_tol,
             max_steps=max_steps,
         )
+        return self._solution(result)
+
+    def solve_in_part(self, kernel, start, gap_tol, max_steps=None) -> Solution | None:  # noqa: D102
+        result = solve_in_working_set(
+            kernel, **self.problem(), start=start.coef[:, 0], gap_tol=gap_tol, max_steps=max_steps
+        )
+        return None if result is None else self._solution(result)
+
+    def _solution(self, result: Result) -> Solution:
         return Solution(
             coef=result.solution[:, None],
             intercept=np.array([result.multiplier]),
@@ -157,8 +187,36 @@ class PlainMachine(Machine):
             converged=result.converged,
         )
 
+    def programs(self) -> list[DualProgram]:  # noqa: D102
+        return [box_program(**self.problem(), sample=np.arange(self.n_samples))]
+
     def decision(self, values: np.ndarray) -> np.ndarray:  # noqa: D102
         return columns(values, 1)[:, 0]
+
+
+def box_program(
+    linear: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    total: float,
+    insensitivity: float,
+    sample: np.ndarray,
+    column: int = 0,
+) -> DualProgram:
+    """The box QP of `solve_box_qp` as a program of one column; an l1 term splits each variable in two."""
+    here, none = np.full(len(sample), column), np.full(len(sample), -1)
+    if insensitivity == 0.0:
+        return DualProgram(linear, np.zeros(len(sample)), lower, upper, sample, here, none, total)
+    return DualProgram(
+        linear=np.concatenate([linear - insensitivity, -linear - insensitivity]),
+        quadratic=np.zeros(2 * len(sample)),
+        lower=np.zeros(2 * len(sample)),
+        upper=np.concatenate([upper, -lower]),
+        sample=np.concatenate([sample, sample]),
+        plus=np.concatenate([here, none]),
+        minus=np.concatenate([none, here]),
+        total=total,
+    )
 
 
 def join(parts: list[Solution], coef: np.ndarray) -> Solution:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solvers import solve_joint_qp
+from ..solvers import DualProgram, solve_joint_qp
 from .base import Machine, Solution, as_bound, columns, start_columns
 from .labels import as_labels
 from .posterior import as_posteriors
@@ -88,6 +88,21 @@ class JointMachine(Machine):
             steps=result.steps,
             converged=result.converged,
         )
+
+    def programs(self) -> list[DualProgram]:
+        """One program: alpha_i^l adds itself to the sample's own column and takes itself from column l."""
+        sample, other = np.nonzero(np.arange(self.n_classes) != self.labels[:, None])
+        return [
+            DualProgram(
+                linear=self.margins()[sample, other],
+                quadratic=np.zeros(len(sample)),
+                lower=np.zeros(len(sample)),
+                upper=self.bound[sample],
+                sample=sample,
+                plus=self.labels[sample],
+                minus=other,
+            )
+        ]
 
     def subset(self, index: np.ndarray) -> JointMachine:
         """Return the same machine on the chosen samples, with the same classes."""

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ..solvers import DualProgram
 from .base import Machine, Solution, as_bound, columns, start_columns
 from .labels import as_labels
 
@@ -121,6 +122,28 @@ class LeastSquaresMachine(Machine):
             factor=factor,
             factorisations=factorisations,
         )
+
+    def outputs(self) -> list[tuple[np.ndarray, Machine]]:
+        """One machine a column."""
+        everybody = np.arange(self.n_samples)
+        return [(everybody, LeastSquaresMachine(target, self.bound)) for target in self.targets.T]
+
+    def programs(self) -> list[DualProgram]:
+        """One unbounded program for each output."""
+        everywhere = np.full(self.n_samples, np.inf)
+        everybody = np.arange(self.n_samples)
+        return [
+            DualProgram(
+                linear=target,
+                quadratic=1.0 / self.bound,
+                lower=-everywhere,
+                upper=everywhere,
+                sample=everybody,
+                plus=np.full(self.n_samples, column),
+                minus=np.full(self.n_samples, -1),
+            )
+            for column, target in enumerate(self.targets.T)
+        ]
 
     def subset(self, index: np.ndarray) -> LeastSquaresMachine:
         """Return the same machine on the chosen samples."""
@@ -229,6 +252,13 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
         chosen = [1] if self.n_classes == 2 else range(self.n_classes)
         super().__init__(np.column_stack([np.where(self.labels == a, 1.0, -1.0) for a in chosen]), bound)
         self.strata = self.labels
+
+    def outputs(self) -> list[tuple[np.ndarray, Machine]]:
+        """One machine a class, against all others; two classes are one machine."""
+        if self.n_outputs == 1:
+            return [(np.arange(self.n_samples), self)]
+        own = [(self.labels == a).astype(int) for a in range(self.n_classes)]
+        return [(np.arange(self.n_samples), LeastSquaresClassMachine(labels, self.bound, 2)) for labels in own]
 
     def subset(self, index: np.ndarray) -> LeastSquaresClassMachine:
         """Return the same machine on the chosen samples, with the same classes."""

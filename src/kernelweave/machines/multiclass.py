@@ -16,7 +16,8 @@ from os import cpu_count
 
 import numpy as np
 
-from .base import Machine, Solution, as_bound, columns, join, start_columns
+from ..solvers import DualProgram
+from .base import Machine, Solution, as_bound, box_program, columns, join, start_columns
 from .binary import BinaryMachine
 from .labels import as_labels
 
@@ -77,6 +78,21 @@ class MulticlassMachine(Machine):
         parts = self.parts()
         solutions = in_threads(one, range(self.n_outputs), self.n_jobs)
         return join(solutions, coef)
+
+    def outputs(self) -> list[tuple[np.ndarray, Machine]]:
+        """The binary machines."""
+        everybody = np.arange(self.n_samples)
+        rows = [everybody if chosen is None else chosen for chosen, _ in self.parts()]
+        signs = [signs for _, signs in self.parts()]
+        return [(r, BinaryMachine(s, self.bound[r])) for r, s in zip(rows, signs, strict=True)]
+
+    def programs(self) -> list[DualProgram]:
+        """One program for each binary machine that has samples."""
+        return [
+            box_program(**machine.problem(), sample=rows, column=column)
+            for column, (rows, machine) in enumerate(self.outputs())
+            if len(rows)
+        ]
 
     def subset(self, index: np.ndarray) -> MulticlassMachine:
         """Return the same machine on the chosen samples, with the same classes."""

@@ -1,4 +1,4 @@
-"""The papers' way of choosing and comparing methods: protocols of splits and statistical tests."""
+"""The papers' way of choosing and comparing methods: protocols of splits, response surfaces and statistical tests."""
 
 from .protocol import (
     KFoldProtocol,
@@ -9,6 +9,7 @@ from .protocol import (
     SubjectProtocol,
     ThesisProtocol,
 )
+from .response_surface import ResponseSurfaceSearchCV
 from .statistics import (
     TestResult,
     WilcoxonResult,
@@ -18,18 +19,23 @@ from .statistics import (
     wilcoxon_signed_rank,
     win_tie_loss,
 )
+from .surface import ResponseSurface, fit_surface, koshal_design
 
 __all__ = [
     "KFoldProtocol",
     "Protocol",
     "RepeatedHalves",
     "RepeatedKFoldProtocol",
+    "ResponseSurface",
+    "ResponseSurfaceSearchCV",
     "Split",
     "SubjectProtocol",
     "TestResult",
     "ThesisProtocol",
     "WilcoxonResult",
     "WinTieLoss",
+    "fit_surface",
+    "koshal_design",
     "paired_f_test_5x2cv",
     "paired_t_test",
     "wilcoxon_signed_rank",

@@ -113,7 +113,11 @@ def _sparse_codec(cls: type) -> Codec:
         matrix.check_format(full_check=True)  # compiled code trusts these indices
         return matrix
 
-    return Codec((cls,), lambda matrix: [matrix.shape, matrix.data, matrix.indices, matrix.indptr], build)
+    def parts(matrix: Any) -> list:
+        # A tuple of its own: copies of a matrix share theirs, and loaded matrices do not.
+        return [(*matrix.shape,), matrix.data, matrix.indices, matrix.indptr]
+
+    return Codec((cls,), parts, build)
 
 
 def _index_parts(index: pd.Index) -> list:

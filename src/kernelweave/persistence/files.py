@@ -28,7 +28,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : MKLClassifier, MKLRegressor or MKLOneClass
+    model : MKLClassifier, MKLRegressor, MKLOneClass, or another estimator or transformer of kernelweave
         Fitted. Kernels, view selectors and other parameters that are functions are saved by name.
     path : str or path
         Replaced as a whole once the file is complete; where saving fails, what was there stays.
@@ -82,7 +82,7 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
 
     Returns
     -------
-    MKLClassifier, MKLRegressor or MKLOneClass
+    MKLClassifier, MKLRegressor, MKLOneClass, or another estimator or transformer of kernelweave
 
     Raises
     ------
@@ -129,9 +129,8 @@ class _SupportColumns:
     """
 
     def __init__(self, model: Any):
-        active = model.combiner_.active(model._state, model._theta)
         self._ids: dict[int, np.ndarray] = {}
-        for kernel, ids in model._state.lookups(active):
+        for kernel, ids in model._lookups():
             self._ids[id(kernel.K)] = np.union1d(self._ids.get(id(kernel.K), ids), ids)
 
     def __call__(self, value: Any) -> Any:

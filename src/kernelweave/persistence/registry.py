@@ -19,16 +19,29 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from .. import combiners, estimators, kernels, machines
+from .. import combiners, estimators, kernels, machines, reduction
+from ..combiners.difference import DifferenceState
+from ..combiners.gating_inputs import FeatureSource, GatingInputs
+from ..combiners.per_output import OutputStates
+from ..estimators.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..views import Views
 from ..views.kept import KeptColumns
 
 # What `save` takes.
 ESTIMATORS: tuple[type, ...] = (
+    estimators.KernelSAMME,
+    estimators.KernelVoting,
     estimators.MKLClassifier,
     estimators.MKLOneClass,
     estimators.MKLRegressor,
+    estimators.SparseLargeMarginClassifier,
+    reduction.AKDAQR,
+    reduction.KernelFisher,
+    reduction.KernelOrthogonalCentroid,
+    reduction.KernelPLS,
+    reduction.MKLDR,
+    reduction.SubspaceKernel,
 )
 
 # What may be inside.
@@ -67,10 +80,53 @@ CLASSES: dict[str, type] = {
         machines.PosteriorMachine,
         machines.RegressionMachine,
         # combiners
+        DifferenceState,
+        FeatureSource,
+        GatingInputs,
+        OutputStates,
+        combiners.AccuracyWeights,
+        combiners.AlignmentWeights,
+        combiners.AugmentedStack,
         combiners.BestSingle,
+        combiners.BinaryMKL,
+        combiners.ClusterGate,
+        combiners.ConvexMKL,
+        combiners.CorrelationWeights,
+        combiners.EasyMKL,
+        combiners.EigenvalueCosts,
+        combiners.ElasticMKL,
+        combiners.ErrorWeights,
+        combiners.FeatureSpaceMeasure,
         combiners.FixedWeights,
+        combiners.GatedStack,
+        combiners.GaussianGate,
+        combiners.GeneralizedMKL,
+        combiners.GroupMKL,
+        combiners.IdealKernelDistance,
+        combiners.InstanceGate,
+        combiners.KLDivergence,
+        combiners.KernelDifference,
+        combiners.KernelMap,
+        combiners.LinearMKL,
+        combiners.Localized,
+        combiners.LpMKL,
         combiners.Mean,
+        combiners.PerOutput,
+        combiners.PolynomialMKL,
         combiners.Product,
+        combiners.Sigmoid,
+        combiners.Softmax,
+        combiners.SparseMKL,
+        # discriminants and graphs
+        Discriminant,
+        reduction.LDAGraph,
+        reduction.LDEGraph,
+        reduction.LFDAGraph,
+        reduction.LPPGraph,
+        reduction.MFAGraph,
+        reduction.PCAGraph,
+        reduction.SemiSupervisedGraph,
+        reduction.UserGraph,
         # splitters, which are parameters of combiners
         GroupKFold,
         KFold,
@@ -84,7 +140,7 @@ CLASSES: dict[str, type] = {
 
 # Attributes that are not saved, and what makes them anew.
 TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
-    Views: {"_read": dict},
+    Views: {"_read": dict, "source": object},
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 

@@ -151,7 +151,7 @@ def _checked(K, linear, lower, upper, total, insensitivity):
 def _begin(K, linear, lower, upper, total, insensitivity, start):
     """First point and its gradient: the given start, unless it is worse than starting from nothing."""
     if start is not None:
-        c = _feasible(np.array(start, dtype=np.float64).reshape(-1), lower, upper, total)
+        c = feasible(np.array(start, dtype=np.float64).reshape(-1), lower, upper, total)
         gradient = _gradient(K, linear, c)
         objective, gap, _, _ = certify(c, gradient, linear, lower, upper, insensitivity)
         zero_is_feasible = total == 0.0 and (lower <= 0.0).all() and (upper >= 0.0).all()
@@ -179,7 +179,7 @@ def _cold_start(K, linear, lower, upper, total):
     return np.clip(c, lower, upper)
 
 
-def _feasible(start, lower, upper, total):
+def feasible(start, lower, upper, total):
     """The start clipped to the box; its sum is repaired by shrinking coefficients towards zero first."""
     if start.shape != lower.shape or not np.isfinite(start).all():
         raise ValueError(f"start must hold {len(lower)} finite coefficients")

@@ -5,7 +5,8 @@ matrix, so that splitting, pipelines and searches work unchanged; `stack_views` 
 `Views` reads views out of it, checks each on its own and tells which samples have it.
 """
 
+from .fetched import FetchedViews
 from .stacking import stack_views
 from .table import Views, as_views
 
-__all__ = ["Views", "as_views", "stack_views"]
+__all__ = ["FetchedViews", "Views", "as_views", "stack_views"]

@@ -7,6 +7,8 @@ infinite or of the wrong type is an error that names it.
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 from typing import Any
 
 import numpy as np
@@ -40,9 +42,13 @@ class Views:
     >>> present
     array([ True, False])
 
+    `source` is one object for all `Views` that were made of this one by `rows` and `keep`.
+
     Memory: each view is converted to float64 once, on first use, and kept; a block of adjacent columns
     of a float64 array is not copied.
     """
+
+    can_fetch = False  # whether missing values can be asked for, see `FetchedViews`
 
     def __init__(self, X: Any, names: Any = None):
         if not sp.issparse(X) and not isinstance(X, pd.DataFrame | KeptColumns):
@@ -54,7 +60,8 @@ class Views:
         self.X = X.tocsr() if sp.issparse(X) else X
         self.names = None if names is None else np.asarray(names, dtype=object)
         self.positions = np.arange(self.X.shape[0])
-        self._read: dict[tuple, tuple[Any, np.ndarray]] = {}
+        self.source = object()
+        self._read: dict[Any, Any] = {}
 
     @property
     def n_samples(self) -> int:
@@ -66,10 +73,14 @@ class Views:
         return resolve_columns(selector, self.names, self.X.shape[1], self.X)
 
     def rows(self, index: np.ndarray) -> Views:
-        """These samples only; messages go on naming them by their position in the whole X (`positions`)."""
+        """These samples only; their `positions` are those in the whole X, which has the same `source`."""
         part = Views(_take_rows(self.X, index), self.names)
-        part.positions = self.positions[index]
+        part.positions, part.source = self.positions[index], self.source
         return part
+
+    def complete(self, columns: np.ndarray, label: str) -> Views:
+        """These samples with the columns that a kernel is about to read; there is nothing to fetch here."""
+        return self
 
     def objects(self, columns: np.ndarray, names: Any = None) -> Views:
         """These columns only, under other names (or none): what one of several objects in a sample consists of."""
@@ -97,7 +108,7 @@ class Views:
         """A copy of these samples in which only these columns can be read, at the positions they have here."""
         part = self.rows(index)
         kept = Views(kept_columns(part.X, columns))
-        kept.positions = part.positions
+        kept.positions, kept.source = part.positions, part.source
         return kept
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,6 +135,12 @@ class Views:
         if key not in self._read:
             self._read[key] = self._check(columns, label, text)
         return self._read[key]
+
+    def digests(self) -> list[bytes]:
+        """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
+        if "digests" not in self._read:
+            self._read["digests"] = [hashlib.blake2b(row, digest_size=16).digest() for row in _rows_as_bytes(self.X)]
+        return self._read["digests"]
 
     def _check(self, columns: np.ndarray, label: str, text: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
@@ -182,6 +199,27 @@ def _take(X: Any, columns: np.ndarray) -> np.ndarray:
     if isinstance(X, KeptColumns):
         return X.take(columns)
     return X.iloc[:, columns].to_numpy() if isinstance(X, pd.DataFrame) else take_columns(X, columns)
+
+
+def _rows_as_bytes(X: Any) -> list[Any]:
+    """The entries of each row as bytes (or an array of numbers), the same for equal entries."""
+    if sp.issparse(X):
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        return [X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes() for a, b in ends]
+    if isinstance(X, pd.DataFrame):
+        is_number = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes])
+        parts = [X.loc[:, is_number].to_numpy(), X.loc[:, ~is_number].to_numpy(dtype=object)]
+    else:
+        parts = [values for _, values in X.blocks] if isinstance(X, KeptColumns) else [X]
+    rows = [_array_rows(part) for part in parts if part.shape[1]]
+    return rows[0] if len(rows) == 1 else [b"".join(entries) for entries in zip(*rows, strict=True)]
+
+
+def _array_rows(values: np.ndarray) -> list[Any]:
+    if values.dtype.kind in "fiub":
+        return list(np.ascontiguousarray(values, dtype=np.float64))
+    values = np.where(pd.isna(values), None, values)
+    return [b"".join(pickle.dumps(entry) for entry in row) for row in values]
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:

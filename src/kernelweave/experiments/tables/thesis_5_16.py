@@ -1,17 +1,24 @@
-"""Thesis Table 5.16: small against large digits of MULTIFEAT, single views and their concatenation."""
+"""Thesis Tables 5.16 and 5.17: small against large digits of MULTIFEAT, single views and their combinations."""
 
+from kernelweave.combiners import ConvexMKL, Localized, Sigmoid, Softmax
 from kernelweave.experiments.declaration import Experiment, Method, Paper
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import ThesisProtocol
 
+VIEWS = ("fac", "fou", "kar", "mor", "pix", "zer")
+_COPIES = tuple(f"fac-{copy}" for copy in range(1, 7))
+_C = [0.01, 0.1, 1.0, 10.0, 100.0]
+GATED = {"combiner__validation_fraction": [0.0, 0.2], "combiner__l2": [0.01, 0.1, 1.0], "C": _C}
+SEEDED = {"random_state": 0}
+
 EXPERIMENT = Experiment(
     name="5.16",
     title="Classification on MULTIFEAT-SL",
-    source="thesis 5.3.1.1, Table 5.16",
+    source="thesis 5.3.1.1, Tables 5.16 and 5.17",
     dataset="multifeat",
     variant="small-vs-large",
     task="classification",
-    kernels={view: Linear(view) for view in ("fac", "fou", "kar", "mor", "pix", "zer")} | {"all": Linear()},
+    kernels={view: Linear(view) for view in VIEWS} | {"all": Linear()} | {copy: Linear("fac") for copy in _COPIES},
     methods=(
         Method("SVM (FAC)", ("fac",), Paper(94.97, 0.87, 17.93, 0.91)),
         Method("SVM (FOU)", ("fou",), Paper(90.54, 1.11, 28.90, 1.69)),
@@ -20,11 +27,53 @@ EXPERIMENT = Experiment(
         Method("SVM (PIX)", ("pix",), Paper(89.42, 0.65, 46.35, 1.64)),
         Method("SVM (ZER)", ("zer",), Paper(89.12, 0.63, 26.27, 1.67)),
         Method("SVM (ALL)", ("all",), Paper(97.69, 0.44, 23.36, 1.15)),
-        Method("mean of six kernels", ("fac", "fou", "kar", "mor", "pix", "zer")),
+        Method(
+            "MKL",
+            VIEWS,
+            Paper(97.40, 0.37, 32.59, 0.82, weights=(0.2466, 0.2968, 0.0886, 0.1464, 0.1494, 0.0722), active=6.00),
+            ConvexMKL(),
+        ),
+        Method(
+            "LMKL (softmax)",
+            VIEWS,
+            Paper(97.69, 0.44, 15.06, 1.03, weights=(0.1908, 0.1333, 0.1492, 0.3335, 0.1134, 0.0797), active=2.43),
+            Localized(Softmax(), inputs=list(VIEWS), scaling="standard"),
+            SEEDED,
+            GATED,
+        ),
+        Method(
+            "LMKL (sigmoid)",
+            VIEWS,
+            Paper(98.58, 0.41, 15.27, 0.92, weights=(0.5115, 0.5192, 0.5429, 0.5566, 0.5274, 0.5132), active=5.36),
+            Localized(Sigmoid(), inputs=list(VIEWS), scaling="standard"),
+            SEEDED,
+            GATED,
+        ),
+        Method(
+            "LMKL (softmax, scaled inputs)",
+            VIEWS,
+            None,
+            Localized(Softmax(), inputs=list(VIEWS)),
+            SEEDED,
+            GATED,
+        ),
+        Method(
+            "LMKL (6 FAC and sigmoid)",
+            _COPIES,
+            Paper(97.03, 0.67, 18.52, 2.47),
+            Localized(Sigmoid(), inputs="fac", scaling="standard"),
+            SEEDED,
+            GATED,
+        ),
+        Method("mean of six kernels", VIEWS),
     ),
     baseline="SVM (ALL)",
-    grid={"C": [0.01, 0.1, 1.0, 10.0, 100.0]},
-    quick={"protocol": ThesisProtocol(n_repeats=1)},
+    grid={"C": _C},
+    features=VIEWS,
+    quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 600},
     note="The thesis does not say how features and kernels are scaled; standardised features and unit-diagonal kernels "
-    "come nearest to it. The mean of six kernels is no row of the thesis.",
+    "come nearest to it. Gating inputs are standardised and not scaled further: only so are the average gates, "
+    "the active kernels and the support vectors those of the thesis. Scaled inputs have rows of length about 1, the "
+    "default of `Localized`. Methods with gates also choose their penalty l2 and whether to hold out a fifth of the "
+    "training samples for early stopping. Scaled inputs and the mean of six kernels are no rows of the thesis.",
 )

@@ -1,0 +1,244 @@
+"""Localized multiple kernel learning against one SVM: ``python -m benchmarks.localized [--quick]``.
+
+The unit is one `sklearn.svm.SVC(kernel="precomputed", cache_size=2000).fit` on the mean kernel at C = 10, interleaved
+with our calls in one process with one BLAS thread; compilation and the base Gram matrices are left out on both sides.
+
+- Whole fits of `Localized` in units, on MULTIFEAT small-vs-large with six linear kernels.
+- One evaluation of J and its gradient, replayed along the recorded gating parameters of a fit, against the same step
+  with scikit-learn's SVC and NumPy: larger is better for us.
+- The combined kernel against adding up the P n^2 numbers once.
+- Time per outer iteration, which grows as n^2 P, in double and single precision.
+- Test accuracy on four splits of MULTIFEAT, L-BFGS beside the papers' descent with Armijo's rule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from benchmarks.problems import VIEWS, gaussian_features
+from kernelweave import MKLClassifier, datasets
+from kernelweave.combiners import Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners.learning import _Run
+from kernelweave.kernels import Gaussian, KernelStack, Linear
+from kernelweave.machines import BinaryMachine
+from kernelweave.solvers.gated import gated_sum
+
+
+def multifeat(n: int) -> tuple[KernelStack, np.ndarray]:
+    """Six linear unit-diagonal kernels on n shuffled digits, computed, and +-1 labels."""
+    X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(len(y))[:n]
+    X = X.iloc[chosen].astype(float)
+    spread = X.std()
+    stack = KernelStack([Linear(view) for view in VIEWS]).fit((X - X.mean()) / spread.where(spread > 0, 1.0))
+    stack.matrices()
+    labels = np.asarray(y)[chosen]
+    return stack, np.where(labels == np.unique(labels)[1], 1.0, -1.0)
+
+
+def interleaved(*calls: Callable[[], object], repeats: int) -> np.ndarray:
+    """Seconds of each call, of shape (repeats, n_calls); a first round loads compiled code."""
+    times = np.empty((repeats, len(calls)))
+    for repeat in range(-1, repeats):
+        for place, call in enumerate(calls):
+            start = perf_counter()
+            call()
+            times[repeat, place] = perf_counter() - start
+    return times
+
+
+def quartiles(ratios: np.ndarray) -> str:
+    low, median, high = np.percentile(ratios, [25, 50, 75])
+    return f"{median:>7.2f}  {f'{low:.2f} - {high:.2f}':<16}"
+
+
+def fits(quick: bool) -> None:
+    combiners = {
+        "Localized(Softmax())": Localized(Softmax()),
+        "Localized(Sigmoid())": Localized(Sigmoid()),
+        "Localized(Softmax(), l2=0)": Localized(Softmax(), l2=0.0),
+        "Localized(Softmax()), armijo": Localized(Softmax(), optimizer="armijo", max_iter=500),
+    }
+    for n in (667,) if quick else (667, 2000):
+        stack, y = multifeat(n)
+        print(f"\nMULTIFEAT small-vs-large, six linear kernels, n = {n}, C = 10")
+        print(f"{'fit':<34}{'unit ms':>9}{'ours ms':>9}{'units':>7}  {'quartiles':<16}{'solves':>7}{'support':>9}")
+        for name, combiner in combiners.items():
+            compare(name, combiner, stack, y, 5 if quick else 15)
+
+
+def compare(name: str, combiner: Localized, stack: KernelStack, y: np.ndarray, repeats: int) -> None:
+    """Interleave unit and fits from different starts, print one line."""
+    mean, machine, found = stack.matrices().mean(axis=0), BinaryMachine(y, 10.0), []
+
+    def fit() -> None:
+        found.append(combiner.fit(stack, machine, None, np.random.RandomState(len(found))))
+
+    times = interleaved(lambda: unit(mean, y), fit, repeats=repeats)
+    solves = np.median([sum(line["solves"] for line in one.history) for one in found])
+    support = f"{np.median([one.history[-1]['n_support'] for one in found]) / len(y):.1%}"
+    once, ours = 1e3 * np.median(times, axis=0)
+    ratio = quartiles(times[:, 1] / times[:, 0])
+    print(f"{name:<34}{once:>9.1f}{ours:>9.1f}{ratio}{solves:>7.0f}{support:>9}", flush=True)
+
+
+def unit(K: np.ndarray, y: np.ndarray) -> SVC:
+    return SVC(kernel="precomputed", C=10.0, cache_size=2000).fit(K, y)
+
+
+class Recorded(Localized):
+    """Keeps the gating parameters of every evaluation."""
+
+    def pullback(self, state, theta, coef):
+        self.thetas.append(theta.copy())
+        return super().pullback(state, theta, coef)
+
+
+def steps(quick: bool) -> None:
+    print("\nOne evaluation of J and its gradient, replayed (softmax gates, C = 10)")
+    print(f"{'n':<8}{'SVC and NumPy ms':>18}{'ours ms':>10}{'ratio':>7}  {'quartiles':<16}")
+    for n in (667,) if quick else (667, 2000):
+        stack, y = multifeat(n)
+        machine, recorded, combiner = BinaryMachine(y, 10.0), Recorded(), Localized(l2=0.0)
+        recorded.thetas = []
+        recorded.fit(stack, machine, None, np.random.RandomState(0))
+        state = combiner.prepare(stack, None, np.random.RandomState(0))
+        run = _Run(combiner, state, machine, None, 1e-3, None, 0.0, None)
+        times = np.empty((len(recorded.thetas), 2))
+        for step, theta in enumerate(recorded.thetas):
+            start = perf_counter()
+            expected = numpy_step(stack.matrices(), state.codes, theta, y)
+            middle = perf_counter()
+            _, gradient, _ = run.evaluate(theta)
+            times[step] = middle - start, perf_counter() - middle
+            if not np.linalg.norm(gradient - expected) < 0.1 * np.linalg.norm(expected):
+                raise RuntimeError(f"the gradients of step {step} differ")
+        theirs, ours = 1e3 * np.median(times, axis=0)
+        print(f"{n:<8}{theirs:>18.2f}{ours:>10.2f}{quartiles(times[:, 0] / times[:, 1])}", flush=True)
+
+
+def numpy_step(matrices: np.ndarray, inputs: np.ndarray, theta: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The gradient of J by the softmax parameters (thesis 3.3), with scikit-learn and NumPy alone."""
+    n_kernels = len(matrices)
+    gates = softmax(inputs @ theta[:-n_kernels].reshape(n_kernels, -1).T + theta[-n_kernels:], axis=1)
+    K = sum(gate[:, None] * matrix * gate for gate, matrix in zip(gates.T, matrices, strict=True))
+    model = unit(K, y)
+    support, coef = model.support_, model.dual_coef_[0]
+    slopes = np.zeros_like(gates)
+    for m, matrix in enumerate(matrices):
+        slopes[support, m] = -coef * (matrix[np.ix_(support, support)] @ (gates[support, m] * coef))
+    slopes = gates * (slopes - (gates * slopes).sum(axis=1, keepdims=True))
+    return np.concatenate([(slopes.T @ inputs).ravel(), slopes.sum(axis=0)])
+
+
+def sums(quick: bool) -> None:
+    print("\nThe combined kernel against adding up its P n^2 numbers once (P = 6)")
+    print(f"{'n':<8}{'numbers ms':>12}{'ours ms':>10}{'ratio':>7}  {'quartiles':<16}")
+    for n in (667,) if quick else (667, 2000):
+        matrices, gates = multifeat(n)[0].matrices(), np.random.default_rng(0).random((n, 6))
+        out = np.empty((n, n))
+        times = interleaved(matrices.sum, lambda m=matrices, g=gates, o=out: gated_sum(m, g, o), repeats=15)
+        once, ours = 1e3 * np.median(times, axis=0)
+        print(f"{n:<8}{once:>12.2f}{ours:>10.2f}{quartiles(times[:, 1] / times[:, 0])}", flush=True)
+
+
+def growth(quick: bool) -> None:
+    print("\nTime per outer iteration, Gaussian kernels of ten features, softmax gates, C = 1, 15 iterations")
+    print(f"{'n':<8}{'P':<5}{'ms':>10}{'ns / (n^2 P)':>15}{'float32 ms':>13}{'float64 / float32':>20}")
+    for n, n_kernels in [
+        (500, 6),
+        (1000, 6),
+        (2000, 3),
+        (2000, 6),
+        (2000, 12),
+        *([] if quick else [(4000, 6), (8000, 6)]),
+    ]:
+        X, y = gaussian_features(n)
+        kernels = [Gaussian(scale=scale) for scale in np.geomspace(1.5, 12.0, n_kernels)]
+        each = {}
+        for dtype in ("float64", "float32"):
+            stack = KernelStack(kernels, dtype=dtype).fit(X)
+            stack.matrices()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                found = Localized(max_iter=15).fit(
+                    stack, BinaryMachine(y, 1.0), None, np.random.RandomState(0), tol=1e-5
+                )
+            each[dtype] = np.median([line["seconds"] / line["solves"] for line in found.history[1:-1]])
+        double, single = each["float64"], each["float32"]
+        per_number = 1e9 * double / (n**2 * n_kernels)
+        ratio = double / single
+        print(
+            f"{n:<8}{n_kernels:<5}{1e3 * double:>10.1f}{per_number:>15.2f}{1e3 * single:>13.1f}{ratio:>20.2f}",
+            flush=True,
+        )
+
+
+def accuracy(quick: bool) -> None:
+    X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
+    print("\nMULTIFEAT small-vs-large, 667 training samples, mean and standard deviation of four splits")
+    print(f"{'model':<42}{'C':>5}{'accuracy':>17}{'support':>9}{'active':>8}{'J':>8}{'solves':>8}")
+    models = {"Mean()": Mean()}
+    for gate in (Softmax(), Sigmoid()):
+        name = type(gate).__name__
+        models |= {
+            f"Localized({name}())": Localized(gate),
+            f"Localized({name}(), armijo)": Localized(gate, optimizer="armijo", max_iter=500),
+            f"Localized({name}(), l2=0)": Localized(gate, l2=0.0),
+            f"Localized({name}(), l2=0, held out 20 %)": Localized(gate, l2=0.0, validation_fraction=0.2),
+        }
+    for name, combiner in models.items():
+        for C in (10.0,) if quick else (1.0, 10.0):
+            rows = []
+            for seed in range(4):
+                train, test = train_test_split(np.arange(len(y)), train_size=667, stratify=y, random_state=seed)
+                model = make_pipeline(
+                    StandardScaler().set_output(transform="pandas"),
+                    MKLClassifier([Linear(view) for view in VIEWS], combiner, C=C, random_state=0),
+                ).fit(X.iloc[train], y[train])
+                scaled, fitted = model[0].transform(X.iloc[test]), model[1]
+                shares = fitted.gating_summary(scaled).query("`class` == 'all'")["share"]
+                rows.append(
+                    (
+                        100 * fitted.score(scaled, y[test]),
+                        100 * len(fitted.support_) / 667,
+                        shares.sum(),
+                        fitted.objective_,
+                        fitted.history_["solves"].sum(),
+                    )
+                )
+            mean, deviation = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1)
+            score = f"{mean[0]:.2f} +- {deviation[0]:.2f}"
+            print(
+                f"{name:<42}{C:>5.0f}{score:>17}{mean[1]:>9.1f}{mean[2]:>8.2f}{mean[3]:>8.1f}{mean[4]:>8.0f}",
+                flush=True,
+            )
+
+
+PARTS = {"fits": fits, "steps": steps, "sums": sums, "growth": growth, "accuracy": accuracy}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer calls and smaller problems")
+    parser.add_argument("--part", choices=PARTS, help="only this part")
+    options = parser.parse_args()
+    with threadpool_limits(1):
+        for part in [PARTS[options.part]] if options.part else PARTS.values():
+            part(options.quick)
+
+
+if __name__ == "__main__":
+    main()

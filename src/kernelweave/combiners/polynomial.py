@@ -1,0 +1,142 @@
+"""`PolynomialMKL`: products of kernels, every monomial of one degree, with learned weights (Cortes et al. 2010).
+
+Thesis section 2.2.2, the simplified form:
+
+    k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m,      R = {q : sum_m q_m = d}
+
+minimise J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda}. J falls wherever a weight grows, so the set must be bounded.
+The paper's full form has the monomials of lower degree, too; a constant kernel among the k_m adds them.
+
+==========  ==================================
+paper       here
+==========  ==================================
+mu, eta     theta, one weight per kernel
+mu_0        center
+Lambda      radius
+d           degree
+==========  ==================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..kernels import KernelStack
+from ..solvers.projections import project_ball
+from .forms import FormCombiner, Monomials
+from .named import NamedNumbers, as_number, as_numbers
+
+
+class PolynomialMKL(NamedNumbers, FormCombiner):
+    """Every monomial of `degree` weighted kernels once; minimises J(eta) over weights in a ball (Cortes et al. 2010).
+
+    k(x, z) = sum over all q with sum_m q_m = degree of prod_m (eta_m k_m(x, z))^q_m, where a constant kernel may be one
+    of the k_m. The weights minimise the machine's
+    optimum J(eta) subject to eta >= 0 and ||eta - center|| <= radius, from the uniform direction: a local minimum, J is
+    not convex. Products of kernels say where several views agree, which no weighted sum can; they pay where the views
+    are weak by themselves. A machine of degree 2 keeps more support vectors than a weighted sum.
+
+    In what follows, u stands for the uniform weights at which kernels of unit diagonal give a kernel of unit diagonal,
+    so that C means what it means for `Mean`.
+
+    Parameters
+    ----------
+    degree : int
+        Number of factors of a monomial; 1 is a weighted sum.
+    constant : float
+        Weight of the constant kernel 1 as one more factor, in units of u: a positive one adds the monomials of all
+        lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the thesis' form.
+    center : mapping or Series from kernel name to weight, sequence, one number for all, or None
+        The centre of the ball. None is u / 2. Single weights of a mapping are parameters: ``center__<name>``.
+    radius : float or None
+        The radius of the ball. None is the distance from the centre to u; 0 keeps the centre.
+    optimizer : {"lbfgs", "armijo"}
+        Quasi-Newton steps within the ball, or projected gradient descent with Armijo's rule.
+    max_iter : int
+        Most outer iterations.
+
+    Notes
+    -----
+    Memory: the P Gram matrices, the combined one, and at most one more inside the machine. Samples that lack a view are
+    treated as `forms.Monomials` says.
+
+    References
+    ----------
+    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 2009. Thesis 2.2.2.
+
+    Examples
+    --------
+    The sign of a product is in no view, nor in a sum of them:
+
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import Mean, PolynomialMKL
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> views = [Linear([0]), Linear([1])]
+    >>> model = MKLClassifier(views, PolynomialMKL(degree=2), normalize=None, C=10.0).fit(X[:100], y[:100])
+    >>> model.score(X[100:], y[100:]) > 0.9
+    True
+    """
+
+    _numbers = ("center",)
+
+    def __init__(
+        self,
+        degree: int = 2,
+        constant: float = 1.0,
+        center: Mapping[str, float] | Any = None,
+        radius: float | None = None,
+        optimizer: str = "lbfgs",
+        max_iter: int = 200,
+    ):
+        self.degree = degree
+        self.constant = constant
+        self.center = center
+        self.radius = radius
+        self.optimizer = optimizer
+        self.max_iter = max_iter
+
+    def prepare(self, stack, y, rng) -> KernelStack:
+        """Check the parameters and compute all Gram matrices."""
+        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool) or self.degree < 1:
+            raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {self.degree!r}")
+        as_number(self.constant, "constant")
+        self._ball(stack)
+        return super().prepare(stack, y, rng)
+
+    def kernel_form(self, state: KernelStack) -> Monomials:
+        """The monomials, with the constant in units of the uniform weights."""
+        return Monomials(self.degree, self.constant * self._uniform(state.n_kernels))
+
+    def start(self, state, machine, y, rng) -> np.ndarray:
+        """The point of the ball furthest in the uniform direction."""
+        center, radius = self._ball(state)
+        return center + radius / np.sqrt(state.n_kernels)
+
+    def projection(self, state: KernelStack):
+        """Onto the ball, its non-negative part."""
+        center, radius = self._ball(state)
+        return lambda eta: project_ball(eta, center, radius)
+
+    def finish(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The weights, of which at least one must be positive."""
+        if not theta.any():
+            raise ValueError("every weight of PolynomialMKL is 0; give it another center or a larger radius")
+        return theta
+
+    def _uniform(self, n_kernels: int) -> float:
+        """The weight u: h_d(constant u, u, .., u) = u^d h_d(constant, 1, .., 1) = 1."""
+        return Monomials(self.degree, self.constant).at_one(np.ones(n_kernels)) ** (-1.0 / self.degree)
+
+    def _ball(self, state: KernelStack) -> tuple[np.ndarray, float]:
+        uniform = self._uniform(state.n_kernels)
+        center = as_numbers(0.5 * uniform if self.center is None else self.center, state.names, "center", default=0.0)
+        if self.radius is None:
+            return center, float(np.linalg.norm(uniform - center))
+        return center, as_number(self.radius, "radius")

@@ -1,0 +1,52 @@
+"""Early stopping: watching the risk on held-out samples while theta is learned from the others.
+
+A combiner whose `watch` returns a `Watch` learns on the training part; the loop keeps the theta of least risk (the last
+of equals, which has the smallest objective), stops where it has not been matched for `PATIENCE` iterations, and the
+machine is then solved for all samples under that theta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from ..machines import Machine, Solution
+
+PATIENCE = 10
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Held-out samples.
+
+    Attributes
+    ----------
+    state : object
+        The combiner's state over the training part.
+    machine : Machine
+        The machine on the training part.
+    risk : callable
+        ``risk(theta, solution)``, the mean loss of the held-out samples under a solution on the training part.
+    """
+
+    state: Any
+    machine: Machine
+    risk: Callable[[np.ndarray, Solution], float]
+
+
+def split(machine: Machine, fraction: float, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the training part and of the held-out one, stratified by class where there are classes."""
+    if not isinstance(fraction, Real) or isinstance(fraction, bool) or not 0.0 < fraction < 1.0:
+        raise ValueError(f"validation_fraction must be at least 0 and below 1, not {fraction!r}")
+    try:
+        training, held_out = train_test_split(
+            np.arange(machine.n_samples), test_size=float(fraction), stratify=machine.strata, random_state=rng
+        )
+    except ValueError as error:
+        raise ValueError(f"validation_fraction={fraction!r} does not fit these samples: {error}") from None
+    return np.sort(training), np.sort(held_out)

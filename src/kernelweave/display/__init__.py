@@ -1,0 +1,17 @@
+"""Plots in scikit-learn's Display style, from fitted attributes only; matplotlib is imported when one is drawn."""
+
+from .convergence import ConvergenceDisplay
+from .embedding import EmbeddingDisplay
+from .gating import GatingDisplay
+from .kernel_weights import KernelWeightsDisplay
+from .regression_fit import RegressionFitDisplay
+from .response_surface import ResponseSurfaceDisplay
+
+__all__ = [
+    "ConvergenceDisplay",
+    "EmbeddingDisplay",
+    "GatingDisplay",
+    "KernelWeightsDisplay",
+    "RegressionFitDisplay",
+    "ResponseSurfaceDisplay",
+]

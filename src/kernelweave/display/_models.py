@@ -1,0 +1,120 @@
+"""What displays read from fitted models: the model inside a pipeline or a search, gates, and grids of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+_MOST_CLASSES = 20
+
+
+def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
+    """The model with an attribute inside searches and pipelines, and what turns their input into its input.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted: a model, a pipeline with one among its steps, or a search that kept its best estimator.
+    attribute : str
+        Of steps of a pipeline that have it, the last one is taken.
+    """
+    found = _locate(estimator, attribute)
+    if found is None:
+        if hasattr(estimator, "fit"):
+            check_is_fitted(estimator)
+        raise ValueError(f"{type(estimator).__name__} has no {attribute}, and nothing inside it has")
+    return found
+
+
+def offers(estimator: Any, attribute: str) -> bool:
+    """Whether `locate` finds it."""
+    return _locate(estimator, attribute) is not None
+
+
+def _locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]] | None:
+    if hasattr(estimator, "best_estimator_"):
+        return _locate(estimator.best_estimator_, attribute)
+    if isinstance(estimator, Pipeline):
+        for place in reversed(range(len(estimator))):
+            found = _locate(estimator[place], attribute)
+            if found is not None:
+                return found[0], _after(estimator[:place].transform if place else _same, found[1])
+        return None
+    return (estimator, _same) if hasattr(estimator, attribute) else None
+
+
+def _after(first: Callable[[Any], Any], second: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda X: second(first(X))
+
+
+def _same(X: Any) -> Any:
+    return X
+
+
+def gates_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
+    """The weight of each kernel for each sample, of one output where each has weights of its own."""
+    model, prepare = locate(estimator, "kernel_weights")
+    weights = model.kernel_weights(prepare(X))
+    several = isinstance(weights.columns, pd.MultiIndex)
+    outputs = list(weights.columns.unique(0)) if several else []
+    if several and output not in outputs:
+        raise ValueError(
+            f"output must be one of {outputs}, each of which has kernel weights of its own, not {output!r}"
+        )
+    if not several and output is not None:
+        raise ValueError(f"output must be None: the model has one set of kernel weights, not one for {output!r}")
+    return weights[output] if several else weights
+
+
+def like(X: Any, values: np.ndarray) -> Any:
+    """Values as further samples of X: with its columns where X is a data frame."""
+    return pd.DataFrame(values, columns=X.columns) if isinstance(X, pd.DataFrame) else values
+
+
+def check_samples(X: Any, y: Any, name: str = "") -> tuple[np.ndarray, np.ndarray | None]:
+    """X as a numeric two-dimensional array, and y as long as it, or None."""
+    values = np.asarray(X, dtype=float)
+    if values.ndim != 2:
+        raise ValueError(f"X{name} must have two dimensions (samples and features), not {values.ndim}")
+    return values, check_length(y, len(values), f"y{name}", f"X{name}")
+
+
+def check_length(y: Any, n_samples: int, name: str, of: str) -> np.ndarray | None:
+    """One value for each sample, or None."""
+    if y is None:
+        return None
+    y = np.asarray(y)
+    if y.shape != (n_samples,):
+        raise ValueError(f"{name} must have one value for each of the {n_samples} samples of {of}, not shape {y.shape}")
+    return y
+
+
+def check_support(estimator: Any, n_samples: int) -> np.ndarray:
+    """Rows of X that are support vectors, where the model has them."""
+    model, _ = locate(estimator, "support_")
+    support = np.asarray(model.support_)
+    if len(support) and support.max() >= n_samples:
+        raise ValueError(
+            f"X has {n_samples} samples, but sample {support.max()} of the fit is a support vector: pass the X of the "
+            "fit, or support=False"
+        )
+    return support
+
+
+def is_quantity(values: np.ndarray) -> bool:
+    """Whether values are numbers to be read as a quantity: with fractions, or with more values than classes have."""
+    if values.dtype.kind not in "fiu":
+        return False
+    return bool((values != np.round(values)).any()) or len(np.unique(values)) > _MOST_CLASSES
+
+
+def as_models(models: Any) -> dict[str, Any]:
+    """Fitted models by label."""
+    if not isinstance(models, Mapping) or not models:
+        raise ValueError("estimators must be a mapping from labels to fitted models, with at least one model")
+    return dict(models)

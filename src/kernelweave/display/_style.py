@@ -1,0 +1,53 @@
+"""Colours, markers and the few habits that all displays share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+DARK = "#1f1f1f"
+# Okabe and Ito's palette, which colour-blind readers tell apart, and three more that stay clear of it.
+_COLOURS = [
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A900"),
+    *("#7A1F5C", "#8C8C8C", "#1f1f1f"),
+]
+_MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+
+
+def colour(place: int) -> str:
+    """The colour of a kernel, class or model, by its place."""
+    return _COLOURS[place % len(_COLOURS)]
+
+
+def marker(place: int) -> str:
+    """The marker of a class, by its place; with its colour it is unlike those of 69 other classes."""
+    return _MARKERS[place % len(_MARKERS)]
+
+
+def options(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Keyword arguments of an artist: the display's own, and what the user wants otherwise."""
+    return {**defaults, **(given or {})}
+
+
+def new_axes(n: int, given: Any, **subplots_kw: Any) -> list[Any]:
+    """A list of n axes: the user's, checked, or the first n of a new figure."""
+    import matplotlib.pyplot as plt
+
+    if given is None:
+        _, made = plt.subplots(layout="constrained", **subplots_kw)
+        for surplus in np.ravel(made)[n:]:
+            surplus.remove()
+        return list(np.ravel(made)[:n])
+    axes = list(np.ravel(given))
+    if len(axes) != n:
+        raise ValueError(f"ax must be {n} matplotlib axes for this picture, not {len(axes)}")
+    return axes
+
+
+def legend_beside(ax: Any, n_entries: int, handles: Sequence[Any] | None = None, title: str | None = None) -> None:
+    """A legend inside the axes while it is short, and to the right of them otherwise."""
+    place = {"loc": "best"} if n_entries <= 6 else {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    chosen = {} if handles is None else {"handles": list(handles)}
+    ax.legend(fontsize=8, framealpha=0.9, title=title, title_fontsize=8, **place, **chosen)

@@ -1,0 +1,395 @@
+"""`GatingDisplay`: which kernel speaks where, as in thesis Figure 3.2.
+
+A gating model gives each sample a weight eta_m(x) for each kernel. With two features the whole plane can be drawn: its
+regions, and the lines between them, where the two largest gates are equal. With more, samples are drawn in an
+embedding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+
+from ._models import check_length, check_samples, check_support, gates_of, is_quantity, like, locate
+from ._style import DARK, colour, marker, new_axes, options
+
+_KINDS = ("auto", "regions", "strongest", "panels")
+_FILLS = ["white", "#4d4d4d", "#a6a6a6"]
+
+
+class GatingDisplay:
+    """Kernel weights over the samples: regions of the plane, or samples in an embedding.
+
+    Regions (two features): each point of the plane is tinted in the colour of its strongest kernel, the more so the
+    larger that kernel's share of all gates. Dash-dotted lines are where the two strongest gates are equal; the solid
+    line is the decision boundary, dashed ones are the margins, and rings mark support vectors: thesis Figure 3.2
+    (Gönen, 2010). Other inputs: samples in an embedding, in the colour of their strongest kernel, or in one panel
+    for each kernel shaded by its gate. Marker shapes are classes. Made by `from_estimator`.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_samples, 2)
+        Where samples are drawn.
+    gates : DataFrame of shape (n_samples, n_kernels)
+        Weight of each kernel for each sample.
+    y : ndarray of shape (n_samples,) or None
+        Classes.
+    support : ndarray of int or None
+        Which samples are support vectors.
+    first, second : ndarray or None
+        Coordinates of the grid over the plane (regions only).
+    grid_gates : ndarray of shape (len(second), len(first), n_kernels) or None
+        Gates there.
+    decision : ndarray of shape (len(second), len(first)) or (len(second), len(first), n_classes) or None
+        Decision values there.
+    margins : bool
+        Whether decision values -1 and +1 are margins.
+    names : (str, str)
+        Names of the two axes.
+
+    Attributes
+    ----------
+    regions : ndarray of shape (len(second), len(first)) or None
+        Position of the strongest kernel on the grid.
+    strongest : ndarray of shape (n_samples,)
+        Position of the strongest kernel of each sample.
+    kind_ : {"regions", "strongest", "panels"}
+        What was drawn.
+    axes_ : list of matplotlib Axes
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, datasets
+    >>> from kernelweave.combiners import ConvexMKL
+    >>> from kernelweave.display import GatingDisplay
+    >>> from kernelweave.kernels import Linear, Polynomial
+    >>> X, y = datasets.make_gauss(4, 100, random_state=0)
+    >>> model = MKLClassifier([Linear(), Polynomial(degree=2)], ConvexMKL()).fit(X, y)
+    >>> display = GatingDisplay.from_estimator(model, X, y, grid_resolution=50)
+    >>> display.grid_gates.shape, display.regions.shape
+    ((50, 50, 2), (50, 50))
+    """
+
+    def __init__(
+        self,
+        *,
+        points: np.ndarray,
+        gates: pd.DataFrame,
+        y: np.ndarray | None = None,
+        support: np.ndarray | None = None,
+        first: np.ndarray | None = None,
+        second: np.ndarray | None = None,
+        grid_gates: np.ndarray | None = None,
+        decision: np.ndarray | None = None,
+        margins: bool = False,
+        names: tuple[str, str] = ("first feature", "second feature"),
+    ):
+        self.points = points
+        self.gates = gates
+        self.y = y
+        self.support = support
+        self.first = first
+        self.second = second
+        self.grid_gates = grid_gates
+        self.decision = decision
+        self.margins = margins
+        self.names = names
+        self.strongest = gates.to_numpy().argmax(axis=1)
+        self.regions = None if grid_gates is None else grid_gates.argmax(axis=2)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        kind: str = "auto",
+        embedding: Any = None,
+        output: Any = None,
+        support: bool = True,
+        grid_resolution: int = 200,
+        **plot_kw: Any,
+    ) -> GatingDisplay:
+        """Draw the gates of a fitted model.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted, with `kernel_weights`; or a pipeline or search around such a model.
+        X : array or DataFrame of shape (n_samples, n_features)
+            The samples of the fit; any samples with ``support=False``.
+        y : array of shape (n_samples,), optional
+            Classes.
+        kind : {"auto", "regions", "strongest", "panels"}
+            Regions of the plane; samples by their strongest kernel; or one panel for each kernel. "auto" draws regions
+            where X has two columns and no embedding is given, and samples by their strongest kernel otherwise.
+        embedding : array of shape (n_samples, 2), optional
+            Where to draw the samples. By default the first two principal components of the features that the model
+            sees, standardised.
+        output : object, optional
+            Where each class or pair of classes has kernel weights of its own, the one to draw.
+        support : bool
+            Whether to ring support vectors.
+        grid_resolution : int
+            Number of values of each feature at which gates and decision values are computed.
+        **plot_kw
+            Arguments of `plot`.
+
+        Returns
+        -------
+        GatingDisplay
+        """
+        kind = _kind(kind, np.shape(X)[1], embedding is not None)
+        gates = gates_of(estimator, X, output)
+        found = {"gates": gates, "y": check_length(y, len(gates), "y", "X")}
+        found["support"] = check_support(estimator, len(gates)) if support else None
+        if kind == "regions":
+            found |= _plane(estimator, X, output, grid_resolution)
+        else:
+            found["points"] = _embed(estimator, X) if embedding is None else _check_embedding(embedding, len(gates))
+            found["names"] = ("component 1", "component 2")
+        return cls(**found).plot(kind=kind, **plot_kw)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "auto",
+        legend: bool = True,
+        scatter_kw: Mapping[str, Any] | None = None,
+        support_kw: Mapping[str, Any] | None = None,
+        boundary_kw: Mapping[str, Any] | None = None,
+        decision_kw: Mapping[str, Any] | None = None,
+    ) -> GatingDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Where to draw: one, or one for each kernel with ``kind="panels"``; a new figure by default.
+        kind : {"auto", "regions", "strongest", "panels"}
+            "auto" draws regions where there is a grid.
+        legend : bool
+            Whether to explain colours, markers and lines below the picture.
+        scatter_kw, support_kw : mapping, optional
+            Further arguments of ``scatter`` for samples and for the rings of support vectors.
+        boundary_kw, decision_kw : mapping, optional
+            Further arguments of ``contour`` for the lines between regions and for decision boundaries.
+
+        Returns
+        -------
+        self
+        """
+        if kind not in _KINDS:
+            raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+        if kind == "auto":
+            kind = "strongest" if self.grid_gates is None else "regions"
+        if kind == "regions" and self.grid_gates is None:
+            raise ValueError("kind='regions' needs gates on a grid")
+        self.kind_, axes = kind, self._axes(ax, kind)
+        for place, panel in enumerate(axes):
+            if kind == "regions":
+                self._tint(panel)
+                self._draw_lines(panel, boundary_kw, decision_kw)
+            self._draw_samples(panel, kind, place, scatter_kw)
+            if self.support is not None:
+                ring = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 4}
+                panel.scatter(*self.points[self.support].T, **options(ring, support_kw))
+            panel.set(xlabel=self.names[0], ylabel=self.names[1])
+        if kind == "panels":
+            for panel in axes:
+                panel.label_outer()
+            axes[0].figure.colorbar(axes[0].collections[0], ax=axes, label="gate")
+        if legend:
+            self._explain(axes, kind)
+        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        return self
+
+    def _axes(self, given: Any, kind: str) -> list[Any]:
+        if kind != "panels":
+            return new_axes(1, given, figsize=(5.6, 5.2))
+        n_kernels = self.gates.shape[1]
+        columns = min(3, n_kernels)
+        rows = -(-n_kernels // columns)
+        shape = {"nrows": rows, "ncols": columns, "figsize": (2.5 * columns + 1.0, 2.3 * rows + 0.7)}
+        return new_axes(n_kernels, given, sharex=True, sharey=True, **shape)
+
+    def _tint(self, ax: Any) -> None:
+        """The colour of the strongest kernel, as opaque as its lead over an even share is large."""
+        from matplotlib.colors import to_rgb
+
+        n_kernels = self.grid_gates.shape[2]
+        total = self.grid_gates.sum(axis=2)
+        share = np.divide(
+            self.grid_gates.max(axis=2), total, out=np.full(total.shape, 1.0 / n_kernels), where=total > 0
+        )
+        lead = (share - 1.0 / n_kernels) / (1.0 - 1.0 / n_kernels) if n_kernels > 1 else share
+        colours = np.array([to_rgb(colour(m)) for m in range(n_kernels)])
+        image = np.concatenate([colours[self.regions], (0.06 + 0.34 * lead)[:, :, None]], axis=2)
+        half = 0.5 * np.array([self.first[1] - self.first[0], self.second[1] - self.second[0]])
+        low, high = np.array([self.first[0], self.second[0]]) - half, np.array([self.first[-1], self.second[-1]]) + half
+        extent = (low[0], high[0], low[1], high[1])
+        ax.imshow(image, origin="lower", extent=extent, aspect="auto", interpolation="bilinear", zorder=0)
+
+    def _draw_lines(self, ax: Any, boundary_kw: Any, decision_kw: Any) -> None:
+        line = options({"colors": DARK, "linestyles": "-.", "linewidths": 1.3, "zorder": 1.5}, boundary_kw)
+        for difference in _differences(self.grid_gates):
+            ax.contour(self.first, self.second, difference, levels=[0.0], **line)
+        if self.decision is None:
+            return
+        if self.decision.ndim == 3:
+            line = options({"colors": DARK, "linewidths": 1.8, "zorder": 2}, decision_kw)
+            for difference in _differences(self.decision):
+                ax.contour(self.first, self.second, difference, levels=[0.0], **line)
+            return
+        styles = {-1.0: ("--", 0.9), 0.0: ("-", 1.8), 1.0: ("--", 0.9)}
+        low, high = self.decision.min(), self.decision.max()
+        levels = [level for level in styles if low < level < high and (self.margins or level == 0.0)]
+        if levels:
+            dashes, widths = zip(*(styles[level] for level in levels), strict=True)
+            line = {"colors": DARK, "linestyles": dashes, "linewidths": widths, "zorder": 2}
+            ax.contour(self.first, self.second, self.decision, levels=levels, **options(line, decision_kw))
+
+    def _draw_samples(self, ax: Any, kind: str, place: int, given: Any) -> None:
+        gates = self.gates.to_numpy()
+        total = gates.sum(axis=1)
+        share = np.divide(gates.max(axis=1), total, out=np.zeros(len(gates)), where=total > 0)
+        for label, rows in self._classes():
+            ink = {"s": 18, "marker": marker(label), "linewidth": 0.6, "edgecolor": DARK, "zorder": 3}
+            if kind == "panels":
+                ink |= {"c": gates[rows, place], "cmap": "Blues", "vmin": 0.0, "vmax": max(gates.max(), 1e-300)}
+            elif kind == "strongest":
+                ink |= {"c": [colour(m) for m in self.strongest[rows]], "alpha": 0.3 + 0.7 * share[rows]}
+            else:
+                ink["c"] = _FILLS[label % len(_FILLS)]
+            ax.scatter(*self.points[rows].T, **options(ink, given))
+        if kind == "panels":
+            ax.set_title(str(self.gates.columns[place]), fontsize=10)
+
+    def _classes(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Places of the classes and their samples; all samples as one where y is a quantity."""
+        names = self._class_names()
+        if not names:
+            yield 0, np.arange(len(self.points))
+        for place, name in enumerate(names):
+            yield place, np.flatnonzero(self.y == name)
+
+    def _class_names(self) -> list[Any]:
+        return [] if self.y is None or is_quantity(self.y) else np.unique(self.y).tolist()
+
+    def _explain(self, axes: list[Any], kind: str) -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
+
+        handles = []
+        if kind != "panels":
+            opacity = 0.4 if kind == "regions" else 1.0
+            for m, name in enumerate(self.gates.columns):
+                handles.append(Patch(facecolor=colour(m), alpha=opacity, label=str(name)))
+        for place, name in enumerate(self._class_names()):
+            fill = _FILLS[place % len(_FILLS)] if kind == "regions" else "white"
+            style = {"marker": marker(place), "markerfacecolor": fill, "markeredgecolor": DARK, "linestyle": "none"}
+            handles.append(Line2D([], [], markersize=5, label=f"class {name}", **style))
+        if self.support is not None:
+            style = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
+            handles.append(Line2D([], [], markersize=8, label="support vector", **style))
+        if kind == "regions":
+            if len(np.unique(self.regions)) > 1:
+                handles.append(Line2D([], [], color=DARK, linestyle="-.", linewidth=1.3, label="equal gates"))
+            if self.decision is not None:
+                handles.append(Line2D([], [], color=DARK, linewidth=1.8, label="decision boundary"))
+            if self.margins:
+                handles.append(Line2D([], [], color=DARK, linestyle="--", linewidth=0.9, label="margins"))
+        if handles:
+            _legend_below(axes, handles)
+
+
+def _legend_below(axes: list[Any], handles: list[Any]) -> None:
+    """A legend below one axes, or below all axes of a figure that makes room for it."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = axes[0].figure
+    style = {"handles": handles, "fontsize": 8, "frameon": False}
+    style |= {"handlelength": 1.7, "handletextpad": 0.5, "columnspacing": 1.0}
+    if len(axes) == 1:
+        axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(3, len(handles)), **style)
+    elif isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        figure.legend(loc="outside lower center", ncols=min(4, len(handles)), **style)
+    else:
+        axes[0].legend(loc="best", **style)
+
+
+def _kind(kind: str, n_columns: int, embedded: bool) -> str:
+    """What to draw of X."""
+    if kind not in _KINDS:
+        raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+    if kind == "auto":
+        return "regions" if n_columns == 2 and not embedded else "strongest"
+    if kind == "regions" and (n_columns != 2 or embedded):
+        raise ValueError(
+            f"kind='regions' needs an X of two columns and no embedding, but X has {n_columns}; kind='strongest' "
+            "and kind='panels' draw samples in an embedding"
+        )
+    return kind
+
+
+def _plane(estimator: Any, X: Any, output: Any, resolution: int) -> dict[str, Any]:
+    """Gates and decision values on a grid that covers the samples."""
+    points, _ = check_samples(X, None)
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = 0.06 * np.where(high > low, high - low, 1.0)
+    first, second = (np.linspace(a, b, resolution) for a, b in zip(low - margin, high + margin, strict=True))
+    grid = like(X, np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2))
+    gates = gates_of(estimator, grid, output).to_numpy()
+    found = {"points": points, "first": first, "second": second}
+    found["grid_gates"] = gates.reshape(resolution, resolution, -1)
+    if hasattr(estimator, "decision_function"):
+        values = estimator.decision_function(grid)
+        found["decision"] = values.reshape(resolution, resolution, *values.shape[1:])
+        found["margins"] = values.ndim == 1 and is_classifier(estimator)
+    if isinstance(X, pd.DataFrame):
+        found["names"] = tuple(str(name) for name in X.columns)
+    return found
+
+
+def _embed(estimator: Any, X: Any) -> np.ndarray:
+    """The first two principal components of what the model sees."""
+    _, prepare = locate(estimator, "kernel_weights")
+    try:
+        features = np.asarray(prepare(X), dtype=float)
+    except (TypeError, ValueError):
+        features = np.full((1, 1), np.nan)
+    if not np.isfinite(features).all() or features.shape[1] < 2:
+        raise ValueError("principal components need two or more features, numeric and none missing: pass an embedding")
+    return PCA(n_components=2).fit_transform(StandardScaler().fit_transform(features))
+
+
+def _check_embedding(embedding: Any, n_samples: int) -> np.ndarray:
+    points = np.asarray(embedding, dtype=float)
+    if points.shape != (n_samples, 2):
+        raise ValueError(f"embedding must have shape ({n_samples}, 2), not {points.shape}")
+    return points
+
+
+def _differences(values: np.ndarray) -> Iterator[np.ndarray]:
+    """For each m, value m less the largest of those after it, where none before it is larger than both.
+
+    Together the zeros are all points at which the two largest values are equal, each of them once.
+    """
+    for m in range(values.shape[2] - 1):
+        after = values[:, :, m + 1 :].max(axis=2)
+        difference = values[:, :, m] - after
+        if m:
+            difference = np.where(values[:, :, :m].max(axis=2) > np.maximum(values[:, :, m], after), np.nan, difference)
+        if np.nanmin(difference, initial=0.0) < 0.0 < np.nanmax(difference, initial=0.0):
+            yield difference

@@ -1,0 +1,76 @@
+"""What every fitted model over several kernels offers: the kernels that it reads, and their extension by new ids."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..kernels import Precomputed
+from ..kernels.base import Kernel
+from ..views import Views
+from .checks import check_new_views
+
+# New samples are compared with the kept ones in blocks of about this many kernel values.
+_BLOCK_VALUES = 2**23
+
+
+class FittedKernels:
+    """Mixin of models that store `kernels_`, `kernel_names_` and a `_state` with ``lookups`` and ``replace``."""
+
+    @abstractmethod
+    def _active(self) -> np.ndarray:
+        """Which kernels prediction looks at: a boolean array."""
+
+    def _new_views(self, X: Any) -> Views:
+        check_is_fitted(self)
+        used = [kernel.columns() for kernel, is_active in zip(self.kernels_, self._active(), strict=True) if is_active]
+        return check_new_views(self, X, np.concatenate([*used, self._reads()]))
+
+    def _reads(self) -> np.ndarray:
+        """Columns that prediction reads beside those of the kernels; none by default."""
+        return np.zeros(0, dtype=int)
+
+    def _lookups(self) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices that prediction looks new samples up in, each with the ids it compares with."""
+        return self._state.lookups(self._active())
+
+    def replace_kernel(self, name: str, kernel: Precomputed) -> FittedKernels:
+        """Install a precomputed kernel that knows further samples, without refitting.
+
+        Parameters
+        ----------
+        name : str
+            One of `kernel_names_`.
+        kernel : Precomputed or Distance of a matrix
+            The kernel of the fit, extended by new ids (its method `extend`).
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if name not in self.kernel_names_:
+            raise ValueError(f"there is no kernel named {name!r}; the kernels are {self.kernel_names_}")
+        self._state.replace(self.kernel_names_.index(name), kernel)
+        return self
+
+
+def in_blocks(views: Views, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
+    """What a function finds of new samples, block by block.
+
+    Parameters
+    ----------
+    views : Views
+    n_values : int
+        Kernel values that each sample takes.
+    compute : callable
+        From views to an array with a row for each of their samples.
+    """
+    n_rows = max(1, _BLOCK_VALUES // max(1, n_values))
+    blocks = [slice(start, start + n_rows) for start in range(0, views.n_samples, n_rows)]
+    parts = [views] if len(blocks) == 1 else (views.rows(block) for block in blocks)
+    return np.concatenate([compute(part) for part in parts])

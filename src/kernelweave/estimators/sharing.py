@@ -1,0 +1,122 @@
+"""`SharedFoldKernels`: the kernels of an estimator over the folds of a cross-validation, computed once a fold.
+
+Models that differ in the combiner's parameters or in C, fitted to the same samples, have the same base kernels. A
+search computes those fold by fold (`of_fold`) and sets `parameters` on each candidate, whose kernels then look values
+up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from ..kernels import Kernel, named_kernels
+from ..kernels.memory import warn_if_too_large
+from ..kernels.naming import default_kernels
+from ..kernels.shared import KernelSheet, SharedKernel
+from ..views import Views
+from .base import KernelMachineEstimator
+from .checks import check_new_views, check_sample_weight, check_training_views
+
+
+class SharedFoldKernels:
+    """Which kernels of an estimator stay the same while some parameters change, and their values on given folds.
+
+    Kernels whose own parameters change are left as they are, and so are precomputed ones. Nothing is shared by
+    estimators other than those of this package, alone or as the last step of a pipeline, or where a parameter of
+    another step changes. Memory: a matrix of n_training x n_samples values for each kernel and fold.
+
+    Parameters
+    ----------
+    estimator : estimator
+    changing : iterable of str
+        Names of the parameters that change, as `set_params` takes them.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, datasets
+    >>> from kernelweave.estimators.sharing import SharedFoldKernels
+    >>> X, y = datasets.make_gauss(3, 60, random_state=0)
+    >>> shared = SharedFoldKernels(MKLClassifier(), ["C"])
+    >>> fold = shared.of_fold(X, y, range(40), range(40, 60))
+    >>> shared.parameters([fold])
+    {'kernels': [('linear', SharedKernel(Linear(), <1 sheets>))]}
+    """
+
+    def __init__(self, estimator: Any, changing: Iterable[str]):
+        changing = list(changing)
+        in_pipeline = isinstance(estimator, Pipeline) and len(estimator.steps) > 0
+        self._before = estimator[:-1] if in_pipeline and len(estimator.steps) > 1 else None
+        self._model = estimator.steps[-1][1] if in_pipeline else estimator
+        self._prefix = f"{estimator.steps[-1][0]}__" if in_pipeline else ""
+        self._changing = [name[len(self._prefix) :] for name in changing]
+        self.possible = (
+            isinstance(self._model, KernelMachineEstimator)
+            and all(name.startswith(self._prefix) for name in changing)
+            and "kernels" not in self._changing
+        )
+
+    def of_fold(
+        self,
+        X: Any,
+        y: Any,
+        train: Sequence[int],
+        test: Sequence[int],
+        fit_params: Mapping[str, Any] | None = None,
+    ) -> list[tuple[str, Kernel, KernelSheet | None]]:
+        """Name, unfitted kernel and values of each kernel on a fold (None for a kernel that is not shared).
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        train, test : sequence of int
+            Positions of the samples that candidates are fitted to and tested with.
+        fit_params : mapping, optional
+            Parameters of the estimator's `fit`, of which sample weights count.
+        """
+        parts = [_safe_indexing(X, np.asarray(part)) for part in (train, test)]
+        if self._before is not None:
+            before = clone(self._before)
+            first = before.fit_transform(parts[0], None if y is None else _safe_indexing(y, np.asarray(train)))
+            parts = [first, before.transform(parts[1])]
+        model = clone(self._model)
+        views = check_training_views(model, parts[0])
+        new = check_new_views(model, parts[1], np.arange(model.n_features_in_))
+        weight = (fit_params or {}).get(f"{self._prefix}sample_weight")
+        weight = None if weight is None else _safe_indexing(np.asarray(weight), np.asarray(train))
+        weight = check_sample_weight(weight, views.n_samples)
+        kept = np.flatnonzero(weight)
+        views, weight = views.rows(kept), weight[kept]
+        kernels = default_kernels(views) if model.kernels is None else named_kernels(model.kernels)
+        return [(name, kernel, self._sheet(name, kernel, views, new, weight)) for name, kernel in kernels]
+
+    def warn_of_memory(self, n_samples: int, n_folds: int) -> None:
+        """Warn where the values of all kernels and folds do not fit into memory."""
+        n_kernels = 1 if self._model.kernels is None else len(self._model.kernels)
+        warn_if_too_large(n_kernels * n_folds, n_samples, np.float64, f"sharing {n_kernels} kernels of {n_folds} folds")
+
+    def parameters(self, folds: Sequence[list[tuple[str, Kernel, KernelSheet | None]]]) -> dict[str, Any]:
+        """The parameters that make fits to these folds look kernel values up.
+
+        Parameters
+        ----------
+        folds : sequence of what `of_fold` returns
+        """
+        kernels = []
+        for kernel_by_fold in zip(*folds, strict=True):
+            name, kernel, first = kernel_by_fold[0]
+            sheets = [sheet for _, _, sheet in kernel_by_fold]
+            kernels.append((name, kernel if first is None else SharedKernel(kernel, sheets)))
+        return {f"{self._prefix}kernels": kernels}
+
+    def _sheet(self, name: str, kernel: Kernel, views: Views, new: Views, weight: np.ndarray) -> KernelSheet | None:
+        """The values of a kernel, or None where its parameters change or looking values up is what it does anyway."""
+        own = f"kernels__{name}"
+        changes = any(parameter == own or parameter.startswith(f"{own}__") for parameter in self._changing)
+        return None if changes or kernel.reads_ids else KernelSheet.compute(kernel, views, new, weight, name)

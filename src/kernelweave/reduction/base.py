@@ -1,0 +1,249 @@
+"""What the transformers of one kernel share: from X to a Gram matrix, and from coefficients to features of new samples.
+
+Every extracted feature is a function ``<z, phi(x)> + offset`` of the kernel's feature space whose direction z is a
+combination of training samples (or of a few *landmarks*), so a fitted transformer is one matrix of coefficients.
+
+==========  ==========================================================  ==========================
+SKFE        here                                                        name
+==========  ==========================================================  ==========================
+K           Gram matrix of the training samples                         `TrainingSamples.gram`
+psi(x)      kernel values of x to the points that are kept, (14)        one row of the cross matrix
+Z = X W     directions, combinations of training samples, (2)           `coef_`
+X_w         extracted features, (9)                                     `transform`
+==========  ==========================================================  ==========================
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+
+from ..combiners import Combiner, Mean
+from ..estimators.base import KernelMachineEstimator
+from ..estimators.checks import (
+    check_count,
+    check_labels,
+    check_training_views,
+    encode_labels,
+    unchanged_on_failure,
+)
+from ..estimators.fitted import FittedKernels, in_blocks
+from ..kernels import Kernel, KernelStack, Linear
+from ..kernels.memory import warn_if_too_large
+from ..views import Views
+
+
+@dataclass(frozen=True)
+class TrainingSamples:
+    """The samples of a fit as a method sees them: one kernel, which may be a combined one.
+
+    Attributes
+    ----------
+    views : Views
+    combiner, state, theta
+        The kernel in the terms of the combiner protocol (`combiners.Combiner`).
+    kernels : list of Kernel
+        The fitted kernels in it.
+    names : list of str
+        What they are called.
+    """
+
+    views: Views
+    combiner: Combiner
+    state: Any
+    theta: np.ndarray
+    kernels: list[Kernel]
+    names: list[str]
+
+    def gram(self) -> np.ndarray:
+        """The Gram matrix K of the samples, a new n x n array."""
+        return self.combiner.gram(self.state, self.theta)
+
+    def compared_with(self, points: Views) -> KernelStack:
+        """The kernel between samples and other points (landmarks), as a state of the same combiner."""
+        if not isinstance(self.state, KernelStack):
+            raise ValueError("landmarks need a plain kernel, not a combined one with a state of its own")
+        return self.state.compared_with(points)
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """What a method found: features are ``k(x, points) coef + offset``.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_points, n_components)
+    offset : float or ndarray of shape (n_components,)
+    features : ndarray of shape (n_samples, n_components)
+        Of the training samples.
+    state : object or None
+        The kernel with the points (landmarks) that the coefficients belong to; None for the training samples.
+    """
+
+    coef: np.ndarray
+    offset: Any
+    features: np.ndarray
+    state: Any = None
+
+    def with_axes(self) -> Extraction:
+        """The same subspace in the principal axes of its features, strongest first, where the offset is 0."""
+        axes = np.linalg.eigh(self.features.T @ self.features)[1][:, ::-1]
+        return replace(self, coef=self.coef @ axes, features=self.features @ axes)
+
+    def with_signs(self) -> Extraction:
+        """The same features, each with the sign that makes its largest value positive, so that signs are no chance."""
+        largest = np.abs(self.features).argmax(axis=0)
+        signs = np.where(self.features[largest, np.arange(self.features.shape[1])] < 0.0, -1.0, 1.0)
+        return replace(self, coef=self.coef * signs, offset=self.offset * signs, features=self.features * signs)
+
+
+class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, BaseEstimator, ABC):
+    """Base of the supervised feature extractors over one kernel; subclasses implement `_extract`.
+
+    Their parameter `kernel` is a kernel (sums and products of kernels included), a callable ``f(A, B)``, or an unfitted
+    `MKLClassifier`, whose combined kernel is learned first, by its own combiner, cost and normalisation.
+    """
+
+    def fit(self, X: Any, y: Any) -> KernelTransformer:
+        """Find the directions.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any) -> np.ndarray:
+        """Find the directions and return the training samples' features, without comparing samples again.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return self._fit(X, y)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Features of samples, (9).
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        views = self._new_views(X)
+
+        def features(part: Views) -> np.ndarray:
+            return self.combiner_.values(self._state, self._theta, part, self.coef_)
+
+        return in_blocks(views, len(self.coef_), features) + self.offset_
+
+    def _active(self) -> np.ndarray:
+        return self.combiner_.active(self._state, self._theta)
+
+    def _reads(self) -> np.ndarray:
+        return self.combiner_.reads(self._state)
+
+    @abstractmethod
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
+        """Coefficients of the features, given the samples and their classes 0, 1, ..., all of which occur."""
+
+    def _fit(self, X: Any, y: Any) -> np.ndarray:
+        with unchanged_on_failure(self):
+            views = check_training_views(self, X)
+            self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
+            samples = self._samples(X, views, y)
+            found = self._extract(samples, labels).with_signs()
+            self.combiner_, self._theta = samples.combiner, samples.theta
+            self.kernels_, self.kernel_names_ = samples.kernels, samples.names
+            active = samples.combiner.active(samples.state, samples.theta)
+            everything = np.arange(views.n_samples)
+            self._state = samples.state.restrict(everything, active) if found.state is None else found.state
+            self.coef_ = np.ascontiguousarray(found.coef)
+            self.n_components_ = self.coef_.shape[1]
+            self.offset_ = np.broadcast_to(np.asarray(found.offset, dtype=float), (self.n_components_,)).copy()
+        return found.features
+
+    def _samples(self, X: Any, views: Views, y: Any) -> TrainingSamples:
+        kernel = Linear() if self.kernel is None else self.kernel
+        if isinstance(kernel, KernelMachineEstimator):
+            if self.normalize is not None:
+                raise ValueError(
+                    f"kernel is a {type(kernel).__name__}, which normalises its kernels by itself; leave normalize "
+                    f"None here and set that of the {type(kernel).__name__}"
+                )
+            self.kernel_ = clone(kernel)
+            found = self.kernel_.fit_combination(X, y)
+            combined = self.kernel_
+            return TrainingSamples(
+                views, combined.combiner_, found.state, found.theta, combined.kernels_, combined.kernel_names_
+            )
+        if isinstance(kernel, list | tuple | type) or not (isinstance(kernel, Kernel) or callable(kernel)):
+            raise ValueError(
+                f"kernel must be one kernel, a callable f(A, B), or an MKLClassifier that combines several, not "
+                f"{kernel!r}"
+            )
+        stack = KernelStack([kernel], self.normalize).fit(views)
+        warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel")
+        self.kernel_ = stack.kernels[0]
+        return TrainingSamples(views, Mean(), stack, np.ones(1), stack.kernels, stack.names)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of features, for `get_feature_names_out`."""
+        return self.n_components_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+def indicators(labels: np.ndarray) -> np.ndarray:
+    """Y' of (18): one column a class, 1 for its members and 0 elsewhere."""
+    return (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
+
+
+def check_n_components(value: Any, default: int) -> int:
+    """A number of features, checked, or the default where it is None."""
+    count = check_count("n_components", value, or_none=True)
+    return default if count is None else count
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of several words."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+
+
+def centred(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """K of samples moved to their mean in the feature space, in place, and the column means that K had."""
+    means = K.mean(axis=0)
+    K -= means[:, None]
+    K -= means[None, :]
+    K += means.mean()
+    return K, means

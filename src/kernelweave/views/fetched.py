@@ -1,0 +1,91 @@
+"""`FetchedViews`: views whose missing values are asked for when a kernel is about to read them, and only then.
+
+Where a view is costly (a scan, a laboratory test), a model whose weights depend on the sample needs it for some samples
+only (end of thesis 5.3.1.2). Such a model asks its views for `complete` columns of the samples that it will compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from .kept import KeptColumns
+from .table import Views, _take
+
+Fetch = Callable[[str, np.ndarray], Any]
+
+
+class FetchedViews(Views):
+    """Views with a function that supplies what is missing.
+
+    Parameters
+    ----------
+    views : Views
+    fetch : callable
+        ``fetch(view, rows)`` returns the columns of a view for samples given by their positions in X: an array with the
+        columns in the order of X, or a data frame with columns of those names. It is asked once for a sample and view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views(np.array([[1.0, np.nan], [2.0, np.nan]]), names=["cheap", "costly"])
+    >>> fetched = FetchedViews(views, lambda view, rows: 10.0 * rows[:, None])
+    >>> fetched.rows(np.array([1])).complete(np.array([1]), "costly").read(np.array([1]), "costly")[0]
+    array([[10.]])
+    """
+
+    can_fetch = True
+
+    def __init__(self, views: Views, fetch: Fetch):
+        if not callable(fetch):
+            raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {fetch!r}")
+        self.__dict__.update(views.__dict__)
+        self._fetch = fetch
+        self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
+
+    def rows(self, index: np.ndarray) -> FetchedViews:
+        """These samples only; what is fetched for them is known to all."""
+        part = FetchedViews(super().rows(index), self._fetch)
+        part._fetched = self._fetched
+        return part
+
+    def complete(self, columns: np.ndarray, label: str) -> Views:
+        """These samples with these columns, of which nothing is missing."""
+        if sp.issparse(self.X):
+            return self
+        columns = np.sort(columns)
+        values = _take(self.X, columns)
+        missing = np.flatnonzero(pd.isna(values).any(axis=1))
+        if len(missing) == 0:
+            return self
+        known = self._fetched.setdefault(columns.tobytes(), {})
+        unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
+        if len(unknown):
+            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns), strict=True))
+        new = np.stack([known[row] for row in self.positions[missing].tolist()])
+        values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
+        values[missing] = new
+        part = Views(KeptColumns(*self.X.shape, [(columns, np.ascontiguousarray(values))]))
+        part.positions = self.positions
+        return part
+
+    def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        got = self._fetch(label, rows)
+        if isinstance(got, pd.DataFrame) and self.names is not None:
+            wanted = list(self.names[columns])
+            if not set(wanted) <= set(got.columns):
+                raise ValueError(f"fetch({label!r}, ...) returned a data frame without the view's columns {wanted}")
+            got = got[wanted]
+        got = np.asarray(got)
+        if got.shape != (len(rows), len(columns)):
+            raise ValueError(
+                f"fetch({label!r}, ...) returned an array of shape {got.shape}; {len(rows)} samples and {len(columns)} "
+                f"columns were asked for, shape {(len(rows), len(columns))}"
+            )
+        if pd.isna(got).any():
+            raise ValueError(f"fetch({label!r}, ...) returned missing values (NaN)")
+        return got

@@ -1,0 +1,75 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from kernelweave import MKLRegressor
+from kernelweave.combiners import ConvexMKL
+from kernelweave.display import RegressionFitDisplay
+from kernelweave.kernels import Gaussian, Linear
+
+X = np.linspace(0.3, 6.0, 40)[:, None]
+Y = np.sin(X[:, 0])
+
+
+def test_fit_tube_and_gates_of_one_model(gated, legend_labels):
+    display = RegressionFitDisplay.from_estimator(gated, X - 3.0, Y)
+    fit = np.abs(display.grid)
+    np.testing.assert_allclose(display.fits["Gated"], fit)
+    np.testing.assert_allclose(display.lines_["Gated"].get_ydata(), fit)
+    assert display.grid[0] < -2.7 and display.grid[-1] > 3.0 and display.epsilons == {"Gated": 0.25}
+    upper, lower = display.axes_
+    samples, rings, tube = upper.collections
+    np.testing.assert_allclose(samples.get_offsets(), np.column_stack([X - 3.0, Y]))
+    np.testing.assert_allclose(rings.get_offsets(), np.column_stack([X - 3.0, Y])[[0, 3]])
+    edges = tube.get_paths()[0].vertices
+    assert edges[:, 1].max() == pytest.approx(fit.max() + 0.25)
+    expected = gated.kernel_weights(display.grid[:, None])
+    for line, name in zip(lower.get_lines(), expected, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), expected[name])
+    assert legend_labels(lower) == ["left", "middle", "up"]
+    assert legend_labels(upper) == ["samples", "support vectors", "Gated", "tube, epsilon = 0.25"]
+
+
+def test_several_models_with_and_without_kernels(legend_labels):
+    frame, target = pd.DataFrame({"time": X[:, 0]}), pd.Series(Y, name="height")
+    several = MKLRegressor([Linear(), Gaussian(scale=1.0)], ConvexMKL(), epsilon=0.2)
+    models = {
+        "scaled": make_pipeline(StandardScaler(), several),
+        "single": MKLRegressor([Linear()], epsilon=0.05),
+        "plain": LinearRegression(),
+    }
+    for model in models.values():
+        model.fit(frame, target)
+    display = RegressionFitDisplay.from_estimators(models, frame, target)
+    assert list(display.gates) == ["scaled"] and display.epsilons == {"scaled": 0.2, "single": 0.05}
+    rows = pd.DataFrame({"time": display.grid})
+    for label, model in models.items():
+        np.testing.assert_allclose(display.fits[label], model.predict(rows))
+    np.testing.assert_allclose(display.gates["scaled"].iloc[0], models["scaled"][-1].kernel_weights_)
+    assert display.ax_.get_ylabel() == "height" and display.axes_[1].get_xlabel() == "time"
+    assert display.support is None and legend_labels(display.ax_) == ["samples", "scaled", "single", "plain"]
+
+
+def test_one_axes_has_the_fit_only(gated):
+    figure, ax = plt.subplots()
+    display = RegressionFitDisplay.from_estimator(gated, X, Y, ax=ax, tube=False, support=False)
+    assert display.axes_ == [ax] and display.figure_ is figure
+    assert len(ax.collections) == 1
+
+
+def test_errors(gated):
+    with pytest.raises(ValueError, match="one column to be drawn along, not 2"):
+        RegressionFitDisplay.from_estimator(gated, np.ones((40, 2)), Y)
+    with pytest.raises(ValueError, match="one value for each of the 40 samples"):
+        RegressionFitDisplay.from_estimator(gated, X, Y[:3])
+    with pytest.raises(ValueError, match="y must be given"):
+        RegressionFitDisplay.from_estimator(gated, X, None)
+    with pytest.raises(ValueError, match="two dimensions"):
+        RegressionFitDisplay.from_estimator(gated, X[:, 0], Y)
+    with pytest.raises(NotFittedError):
+        RegressionFitDisplay.from_estimator(MKLRegressor([Linear()]), X, Y)
