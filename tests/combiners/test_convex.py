@@ -32,9 +32,9 @@ def test_one_kernel_is_the_plain_machine(combiner):
 def test_equal_costs_are_the_plain_problem_at_another_cost(combiner):
     plain = type(combiner)(**{**combiner.get_params(deep=False), "costs": None})
     cheap, dear = fitted(plain, C=2.0 / 9.0), fitted(combiner, C=2.0)
-    np.testing.assert_allclose(
-        dear.decision_function(NEW), cheap.decision_function(NEW), atol=1e-3
-    )  # what a relative gap of 1e-7 allows
+    # Power cones end a little earlier than linear constraints.
+    atol = 1e-3 if isinstance(combiner, GroupMKL) else 1e-4
+    np.testing.assert_allclose(dear.decision_function(NEW), cheap.decision_function(NEW), atol=atol)
     assert dear.objective_ == pytest.approx(9.0 * cheap.objective_, rel=1e-5)
 
 
