@@ -17,6 +17,8 @@ bench: $(INSTALLED)
 	$(RUN) -m benchmarks.joint
 	$(RUN) -m benchmarks.global_mkl
 	$(RUN) -m benchmarks.localized
+	$(RUN) -m benchmarks.projected
+	$(RUN) -m benchmarks.projected_convergence
 	$(RUN) -m benchmarks.missing_views
 	$(RUN) -m benchmarks.reduction
 	$(RUN) -m benchmarks.extraction

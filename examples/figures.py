@@ -27,6 +27,17 @@ def circle(panel, points):
     panel.scatter(*points.T, s=85, facecolor="none", edgecolor="black", linewidth=0.9, zorder=2)
 
 
+def scatter_labels(panel, points, classes, labels):
+    """Draw samples in the colours of their classes and the markers of their labels, as `ProjectionDisplay` does."""
+    for place, label in enumerate(np.unique(labels)):
+        rows = labels == label
+        colour = ["#0072B2", "#D55E00"][np.searchsorted(np.unique(classes), classes[rows][0])]
+        style = {"c": colour, "marker": MARKERS[place], "edgecolor": "white", "linewidth": 0.3}
+        panel.scatter(*points[rows].T, s=20, **style)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.tick_params(labelsize=8)
+
+
 def on_grid(function, X, margin=0.6, steps=300):
     """Two coordinate arrays that cover X, and `function` of every point of their grid."""
     low, high = X.min(axis=0) - margin, X.max(axis=0) + margin

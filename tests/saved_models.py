@@ -37,7 +37,9 @@ from kernelweave.combiners import (
     Mean,
     PolynomialMKL,
     Product,
+    Projected,
     Sigmoid,
+    Softmax,
     SparseMKL,
 )
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
@@ -57,11 +59,13 @@ from kernelweave.kernels import (
 from kernelweave.reduction import (
     AKDAQR,
     MKLDR,
+    FromEstimator,
     KernelFisher,
     KernelOrthogonalCentroid,
     KernelPLS,
     LDEGraph,
     LFDAGraph,
+    LocalFisher,
     LPPGraph,
     MFAGraph,
     PCAGraph,
@@ -201,6 +205,41 @@ MODELS = {
     "localized, kernel map of text": on_frame(
         [Linear("u"), Linear("v")], combiner=Localized(inputs=KernelMap(Spectrum(2, "word"))), random_state=0
     ),
+    "projected": classifier(combiner=Projected(2), random_state=0),
+    "projected, centred": regressor(combiner=Projected([1, 2, 1], constraint="norm"), normalize="center"),
+    "projected, softmax": on_frame(
+        [Linear("u"), Gaussian("v"), Polynomial("w")],
+        y=THREE,
+        combiner=Projected(2, Softmax(), gating_components=2, quadratic=True, init="lda"),
+        missing=[(3, ["u__0", "u__1"]), (N + 5, ["v__0", "v__1"])],
+        random_state=0,
+    ),
+    "projected, per class": classifier(
+        y=THREE, combiner=Projected(1, Softmax(), 1), weights="per-class", random_state=0
+    ),
+    "projected, precomputed": ids(
+        Precomputed(GRAM), Precomputed(np.eye(N + 11) + 0.1), n=N + 11, combiner=Projected(2), random_state=0
+    ),
+    "projected, precomputed, softmax": ids(
+        Precomputed(GRAM),
+        Precomputed(np.eye(N + 11) + 0.1),
+        n=N + 11,
+        combiner=Projected(2, Softmax(), 2, features={"precomputed": "map"}),
+        random_state=0,
+    ),
+    "projected, text": on_frame(
+        [Spectrum(2, "word"), Linear("u")],
+        combiner=Projected(2, Sigmoid()),
+        missing=[(4, "word"), (N + 2, "word")],
+        random_state=0,
+    ),
+    "projected, sparse": classifier(
+        [Linear([0, 3]), Gaussian([2, 3])],
+        X=sp.csr_matrix(A),
+        new=sp.csr_matrix(NEW),
+        combiner=Projected(1),
+        random_state=0,
+    ),
     "polynomial": classifier(combiner=PolynomialMKL(center={"linear": 0.5}, radius=0.4, constant=1.0)),
     "accuracy weights": classifier(combiner=AccuracyWeights(0.4, cv=3), random_state=0),
     "alignment": classifier(combiner=AlignmentWeights()),
@@ -280,6 +319,11 @@ MODELS = {
     "kernel orthogonal centroid": labelled(KernelOrthogonalCentroid(Linear([0]) + Gaussian([1, 2]), n_clusters=2)),
     "akda/qr": labelled(AKDAQR(Gaussian(scale=3.0))),
     "kernel fisher": labelled(KernelFisher(Precomputed(GRAM)), *NUMBERED),
+    "local fisher": labelled(LocalFisher(3, metric="plain")),
+    "local fisher, frame": labelled(LocalFisher(), FRAME.iloc[:N, :5], FRAME.iloc[N:, :5]),
+    "projections of an estimator": labelled(
+        FromEstimator(MKLClassifier(KERNELS, Projected(1, Softmax()), multiclass="joint", random_state=0))
+    ),
     "sparse large margin": labelled(SparseLargeMarginClassifier(3, tol=0.05, random_state=0)),
     "mkldr": labelled(MKLDR(EMBEDDED, n_components=1)),
     "mkldr, ratio-trace": labelled(MKLDR(EMBEDDED, LDEGraph(), step="ratio-trace", max_iter=1000)),

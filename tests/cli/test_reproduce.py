@@ -34,6 +34,17 @@ def test_quick_table_is_printed_and_written(tmp_path, capsys, monkeypatch):
     assert "there is no full run below" in capsys.readouterr().err
 
 
+def test_quick_table_with_projections(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["reproduce", "sldr-2", "--quick", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    for figure in ("97.09 ± 0.52", "2.89 ± 0.67", "23.34 ± 1.13"):  # the paper's figures
+        assert figure in printed
+    content = json.loads((tmp_path / "table-sldr-2-quick.json").read_text())
+    support = {row["method"]: row["mean"]["support"] for row in content["methods"]}
+    assert all(share < support["SVM (ALL)"] for method, share in support.items() if method.startswith("SLDR"))
+
+
 def test_a_table_of_several_data_sets(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", {"several": SEVERAL}.__getitem__)
@@ -61,6 +72,7 @@ def test_errors_of_the_user_are_one_line(tmp_path, capsys):
         ("5.10-sonar", "sonar", ["81.14 ± 3.14", "0.48-0.52-0.00", "37.81 ± 3.10"]),
         ("5.21", "olivetti", ["93.28 ± 0.65", "97.50 ± 1.16", "97.03 ± 0.93", "97.97 ± 1.48", "25.94 ± 1.01"]),
         ("5.22", "concrete", ["120.61 ± 2.15", "92.57 ± 4.19", "58.32 ± 3.66", "63.83 ± 9.58", "52.17 ± 2.23"]),
+        ("figure-5.19", "waveform", ["Figure 5.19: Projections on WAVEFORM", "88.34", "LPK (P = 3, R = 2)"]),
         ("5.24", "winewhite", ["0.59 ± 0.00", "0.54 ± 0.01", "0.54 ± 0.00", "0.52 ± 0.01", "66.27 ± 1.24"]),
     ],
 )

@@ -166,7 +166,7 @@ def test_scaling():
     mean = inputs_of(scaling="unit-mean")[1]
     np.testing.assert_allclose((mean**2).sum(axis=1).mean(), 1.0)
     np.testing.assert_allclose(mean / mean[0, 0], standard / standard[0, 0])
-    with pytest.raises(ValueError, match="scaling of Localized must be one of"):
+    with pytest.raises(ValueError, match="scaling of the gating inputs must be one of"):
         inputs_of(scaling="unit")
 
 

@@ -12,6 +12,7 @@ from kernelweave.combiners.watching import Watch
 from kernelweave.estimators.path import fit_path
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
+from kernelweave.solvers import Product, Space, Sphere
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -138,6 +139,77 @@ def test_the_best_start_wins_whatever_the_threads():
     starts = [many.start(None, None, None, np.random.RandomState(seed))[0] for seed in seeds]
     ends = [fit(Scale(begin=start, wave=8.0)).history[-1]["objective"] for start in starts]
     assert found.history[-1]["objective"] == min(ends) < max(ends) - 1.0
+
+
+class Shares(LearnedCombiner):
+    """k(x, z) = sum_m theta_m^2 k_m(x, z) with theta of norm one, and a last theta whose penalty is (theta - 2)^2."""
+
+    in_blocks = False
+
+    def __init__(self, optimizer="lbfgs"):
+        self.optimizer = optimizer
+        self.seen = []
+
+    def domain(self, state):
+        return Product([(state.n_kernels, Sphere()), (1, Space())])
+
+    def blocks(self, state):
+        P = state.n_kernels
+        return [(slice(0, P), Sphere()), (slice(P, P + 1), Space())] if self.in_blocks else None
+
+    def start(self, state, machine, y, rng):
+        return np.append(np.ones(state.n_kernels), 0.0)
+
+    def gram(self, state, theta, out=None):
+        self.seen.append(theta.copy())
+        return np.tensordot(theta[:-1] ** 2, state.matrices(), 1)
+
+    def pullback(self, state, theta, coef):
+        forms = [-0.5 * np.einsum("ir,ij,jr->", coef, K, coef) for K in state.matrices()]
+        return np.append(2.0 * theta[:-1] * forms, 0.0)
+
+    def penalize(self, state, theta):
+        return (theta[-1] - 2.0) ** 2, np.append(np.zeros(state.n_kernels), 2.0 * (theta[-1] - 2.0))
+
+    def cross(self, state, theta, views):
+        raise NotImplementedError
+
+    active = kernel_weights = global_weights = cross
+
+
+class BlockShares(Shares):
+    in_blocks = True
+
+
+def fit_shares(combiner):
+    stack = stack_of(Gaussian([0]), Gaussian([0, 1]), Linear([2]))
+    return combiner.fit(stack, BinaryMachine(Y, 1.0), None, np.random.RandomState(0), tol=1e-7), stack.matrices()
+
+
+@pytest.mark.parametrize("combiner", [Shares(), Shares("armijo"), BlockShares(), BlockShares("armijo")])
+def test_theta_stays_in_its_domain(combiner):
+    found, matrices = fit_shares(combiner)
+    np.testing.assert_allclose([np.linalg.norm(theta[:-1]) for theta in combiner.seen], 1.0, atol=1e-14)
+    simplex = [(a, b, 1.0 - a - b) for a in np.linspace(0, 1, 41) for b in np.linspace(0, 1 - a, 41)]
+    machine = BinaryMachine(Y, 1.0)
+    least = min(machine.solve(np.tensordot(shares, matrices, 1), gap_tol=1e-6).objective for shares in simplex)
+    assert found.history[-1]["objective"] == pytest.approx(least, rel=1e-3)
+    assert found.theta[-1] == pytest.approx(2.0, abs=1e-2)
+
+
+def test_armijo_descent_takes_blocks_in_turn_and_lbfgs_all_at_once():
+    def together(combiner):
+        """Whether some theta differs from each one before it in both parts."""
+        fit_shares(combiner)
+        seen = np.array(combiner.seen)
+        same = [
+            np.any((seen[:k, :-1] == theta[:-1]).all(axis=1) | (seen[:k, -1] == theta[-1]))
+            for k, theta in enumerate(seen)
+        ]
+        return not all(same[1:])
+
+    assert not together(BlockShares("armijo"))
+    assert together(Shares("armijo")) and together(BlockShares())
 
 
 class Watched(Scale):

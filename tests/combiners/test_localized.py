@@ -255,7 +255,7 @@ def test_validation_risk_is_that_of_the_held_out_samples():
         ({"gating": InstanceGate(), "validation_fraction": 0.2}, "validation_fraction must be 0 with InstanceGate"),
         ({"validation_fraction": 0.001}, "does not fit these samples"),
         ({"optimizer": "sgd"}, "optimizer must be one of"),
-        ({"scaling": "rows"}, "scaling of Localized must be one of"),
+        ({"scaling": "rows"}, "scaling of the gating inputs must be one of"),
         ({"inputs": "nothing"}, "nothing"),
     ],
 )

@@ -91,6 +91,9 @@ def test_fetch_is_asked_for_the_samples_whose_gate_opens(how, monkeypatch):
     else:
         values = model.decision_function(cheap, fetch=fetch)
         np.testing.assert_array_equal(model.predict(cheap, fetch=fetch), model.predict(new))
+        asked_before = len(asked)
+        np.testing.assert_allclose(model.kernel_weights(cheap, fetch=fetch), model.kernel_weights(new))
+        assert len(asked) == asked_before
     np.testing.assert_allclose(values, expected, atol=1e-10)
     rows = np.concatenate([rows for _, rows in asked])
     np.testing.assert_array_equal(np.unique(rows), needed)
@@ -277,5 +280,5 @@ def test_all_gates_closed_is_an_error():
 
 def test_empty_inputs_are_named():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    with pytest.raises(ValueError, match="inputs of Localized"):
+    with pytest.raises(ValueError, match="the combiner.s inputs"):
         MKLClassifier([Linear()] * 2, Localized(inputs=[])).fit(X, X[:, 0] > 0)

@@ -3,7 +3,16 @@ import pandas as pd
 import pytest
 
 from kernelweave import MKLClassifier
-from kernelweave.combiners import AlignmentWeights, ConvexMKL, FixedWeights, GeneralizedMKL, LpMKL, Mean, PolynomialMKL
+from kernelweave.combiners import (
+    AlignmentWeights,
+    ConvexMKL,
+    FixedWeights,
+    GeneralizedMKL,
+    Localized,
+    LpMKL,
+    Mean,
+    PolynomialMKL,
+)
 from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed
 
 rng = np.random.default_rng(0)
@@ -109,3 +118,17 @@ def test_a_view_that_nobody_of_a_pair_has(combiner):
     model = MKLClassifier([Linear([0, 1]), Gaussian([2, 3])], combiner, weights="per-class", C=0.5).fit(holes, Y)
     assert model.kernel_weights_.loc["a vs b"].iloc[1] == 0.0
     assert model.history_["output"].tolist() == sorted(model.history_["output"])
+
+
+@pytest.mark.parametrize("multiclass", ["one-vs-one", "one-vs-all"])
+def test_summary_of_the_gates_of_each_output(multiclass):
+    model = fitted(Localized(), multiclass=multiclass, tol=1e-3, random_state=0)
+    summary, weights = model.gating_summary_, model.kernel_weights(X)
+    assert list(summary) == ["samples", "class", "output", "kernel", "weight", "share"]
+    assert set(summary["samples"]) == {"training", "support"}
+    for output, part in summary[summary["samples"] == "training"].groupby("output"):
+        members = np.isin(Y, output.split(" vs ")) if multiclass == "one-vs-one" else np.full(N, True)
+        assert set(part["class"]) == {"all", *Y[members]}
+        together = part[part["class"] == "all"]
+        np.testing.assert_allclose(together["weight"], weights.loc[members, output].mean(), atol=1e-12)
+        np.testing.assert_allclose(together["share"], (weights.loc[members, output] > 0).mean(), atol=1e-12)

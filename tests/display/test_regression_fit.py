@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from kernelweave import MKLRegressor
-from kernelweave.combiners import ConvexMKL
+from kernelweave.combiners import ConvexMKL, Localized
 from kernelweave.display import RegressionFitDisplay
 from kernelweave.kernels import Gaussian, Linear
 
@@ -33,6 +33,18 @@ def test_fit_tube_and_gates_of_one_model(gated, legend_labels):
         np.testing.assert_allclose(line.get_ydata(), expected[name])
     assert legend_labels(lower) == ["left", "middle", "up"]
     assert legend_labels(upper) == ["samples", "support vectors", "Gated", "tube, epsilon = 0.25"]
+
+
+def test_each_kernel_of_a_gated_model_by_itself():
+    model = MKLRegressor([Linear()] * 2, Localized(l2=0.01), C=100.0, random_state=0).fit(X, np.abs(X[:, 0] - 3.0))
+    display = RegressionFitDisplay.from_estimator(model, X, Y)
+    values, gates = model.local_values(display.grid[:, None]), model.kernel_weights(display.grid[:, None])
+    fit, *local = display.ax_.get_lines()
+    for line, name in zip(local, values, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), values[name].where(gates[name] > 0.1))
+    assert display.plot(local=False).ax_.get_lines()[1:] == []
+    both = RegressionFitDisplay.from_estimators({"a": model, "b": model}, X, Y)
+    assert len(both.ax_.get_lines()) == 2
 
 
 def test_several_models_with_and_without_kernels(legend_labels):

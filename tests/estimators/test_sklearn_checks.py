@@ -13,6 +13,8 @@ from kernelweave.combiners import (
     Localized,
     LpMKL,
     Product,
+    Projected,
+    Softmax,
 )
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 
@@ -28,6 +30,9 @@ ESTIMATORS = [
     ),
     MKLClassifier([Linear(), Gaussian(scale=1.0)], ConvexMKL(), multiclass="one-vs-all", weights="per-class"),
     MKLClassifier([Linear(), Gaussian(scale=1.0)], Localized()),
+    MKLClassifier([Linear(), Gaussian(scale=1.0)], Projected(1)),
+    MKLClassifier([Linear(), Polynomial()], Projected(2, Softmax(), gating_components=1, init="lda")),
+    MKLRegressor([Linear(), Gaussian(scale=1.0)], Projected(1), C=10.0),
     MKLRegressor(),
     MKLRegressor(MIXED, LpMKL(p=2)),
     MKLRegressor([Linear(), Gaussian(scale=1.0)], AlignmentWeights("qcqp"), machine="least-squares"),
@@ -54,7 +59,7 @@ def expected_failures(estimator):
         "check_sample_weight_equivalence_on_dense_data": reason,
         "check_sample_weight_equivalence_on_sparse_data": reason,
     }
-    if isinstance(estimator.combiner, Localized):
+    if getattr(estimator.combiner, "gating", None) is not None or isinstance(estimator.combiner, Localized):
         failures["check_estimator_sparse_tag"] = "gating inputs are standardised, so dense"
     return failures
 

@@ -18,8 +18,11 @@ MEMBERS = [
 def test_registry_holds_the_tables_of_the_thesis():
     names = [experiment.name for experiment in list_experiments()]
     assert [name for name in names if name.startswith("5.")][:6] == ["5.6", "5.10", "5.11", "5.12", "5.16", "5.16-eo"]
-    assert {"5.16-eo", "5.22", "5.24", "multifeat-ten", "sldr-5"} <= set(names)
+    assert {"5.16-eo", "5.22", "5.24", "multifeat-ten", "sldr-2", "sldr-5", "sldr-figure-2"} <= set(names)
     assert len(find_experiment("5.10").members) == 15 and find_experiment("5.10-heart").dataset == "heart"
+    assert [name for name in names if name.startswith("figure")] == [
+        f"figure-5.{number}" for number in (19, 20, 21, 22)
+    ]
     for spelling in ("5.16", "table-5.16", "Table 5.16"):
         assert find_experiment(spelling).name == "5.16"
     with pytest.raises(ValueError, match=r"no experiment '9.9'; the experiments are .*5.6, 5.10, "):
@@ -101,6 +104,9 @@ def test_wrong_declarations_are_named():
         dataclasses.replace(base, task="ranking")
     with pytest.raises(ValueError, match="one of them the baseline"):
         dataclasses.replace(base, baseline="nobody")
+    unseen = dataclasses.replace(base.methods[0], from_features=True)
+    with pytest.raises(ValueError, match=r"method 'SVM \(FAC\)' sees features, but experiment '5.16' names none"):
+        dataclasses.replace(base, methods=(unseen,), baseline=unseen.name, features=())
     with pytest.raises(ValueError, match=r"method 'x' names kernels that are not declared: \['tex'\]"):
         Experiment(
             "t", "t", "t", "iris", "classification", {"x": Linear()}, (Method("x", ("tex",)),), "x", {"C": [1.0]}

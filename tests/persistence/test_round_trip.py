@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 import kernelweave
 from kernelweave import MKLClassifier, combiners, kernels, load, machines, save
-from kernelweave.combiners import FixedWeights
-from kernelweave.kernels import Function, Kernel, Linear, Precomputed
+from kernelweave.combiners import FixedWeights, Projected, Softmax
+from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.persistence.registry import CLASSES
 from saved_models import FRAME, GRAM, MODELS, NEW, TWO, A, N, callables_of
 
@@ -121,6 +121,18 @@ def test_only_what_prediction_needs_is_kept(tmp_path):
     assert again.n_features_in_ == 1005
     with pytest.raises(ValueError, match="features"):
         again.predict(X[:, :5])
+
+
+def test_projected_models_keep_no_features_of_training_samples(tmp_path):
+    X = np.hstack([A, np.random.default_rng(1).normal(size=(N, 1000))])
+    for combiner in (Projected(1), Projected(1, Softmax(), gating_components=1)):
+        model = MKLClassifier([Linear(), Gaussian(scale=30.0)], combiner, random_state=0).fit(X, TWO)
+        save(model, tmp_path / "model")
+        again = load(tmp_path / "model")
+        assert again._state.stack.reference.n_samples == 0
+        assert [Z.shape for Z in again._state.points] == [(len(model.support_), 1)] * 2
+        assert (tmp_path / "model").stat().st_size < 0.8 * X.nbytes  # projections, with names, of few components
+        np.testing.assert_array_equal(again.project(X), model.project(X))
 
 
 def test_columns_that_are_not_used_may_be_absent(tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
-from kernelweave.solvers import minimize_armijo, minimize_lbfgs
+from kernelweave.solvers import ConvexSet, minimize_armijo, minimize_lbfgs
 
 rng = np.random.default_rng(0)
 A = rng.normal(size=(30, 12))
@@ -23,8 +23,7 @@ def without_detail(function):
     return lambda x: function(x)[:2]
 
 
-def nonnegative(x):
-    return np.maximum(x, 0.0)
+NONNEGATIVE = ConvexSet(lambda x: np.maximum(x, 0.0))
 
 
 def simplex(x):
@@ -54,7 +53,7 @@ def test_rosenbrock_takes_about_as_many_evaluations_as_scipy():
 )
 def test_bounds_as_in_scipy(function, low, high):
     start = np.full(12, 0.05)
-    found = minimize_lbfgs(function, start, lambda x: np.clip(x, low, high), tol=1e-13, max_iterations=500)
+    found = minimize_lbfgs(function, start, ConvexSet(lambda x: np.clip(x, low, high)), tol=1e-13, max_iterations=500)
     options = {"ftol": 1e-15, "gtol": 1e-10}
     expected = minimize(
         without_detail(function), start, jac=True, method="L-BFGS-B", bounds=[(low, high)] * 12, options=options
@@ -75,7 +74,7 @@ def test_curvature_is_used_on_a_set():
         return 0.5 * x @ valley @ x - 100.0 * B @ x, valley @ x - 100.0 * B, None
 
     options = {"ftol": 1e-10, "gtol": 0.0}
-    found = minimize_lbfgs(function, np.zeros(12), nonnegative, tol=1e-10, max_iterations=1000)
+    found = minimize_lbfgs(function, np.zeros(12), NONNEGATIVE, tol=1e-10, max_iterations=1000)
     theirs = minimize(
         without_detail(function), np.zeros(12), jac=True, method="L-BFGS-B", bounds=[(0, None)] * 12, options=options
     )
@@ -87,7 +86,7 @@ def test_curvature_is_used_on_a_set():
 @pytest.mark.parametrize("method", METHODS)
 def test_any_convex_set(method):
     """Over the simplex the gradient is the same on the support, and no smaller elsewhere."""
-    found = method(quadratic, np.full(12, 1.0 / 12), simplex, tol=1e-13, max_iterations=20000)
+    found = method(quadratic, np.full(12, 1.0 / 12), ConvexSet(simplex), tol=1e-13, max_iterations=20000)
     slope = quadratic(found.solution)[1]
     used = found.solution > 0
     assert found.solution.sum() == pytest.approx(1.0) and 1 < used.sum() < 12
@@ -103,7 +102,7 @@ def test_a_start_outside_the_set_is_brought_in(method):
         seen.append(x.min())
         return quadratic(x)
 
-    method(function, np.full(12, -5.0), nonnegative)
+    method(function, np.full(12, -5.0), NONNEGATIVE)
     assert min(seen) >= 0.0
 
 
@@ -180,7 +179,7 @@ def test_callback_sees_every_iteration_and_can_stop(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_details_belong_to_the_best_point(method):
-    found = method(lambda x: (*quadratic(x)[:2], x.copy()), np.zeros(12), nonnegative)
+    found = method(lambda x: (*quadratic(x)[:2], x.copy()), np.zeros(12), NONNEGATIVE)
     np.testing.assert_array_equal(found.detail, found.solution)
 
 
@@ -199,3 +198,10 @@ def test_start_must_have_a_value():
 def test_a_minimum_is_recognised_at_once():
     found = minimize_lbfgs(quadratic, np.linalg.solve(Q, B))
     assert found.converged and found.evaluations == 1 and found.steps == 0
+
+
+def test_memory_is_limited():
+    short, long = (
+        minimize_lbfgs(rosenbrock, np.full(8, -1.0), tol=1e-10, memory=memory, max_iterations=500) for memory in (1, 20)
+    )
+    assert short.objective < 1e-6 and short.evaluations > long.evaluations + 20

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from ..datasets import list_datasets
 from ..experiments import find_experiment, list_experiments, results_page, run_experiment, write_report
-from ..experiments.layout import Grid, heading, sections
+from ..experiments.layout import Grid, heading, label, sections
 
 
 def run_reproduce(
@@ -54,7 +54,7 @@ def run_reproduce(
             Console(stderr=True).print("Interrupted; the same command goes on where it stopped.", highlight=False)
             return 130
         except (ValueError, OSError) as error:
-            Console(stderr=True).print(f"Table {experiment.name}: {error}", highlight=False, soft_wrap=True)
+            Console(stderr=True).print(f"{label(experiment.name)}: {error}", highlight=False, soft_wrap=True)
             failed = 1
             continue
         _show(console, summary)
@@ -87,10 +87,10 @@ def _run(
 ) -> Any:
     columns = (TextColumn("{task.description:<32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bars:
-        bar = bars.add_task(f"Table {experiment.name}", total=None)
+        bar = bars.add_task(label(experiment.name), total=None)
 
         def progress(done: int, total: int, method: str) -> None:
-            bars.update(bar, completed=done, total=total, description=f"Table {experiment.name} {method}")
+            bars.update(bar, completed=done, total=total, description=f"{label(experiment.name)} {method}")
 
         return run_experiment(experiment, output, quick, data_home, n_jobs, progress)
 

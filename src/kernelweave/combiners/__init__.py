@@ -3,8 +3,9 @@
 A combiner learns (or is given) parameters theta, forms the combined kernel K_theta of the training samples, and
 compares new samples with them by the same theta. Here are the fixed rules of thesis section 2.1, the choice of
 the best single kernel, weights from similarity measures (2.3), multiple kernel learning with one weight per kernel
-(2.2, 2.7, 2.8), nonlinear combinations whose weights are learned by gradients (2.2.2), and localized multiple kernel
-learning, where a gating model gives each sample weights of its own (chapter 3).
+(2.2, 2.7, 2.8), nonlinear combinations whose weights are learned by gradients (2.2.2), localized multiple kernel
+learning, where a gating model gives each sample weights of its own (chapter 3), and kernels of learned projections
+(chapter 4).
 """
 
 from .alignment import AlignmentWeights
@@ -33,6 +34,8 @@ from .lp import LpMKL
 from .per_output import PerOutput
 from .performance import AccuracyWeights, CorrelationWeights, ErrorWeights
 from .polynomial import PolynomialMKL
+from .projected import Projected
+from .projected_stack import ProjectedStack
 from .region_gates import ClusterGate, InstanceGate
 from .sparse import SparseMKL
 
@@ -72,6 +75,8 @@ __all__ = [
     "PerOutput",
     "PolynomialMKL",
     "Product",
+    "Projected",
+    "ProjectedStack",
     "Sigmoid",
     "Softmax",
     "SparseMKL",

@@ -63,6 +63,7 @@ class Combiner(ABC, BaseEstimator):
     """
 
     takes_fetch = False
+    reads_gram = True  # whether base Gram matrices are read; where not, it does not help to compute them beforehand
 
     @abstractmethod
     def fit(
@@ -123,6 +124,10 @@ class Combiner(ABC, BaseEstimator):
     def reads(self, state: Any) -> np.ndarray:
         """Positions of the columns that prediction reads beside those of active kernels; none by default."""
         return np.empty(0, dtype=int)
+
+    def values_per_sample(self, state: Any, coef: np.ndarray) -> int:
+        """How many kernel values of one kernel prediction holds for each new sample."""
+        return len(coef)
 
     def evaluations(self, state: Any, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """How many support vectors each kernel compares a new sample with, of shape (n_kernels,)."""

@@ -35,10 +35,13 @@ class Gate(ABC, BaseEstimator):
         Whether scores become weights by a softmax, which sum to 1, or each by a sigmoid of its own.
     per_sample : bool
         Whether each training sample has parameters of its own, so that no sample can be held out.
+    takes_projections : bool
+        Whether codes may be learned projections of the inputs, which takes `codes_pullback`.
     """
 
     competes = True
     per_sample = False
+    takes_projections = False
 
     def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
         """Learn what the scores need beside theta from the gating inputs of the training samples; nothing here."""
@@ -58,6 +61,10 @@ class Gate(ABC, BaseEstimator):
     @abstractmethod
     def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """dJ/dtheta from dJ/dscores."""
+
+    def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """dJ/dcodes from dJ/dscores."""
+        raise NotImplementedError(f"{type(self).__name__} cannot move its codes")
 
     def penalized(self, theta: np.ndarray, n_kernels: int) -> np.ndarray:
         """The part of theta that the l2 penalty counts, as a view; all of it by default."""
@@ -90,11 +97,13 @@ class Gate(ABC, BaseEstimator):
 
     def pullback(self, theta: np.ndarray, codes: np.ndarray, gates: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """dJ/dtheta from dJ/dgates, both gates and slopes of shape (n_samples, n_kernels)."""
+        return self.scores_pullback(theta, codes, self.score_slopes(gates, slopes))
+
+    def score_slopes(self, gates: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """dJ/dscores from dJ/dgates."""
         if self.competes:
-            slopes = gates * (slopes - (gates * slopes).sum(axis=1, keepdims=True))
-        else:
-            slopes = gates * (1.0 - gates) * slopes
-        return self.scores_pullback(theta, codes, slopes)
+            return gates * (slopes - (gates * slopes).sum(axis=1, keepdims=True))
+        return gates * (1.0 - gates) * slopes
 
 
 def _of_sum_one(gates: np.ndarray) -> np.ndarray:
@@ -106,18 +115,29 @@ def _of_sum_one(gates: np.ndarray) -> np.ndarray:
 class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
+    takes_projections = True
+
     def start(self, codes, n_kernels, rng) -> np.ndarray:
         """Normal numbers of spread 0.01."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
     def scores(self, theta, codes, n_kernels) -> np.ndarray:
         """<v_m, x^G> + v_m0."""
-        slopes, biases = theta[:-n_kernels].reshape(n_kernels, -1), theta[-n_kernels:]
+        slopes, biases = self.coefficients(theta, n_kernels)
         return (slopes @ codes.T).T + biases  # in this order BLAS takes two thirds of the time
 
     def scores_pullback(self, theta, codes, slopes) -> np.ndarray:
         """Thesis section 3.3, with the contraction over samples and kernels done before."""
         return np.concatenate([(slopes.T @ codes).ravel(), slopes.sum(axis=0)])
+
+    def codes_pullback(self, theta, codes, slopes) -> np.ndarray:
+        """Each sample's scores pull along the v_m."""
+        n_kernels = slopes.shape[1]
+        return slopes @ theta[:-n_kernels].reshape(n_kernels, -1)
+
+    def coefficients(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray]:
+        """The slopes v_m, one row for each kernel, and the biases v_m0."""
+        return theta[:-n_kernels].reshape(n_kernels, -1), theta[-n_kernels:]
 
     def penalized(self, theta, n_kernels) -> np.ndarray:
         """The v_m, not the biases."""

@@ -15,6 +15,7 @@ Phi_G(x)    the same, with second-order terms
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,11 @@ from sklearn.base import clone
 
 from ..kernels import KernelStack
 from ..kernels.base import Kernel
+from ..kernels.measures import squared_norms
 from ..views import Views
 from .kernel_map import KernelMap
 
-FARTHEST = 1e100  # where new samples are cut, so that squares of their inputs stay finite
+FARTHEST = 1e50  # where new samples are cut, so that squares of products of their inputs stay finite
 SCALINGS = ("unit-mean", "unit-row", "standard", None)
 
 
@@ -35,7 +37,7 @@ class GatingInputs:
 
     Parameters
     ----------
-    source : KernelMap, or a view selector, or None
+    source : KernelMap, ProjectedFeatures, or a view selector, or None
         None means the features of all kernels.
     quadratic : bool
         Whether to add products of two inputs.
@@ -46,15 +48,18 @@ class GatingInputs:
 
     def __init__(self, source: Any, quadratic: bool, scaling: str | None):
         if scaling not in SCALINGS:
-            raise ValueError(f"scaling of Localized must be one of {list(SCALINGS)}, not {scaling!r}")
-        self.source = clone(source) if isinstance(source, KernelMap) else FeatureSource(source)
+            raise ValueError(f"scaling of the gating inputs must be one of {list(SCALINGS)}, not {scaling!r}")
+        if isinstance(source, KernelMap):
+            source = clone(source)
+        elif not isinstance(source, ProjectedFeatures):
+            source = FeatureSource(source)
+        self.source = source
         self.quadratic = quadratic
         self.scaling = scaling
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:
         """Learn the constants from the samples of a stack; returns their inputs."""
-        self.source.fit(stack, rng)
-        values, there = self.source.read(stack.support)
+        values, there = self.source.fit(stack, rng)
         self.mean_, self.spread_ = np.zeros(values.shape[1]), np.ones(values.shape[1])
         self.length_ = 1.0
         weight = stack.weight
@@ -64,18 +69,33 @@ class GatingInputs:
             size[size == 0.0] = 1.0
             small = values / size
             mean = weight @ small / total  # absent values are 0
-            centered = np.where(there, small - mean, 0.0)
-            spread = np.sqrt(weight @ np.square(centered, out=centered) / total)
+            small -= mean
+            small *= there
+            spread = np.sqrt(weight @ np.square(small, out=small) / total)
+            del small
             self.mean_, self.spread_ = size * mean, np.where(spread > 1e-10, size * spread, np.inf)
         inputs = self._expanded(values, there)
         if self.scaling == "unit-mean":
-            length = np.sqrt(np.average((inputs**2).sum(axis=1), weights=weight))
+            length = np.sqrt(np.average(squared_norms(inputs), weights=weight))
             self.length_ = length if length > 0.0 else 1.0
         return self._scaled(inputs)
 
     def transform(self, views: Views) -> np.ndarray:
         """The inputs of new samples, of shape (n_samples, n_inputs)."""
         return self._scaled(self._expanded(*self.source.read(views)))
+
+    @property
+    def reads_features(self) -> bool:
+        """Whether the inputs are the features that are projected, of all kernels."""
+        return isinstance(self.source, ProjectedFeatures)
+
+    def restrict(self, stack: KernelStack) -> GatingInputs:
+        """The same with what prediction keeps of the kernels."""
+        if not self.reads_features:
+            return self
+        lean = object.__new__(GatingInputs)
+        lean.__dict__.update(self.__dict__, source=self.source.restrict(stack))
+        return lean
 
     def columns(self) -> np.ndarray:
         """Positions of the columns that are read."""
@@ -85,8 +105,19 @@ class GatingInputs:
         """The precomputed matrices that are read, see `KernelStack.lookups`."""
         return self.source.lookups()
 
+    def names(self, stack: KernelStack) -> list[str]:
+        """What the inputs are called, of a stack that they were fitted with."""
+        names = self.source.names(stack)
+        if not self.quadratic:
+            return names
+        first, second = np.triu_indices(len(names))
+        return names + [f"{names[a]} * {names[b]}" for a, b in zip(first, second, strict=True)]
+
     def _expanded(self, values: np.ndarray, there: np.ndarray) -> np.ndarray:
-        inputs = np.where(there, np.clip((values - self.mean_) / self.spread_, -FARTHEST, FARTHEST), 0.0)
+        inputs = np.subtract(values, self.mean_, order="C")
+        inputs /= self.spread_
+        np.clip(inputs, -FARTHEST, FARTHEST, out=inputs)
+        inputs *= there
         if not self.quadratic:
             return inputs
         first, second = np.triu_indices(inputs.shape[1])
@@ -94,9 +125,36 @@ class GatingInputs:
 
     def _scaled(self, inputs: np.ndarray) -> np.ndarray:
         if self.scaling != "unit-row":
-            return inputs / self.length_
-        lengths = np.sqrt((inputs**2).sum(axis=1, keepdims=True))
+            return np.divide(inputs, self.length_, out=inputs)
+        lengths = np.sqrt(squared_norms(inputs))[:, None]
         return np.divide(inputs, lengths, out=np.zeros_like(inputs), where=lengths > 0.0)
+
+
+class NoInputs:
+    """What a model without a gating model sees of samples: nothing."""
+
+    reads_features = False
+    source = None
+
+    def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:
+        """Rows without columns."""
+        return np.zeros((stack.n_samples, 0))
+
+    def transform(self, views: Views) -> np.ndarray:
+        """Rows without columns."""
+        return np.zeros((views.n_samples, 0))
+
+    def restrict(self, stack: KernelStack) -> NoInputs:
+        """There is nothing to leave out."""
+        return self
+
+    def columns(self) -> np.ndarray:
+        """No columns are read."""
+        return np.empty(0, dtype=int)
+
+    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
+        """Nothing is looked up."""
+        return []
 
 
 class FeatureSource:
@@ -112,8 +170,8 @@ class FeatureSource:
     def __init__(self, selector: Any):
         self.selector = selector
 
-    def fit(self, stack: KernelStack, rng: np.random.RandomState) -> None:
-        """Resolve the views into columns."""
+    def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Resolve the views into columns; returns what `read` gives of the training samples."""
         if self.selector is None:
             groups = [(name, _features(name, kernel)) for name, kernel in zip(stack.names, stack.kernels, strict=True)]
         elif isinstance(self.selector, list | tuple) and all(isinstance(entry, str) for entry in self.selector):
@@ -129,7 +187,8 @@ class FeatureSource:
                 self.groups_.append((label, new))
                 taken = np.union1d(taken, new)
         if not self.groups_:
-            raise ValueError(f"inputs of Localized selects no columns: {self.selector!r}")
+            raise ValueError(f"the combiner's inputs selects no columns: {self.selector!r}")
+        return self.read(stack.support)
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
         """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
@@ -138,22 +197,18 @@ class FeatureSource:
             values, present = views.read(columns, label)
             if sp.issparse(values):
                 raise ValueError(
-                    f"the gating input {label!r} is sparse, and standardising would make it dense; set inputs of "
-                    "Localized to dense columns, or to KernelMap(...) for kernel values as inputs"
+                    f"the gating input {label!r} is sparse, and standardising would make it dense; set the "
+                    "combiner's inputs to dense columns, or to KernelMap(...) for kernel values as inputs"
                 )
             parts.append(values)
             there.append(np.broadcast_to(present[:, None], values.shape))
         there = np.hstack(there)
-        if views.can_fetch and not there.all():
-            raise ValueError(
-                f"{views.first(~there.all(axis=1))} lacks gating inputs, which cannot be fetched: they decide what is; "
-                "fit with inputs of Localized set to views that every sample has"
-            )
+        _check_nothing_to_fetch(views, there)
         nothing = ~there.any(axis=1)
         if nothing.any():
             labels = ", ".join(label for label, _ in self.groups_)
             raise ValueError(
-                f"{views.first(nothing)} lacks all gating inputs ({labels}); impute them, or set inputs of Localized "
+                f"{views.first(nothing)} lacks all gating inputs ({labels}); impute them, or set the combiner's inputs "
                 "to views that every sample has"
             )
         return np.hstack(parts), there
@@ -162,16 +217,104 @@ class FeatureSource:
         """Positions of the columns that are read."""
         return np.concatenate([columns for _, columns in self.groups_])
 
+    def names(self, stack: KernelStack) -> list[str]:
+        """The columns' names, or their positions."""
+        names = stack.support.names
+        return [str(column if names is None else names[column]) for column in self.columns()]
+
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
         """Features are not looked up."""
         return []
+
+
+class ProjectedFeatures:
+    """A source of gating inputs: all features that are projected, side by side; equal ones once.
+
+    Parameters
+    ----------
+    maps : list of ViewFeatures or KernelFeatures
+        Fitted.
+    features : list of ndarray
+        Those of the training samples.
+    """
+
+    def __init__(self, maps: list[Any], features: list[Any]):
+        self.maps, self._features = maps, features
+        self.chosen = [m for m in range(len(maps)) if not any(_equal(features[m], features[h]) for h in range(m))]
+
+    def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Remember the samples that kernels compare with; returns what `read` would, from the features at hand."""
+        self.stack, features, self._features = stack, self._features, None
+        return self._joined(stack.support, lambda m: features[m])
+
+    def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
+        """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
+
+        def features(m: int) -> Any:
+            values = self.maps[m].read(self.stack, m, views)
+            return self.maps[m].features(values) if self.maps[m].by_kernel else values
+
+        return self._joined(views, features)
+
+    def _joined(self, views: Views, features: Callable[[int], Any]) -> tuple[np.ndarray, np.ndarray]:
+        parts, there = [], []
+        for m in self.chosen:
+            values = features(m)
+            if sp.issparse(values):
+                raise ValueError(f"the kernel {self.stack.names[m]!r} has a sparse view; set the combiner's inputs")
+            parts.append(values)
+            there.append(np.broadcast_to(self.stack.kernels[m].present(views)[:, None], values.shape))
+        there = np.hstack(there)
+        _check_nothing_to_fetch(views, there)
+        return np.hstack(parts), there
+
+    def restrict(self, stack: KernelStack) -> ProjectedFeatures:
+        """The same with what prediction keeps of the kernels."""
+        lean = object.__new__(ProjectedFeatures)
+        maps = [each if m in self.chosen else each.settled() for m, each in enumerate(self.maps)]
+        lean.__dict__.update(self.__dict__, stack=stack, maps=maps)
+        return lean
+
+    def columns(self) -> np.ndarray:
+        """Positions of the columns that are read."""
+        return np.concatenate([self.stack.kernels[m].columns() for m in self.chosen])
+
+    def names(self, stack: KernelStack) -> list[str]:
+        """Kernel and feature."""
+        return [f"{stack.names[m]}: {name}" for m in self.chosen for name in self.maps[m].names]
+
+    def lookups(self) -> list:
+        """Those of the kernels, which are told elsewhere."""
+        return []
+
+
+def _check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:
+    """Refuse samples that lack gating inputs where views can be fetched: the gates would decide what is.
+
+    Parameters
+    ----------
+    views : Views
+    there : ndarray of bool, shape (n_samples, n_inputs)
+        Which of the inputs are there.
+    """
+    if views.can_fetch and not there.all():
+        raise ValueError(
+            f"{views.first(~there.all(axis=1))} lacks gating inputs, which cannot be fetched: they decide what is; "
+            "fit with the combiner's inputs set to views that every sample has"
+        )
 
 
 def _features(name: str, kernel: Kernel) -> np.ndarray:
     """The columns of a kernel's features, or an error where it has none."""
     if kernel.reads_ids or getattr(kernel, "takes_text", False):
         raise ValueError(
-            f"the kernel {name!r} ({type(kernel).__name__}) has no features that could be gating inputs; set inputs of "
-            "Localized to columns of numbers, or to KernelMap(...) for kernel values as inputs"
+            f"the kernel {name!r} ({type(kernel).__name__}) has no features that could be gating inputs; set the "
+            "combiner's inputs to columns of numbers, or to KernelMap(...) for kernel values as inputs"
         )
     return kernel.columns()
+
+
+def _equal(features: Any, others: Any) -> bool:
+    if features.shape != others.shape or sp.issparse(features) != sp.issparse(others):
+        return False
+    return (features != others).nnz == 0 if sp.issparse(features) else np.array_equal(features, others)

@@ -33,6 +33,8 @@ class GaussianGate(Gate):
            [0.269, 0.731]])
     """
 
+    takes_projections = True
+
     def start(self, codes, n_kernels, rng) -> np.ndarray:
         """Means near the mean of standardised inputs, spreads near 1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
@@ -49,6 +51,12 @@ class GaussianGate(Gate):
         by_means = weighted.T @ codes - weighted.sum(axis=0)[:, None] * means
         by_spreads = (weighted * self._distances(codes, means)).sum(axis=0) * free
         return np.concatenate([by_means.ravel(), by_spreads])
+
+    def codes_pullback(self, theta, codes, slopes) -> np.ndarray:
+        """Samples are pulled towards the means of kernels that should be more open for them."""
+        means, precisions, _ = self._parts(theta, slopes.shape[1])
+        weighted = 2.0 * slopes * precisions
+        return weighted @ means - weighted.sum(axis=1)[:, None] * codes
 
     def _parts(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Means, 1 / sigma^2, and which spreads are not at their limit."""

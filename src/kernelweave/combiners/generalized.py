@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import KernelStack
+from ..solvers.domains import ConvexSet
 from .forms import FormCombiner, GaussianForm, Monomials
 from .named import as_number
 
@@ -122,9 +123,9 @@ class GeneralizedMKL(FormCombiner):
         variances = np.array([_variance(state.stack, m) for m in range(state.n_kernels)])
         return np.divide(1.0, state.n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
 
-    def projection(self, state: Any):
-        """Onto the non-negative weights."""
-        return lambda eta: np.maximum(eta, 0.0)
+    def domain(self, state: Any) -> ConvexSet:
+        """The non-negative weights."""
+        return ConvexSet(lambda eta: np.maximum(eta, 0.0))
 
     def penalize(self, state: Any, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """r(eta) and its gradient."""

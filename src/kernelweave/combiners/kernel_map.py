@@ -57,8 +57,8 @@ class KernelMap(BaseEstimator):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
 
-    def fit(self, stack: KernelStack, rng: np.random.RandomState) -> None:
-        """Fit the kernel and choose the landmarks among the samples of a stack."""
+    def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Fit the kernel and choose the landmarks among the samples of a stack; returns what `read` gives of them."""
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel of KernelMap must be a kernel, not {self.kernel!r}")
         views = stack.support
@@ -73,6 +73,7 @@ class KernelMap(BaseEstimator):
         if len(present) == 0:
             raise ValueError("no training sample has the view of the gating kernel; choose another kernel")
         self.landmarks_ = views.keep(present, self.kernel_.columns())
+        return self.read(views)
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
         """Kernel values, and which of them are there, both of shape (n_samples, n_landmarks)."""
@@ -84,6 +85,10 @@ class KernelMap(BaseEstimator):
             )
         values = self.kernel_.cross(views, self.landmarks_)
         return values, np.ones(values.shape, dtype=bool)
+
+    def names(self, stack: KernelStack) -> list[str]:
+        """The landmarks."""
+        return [f"sample {position}" for position in self.landmarks_.positions]
 
     def columns(self) -> np.ndarray:
         """Positions of the columns that are read."""

@@ -4,8 +4,8 @@
 
 J(theta) is a solved machine, and by Danskin's theorem its gradient is the contraction -1/2 sum_r c_r' (dK/dtheta) c_r
 at the solution (thesis (3.8) and section 3.3, for any machine). So a subclass of `LearnedCombiner` supplies the kernel,
-that contraction (its *pullback*), where to start and, if it has them, a penalty and a convex set; the loop does the
-rest, and knows nothing of weights, gates or projections.
+that contraction (its *pullback*), where to start and, if it has them, a penalty and a domain of theta; the loop does
+the rest, and knows nothing of weights, gates or projections.
 
 Each evaluation restarts the machine from the last solution and solves it to a tenth of the progress that ends the loop.
 (Rougher solves at first do not pay: after a restart they are hardly cheaper, and their gradients lengthen the loop.)
@@ -37,7 +37,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..kernels import KernelStack
 from ..machines import Machine, Solution
 from ..machines.multiclass import in_threads
-from ..solvers.descent import Descent, Point, Projection, minimize_armijo, minimize_lbfgs
+from ..solvers.alternating import minimize_alternating
+from ..solvers.descent import Descent, Point, minimize_armijo, minimize_lbfgs
+from ..solvers.domains import Domain, Space
 from ..solvers.working_set import LazyKernel
 from .base import Combination, Combiner
 from .watching import PATIENCE, Watch
@@ -50,13 +52,14 @@ class LearnedCombiner(Combiner):
     """A combiner whose parameters minimise the machine's optimum J(theta) plus a penalty, by gradients.
 
     Subclasses implement `start`, `gram`, `pullback` and what `Combiner` asks for prediction; `prepare`, `penalize`,
-    `projection`, `watch` and `finish` have defaults. Those that offer the parameters below to their users set them in
-    ``__init__``; the others work with these values.
+    `domain`, `blocks`, `watch` and `finish` have defaults. Those that offer the parameters below to their users set
+    them in ``__init__``; the others work with these values.
 
     Parameters
     ----------
     optimizer : {"lbfgs", "armijo"}
-        Limited-memory BFGS, or the papers' gradient descent with Armijo's rule.
+        Limited-memory BFGS, or the papers' gradient descent with Armijo's rule, block after block where theta has
+        `blocks`.
     max_iter : int
         Most outer iterations; reaching it is a `ConvergenceWarning`. They end earlier where the relative progress
         of one is below the estimator's `tol`.
@@ -104,8 +107,12 @@ class LearnedCombiner(Combiner):
         """What is added to J, and its gradient; nothing by default."""
         return 0.0, np.zeros_like(theta)
 
-    def projection(self, state: Any) -> Projection | None:
-        """The Euclidean projection onto the convex set of allowed theta; None (the default) allows all."""
+    def domain(self, state: Any) -> Domain:
+        """Where theta may be; everywhere by default."""
+        return Space()
+
+    def blocks(self, state: Any) -> list[tuple[slice, Domain]] | None:
+        """Parts of theta, and their domains, that Armijo descent moves in turn; None (the default) is all at once."""
         return None
 
     def watch(self, state: Any, machine: Machine, rng: np.random.RandomState) -> Watch | None:
@@ -139,6 +146,8 @@ class LearnedCombiner(Combiner):
     def _check_loop(self) -> None:
         if self.optimizer not in _OPTIMIZERS:
             raise ValueError(f"optimizer must be one of {list(_OPTIMIZERS)}, not {self.optimizer!r}")
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or isinstance(self.n_jobs, bool)):
+            raise ValueError(f"n_jobs of {type(self).__name__} must be an integer or None, not {self.n_jobs!r}")
         for name in ("max_iter", "n_init"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
@@ -173,10 +182,12 @@ class _Run:
     def descend(self, theta: np.ndarray) -> Descent:
         """Minimise from theta."""
         size = np.linalg.norm(theta)
-        end = _OPTIMIZERS[self.combiner.optimizer](
+        blocks = self.combiner.blocks(self.state) if self.combiner.optimizer == "armijo" else None
+        minimize = _OPTIMIZERS[self.combiner.optimizer] if blocks is None else minimize_alternating
+        end = minimize(
             self.evaluate,
             theta,
-            self.combiner.projection(self.state),
+            self.combiner.domain(self.state) if blocks is None else blocks,
             tol=self.tol,
             precision=_PRECISION * self.tol,
             max_iterations=self.combiner.max_iter,

@@ -48,7 +48,7 @@ class PerOutput(Combiner):
         outputs = machine.outputs()
         self.combiners_ = [clone(self.combiner) for _ in outputs]
         seeds = rng.randint(np.iinfo(np.int32).max, size=len(outputs))
-        if any(len(rows) < stack.n_samples for rows, _ in outputs):
+        if self.combiner.reads_gram and any(len(rows) < stack.n_samples for rows, _ in outputs):
             stack.matrices()  # once for all pairs
 
         def fit_one(output: int) -> Combination:
@@ -107,10 +107,27 @@ class PerOutput(Combiner):
         parts = zip(self.combiners_, state.states, state.thetas, strict=True)
         return np.stack([combiner.global_weights(inner, own) for combiner, inner, own in parts])
 
+    def sample_weights(self, state: OutputStates, theta: np.ndarray) -> np.ndarray | None:
+        """The weights of training samples, of shape (n_samples, n_outputs, n_kernels); NaN for those of other pairs."""
+        parts = zip(self.combiners_, state.states, state.thetas, strict=True)
+        found = [combiner.sample_weights(inner, own) for combiner, inner, own in parts]
+        if any(weights is None for weights in found):
+            return None
+        n_samples = 1 + max(rows.max() for rows in state.rows)
+        weights = np.full((n_samples, len(found), found[0].shape[1]), np.nan)
+        for output, (rows, own) in enumerate(zip(state.rows, found, strict=True)):
+            weights[rows, output] = own
+        return weights
+
     def reads(self, state: OutputStates) -> np.ndarray:
         """What some output reads beside the columns of kernels."""
         parts = zip(self.combiners_, state.states, strict=True)
         return np.unique(np.concatenate([combiner.reads(inner) for combiner, inner in parts]))
+
+    def values_per_sample(self, state: OutputStates, coef: np.ndarray) -> int:
+        """The most that an output takes."""
+        parts = zip(self.combiners_, state.states, state.rows, strict=True)
+        return max(combiner.values_per_sample(inner, coef[rows]) for combiner, inner, rows in parts)
 
     def evaluations(self, state: OutputStates, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """How many support vectors each kernel compares a new sample with, for some output."""

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import KernelStack
+from ..solvers.domains import ConvexSet
 from ..solvers.projections import project_ball
 from .forms import FormCombiner, Monomials
 from .named import NamedNumbers, as_number, as_numbers
@@ -119,10 +120,10 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
         center, radius = self._ball(state)
         return center + radius / np.sqrt(state.n_kernels)
 
-    def projection(self, state: KernelStack):
-        """Onto the ball, its non-negative part."""
+    def domain(self, state: KernelStack) -> ConvexSet:
+        """The non-negative part of the ball."""
         center, radius = self._ball(state)
-        return lambda eta: project_ball(eta, center, radius)
+        return ConvexSet(lambda eta: project_ball(eta, center, radius))
 
     def finish(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
         """The weights, of which at least one must be positive."""

@@ -4,6 +4,8 @@ from .convergence import ConvergenceDisplay
 from .embedding import EmbeddingDisplay
 from .gating import GatingDisplay
 from .kernel_weights import KernelWeightsDisplay
+from .projection import ProjectionDisplay
+from .projection_images import ProjectionImagesDisplay
 from .regression_fit import RegressionFitDisplay
 from .response_surface import ResponseSurfaceDisplay
 
@@ -12,6 +14,8 @@ __all__ = [
     "EmbeddingDisplay",
     "GatingDisplay",
     "KernelWeightsDisplay",
+    "ProjectionDisplay",
+    "ProjectionImagesDisplay",
     "RegressionFitDisplay",
     "ResponseSurfaceDisplay",
 ]

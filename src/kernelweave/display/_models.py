@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,18 @@ def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
 def offers(estimator: Any, attribute: str) -> bool:
     """Whether `locate` finds it."""
     return _locate(estimator, attribute) is not None
+
+
+def locate_projected(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """As `locate`, for a fitted model with learned projections."""
+    if not offers(estimator, "project"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no projections; fit a model with the combiner Projected (and with "
+            'weights="shared", where there are several classes)'
+        )
+    model, prepare = locate(estimator, "project")
+    check_is_fitted(model)
+    return model, prepare
 
 
 def _locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]] | None:
@@ -69,6 +81,12 @@ def gates_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
     if not several and output is not None:
         raise ValueError(f"output must be None: the model has one set of kernel weights, not one for {output!r}")
     return weights[output] if several else weights
+
+
+def local_values_of(estimator: Any, X: Any) -> pd.DataFrame:
+    """What each kernel of a gated model alone says of samples."""
+    model, prepare = locate(estimator, "local_values")
+    return model.local_values(prepare(X))
 
 
 def like(X: Any, values: np.ndarray) -> Any:
@@ -118,3 +136,17 @@ def as_models(models: Any) -> dict[str, Any]:
     if not isinstance(models, Mapping) or not models:
         raise ValueError("estimators must be a mapping from labels to fitted models, with at least one model")
     return dict(models)
+
+
+def differences(values: np.ndarray) -> Iterator[np.ndarray]:
+    """For each m, value m less the largest of those after it, where none before it is larger than both.
+
+    Together the zeros are all points at which the two largest values are equal, each of them once.
+    """
+    for m in range(values.shape[2] - 1):
+        after = values[:, :, m + 1 :].max(axis=2)
+        difference = values[:, :, m] - after
+        if m:
+            difference = np.where(values[:, :, :m].max(axis=2) > np.maximum(values[:, :, m], after), np.nan, difference)
+        if np.nanmin(difference, initial=0.0) < 0.0 < np.nanmax(difference, initial=0.0):
+            yield difference

@@ -51,3 +51,18 @@ def legend_beside(ax: Any, n_entries: int, handles: Sequence[Any] | None = None,
     place = {"loc": "best"} if n_entries <= 6 else {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
     chosen = {} if handles is None else {"handles": list(handles)}
     ax.legend(fontsize=8, framealpha=0.9, title=title, title_fontsize=8, **place, **chosen)
+
+
+def legend_below(axes: list[Any], handles: list[Any]) -> None:
+    """A legend below one axes, or below all axes of a figure that makes room for it."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    figure = axes[0].figure
+    style = {"handles": handles, "fontsize": 8, "frameon": False}
+    style |= {"handlelength": 1.7, "handletextpad": 0.5, "columnspacing": 1.0}
+    if len(axes) == 1:
+        axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(3, len(handles)), **style)
+    elif isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
+        figure.legend(loc="outside lower center", ncols=min(4, len(handles)), **style)
+    else:
+        axes[0].legend(loc="best", **style)

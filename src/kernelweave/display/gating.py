@@ -16,8 +16,8 @@ from sklearn.base import is_classifier
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from ._models import check_length, check_samples, check_support, gates_of, is_quantity, like, locate
-from ._style import DARK, colour, marker, new_axes, options
+from ._models import check_length, check_samples, check_support, differences, gates_of, is_quantity, like, locate
+from ._style import DARK, colour, legend_below, marker, new_axes, options
 
 _KINDS = ("auto", "regions", "strongest", "panels")
 _FILLS = ["white", "#4d4d4d", "#a6a6a6"]
@@ -243,13 +243,13 @@ class GatingDisplay:
 
     def _draw_lines(self, ax: Any, boundary_kw: Any, decision_kw: Any) -> None:
         line = options({"colors": DARK, "linestyles": "-.", "linewidths": 1.3, "zorder": 1.5}, boundary_kw)
-        for difference in _differences(self.grid_gates):
+        for difference in differences(self.grid_gates):
             ax.contour(self.first, self.second, difference, levels=[0.0], **line)
         if self.decision is None:
             return
         if self.decision.ndim == 3:
             line = options({"colors": DARK, "linewidths": 1.8, "zorder": 2}, decision_kw)
-            for difference in _differences(self.decision):
+            for difference in differences(self.decision):
                 ax.contour(self.first, self.second, difference, levels=[0.0], **line)
             return
         styles = {-1.0: ("--", 0.9), 0.0: ("-", 1.8), 1.0: ("--", 0.9)}
@@ -311,22 +311,7 @@ class GatingDisplay:
             if self.margins:
                 handles.append(Line2D([], [], color=DARK, linestyle="--", linewidth=0.9, label="margins"))
         if handles:
-            _legend_below(axes, handles)
-
-
-def _legend_below(axes: list[Any], handles: list[Any]) -> None:
-    """A legend below one axes, or below all axes of a figure that makes room for it."""
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    figure = axes[0].figure
-    style = {"handles": handles, "fontsize": 8, "frameon": False}
-    style |= {"handlelength": 1.7, "handletextpad": 0.5, "columnspacing": 1.0}
-    if len(axes) == 1:
-        axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(3, len(handles)), **style)
-    elif isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
-        figure.legend(loc="outside lower center", ncols=min(4, len(handles)), **style)
-    else:
-        axes[0].legend(loc="best", **style)
+            legend_below(axes, handles)
 
 
 def _kind(kind: str, n_columns: int, embedded: bool) -> str:
@@ -379,17 +364,3 @@ def _check_embedding(embedding: Any, n_samples: int) -> np.ndarray:
     if points.shape != (n_samples, 2):
         raise ValueError(f"embedding must have shape ({n_samples}, 2), not {points.shape}")
     return points
-
-
-def _differences(values: np.ndarray) -> Iterator[np.ndarray]:
-    """For each m, value m less the largest of those after it, where none before it is larger than both.
-
-    Together the zeros are all points at which the two largest values are equal, each of them once.
-    """
-    for m in range(values.shape[2] - 1):
-        after = values[:, :, m + 1 :].max(axis=2)
-        difference = values[:, :, m] - after
-        if m:
-            difference = np.where(values[:, :, :m].max(axis=2) > np.maximum(values[:, :, m], after), np.nan, difference)
-        if np.nanmin(difference, initial=0.0) < 0.0 < np.nanmax(difference, initial=0.0):
-            yield difference

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._models import as_models, check_samples, check_support, gates_of, like, locate, offers
+from ._models import as_models, check_samples, check_support, gates_of, like, local_values_of, locate, offers
 from ._style import DARK, colour, new_axes, options
 
 _DASHES = ["-", "--", "-.", ":"]
+_OPEN = 0.1  # gates above count as open
 
 
 class RegressionFitDisplay:
@@ -19,7 +20,8 @@ class RegressionFitDisplay:
 
     The upper panel has the samples, each model's fit with its tube of half width epsilon, and rings around the support
     vectors where there is one model. A panel below for each model with several kernels has the weight of each kernel
-    along the feature: thesis Figure 3.4 (Gönen, 2010). Made by `from_estimator` or `from_estimators`.
+    along the feature: thesis Figure 3.4 (Gönen, 2010). Where there is one model and its weights are gates, a thin line
+    is what each kernel alone says, drawn where its gate is open. Made by `from_estimator` or `from_estimators`.
 
     Parameters
     ----------
@@ -33,6 +35,8 @@ class RegressionFitDisplay:
         Half width of the tube, by label; models without a tube are left out.
     gates : dict from str to DataFrame of shape (len(grid), n_kernels)
         Kernel weights there, by label; models with one kernel, or without kernel weights, are left out.
+    local : dict from str to DataFrame of shape (len(grid), n_kernels)
+        What each kernel alone says, by label, of models with a gating model.
     support : ndarray of int or None
         Which samples are support vectors.
     names : (str, str)
@@ -70,6 +74,7 @@ class RegressionFitDisplay:
         fits: pd.DataFrame,
         epsilons: Mapping[str, float] | None = None,
         gates: Mapping[str, pd.DataFrame] | None = None,
+        local: Mapping[str, pd.DataFrame] | None = None,
         support: np.ndarray | None = None,
         names: tuple[str, str] = ("x", "y"),
     ):
@@ -79,6 +84,7 @@ class RegressionFitDisplay:
         self.fits = fits
         self.epsilons = dict(epsilons or {})
         self.gates = dict(gates or {})
+        self.local = dict(local or {})
         self.support = support
         self.names = names
 
@@ -151,6 +157,7 @@ class RegressionFitDisplay:
             fits=pd.DataFrame({label: np.ravel(model.predict(rows)) for label, model in models.items()}),
             epsilons=_epsilons(models),
             gates=_gates(models, rows),
+            local=_local_fits(models, rows),
             support=check_support(next(iter(models.values())), len(points)) if support else None,
             names=(str(X.columns[0]) if named[0] else "x", str(y.name) if named[1] else "y"),
         )
@@ -161,6 +168,7 @@ class RegressionFitDisplay:
         ax: Any = None,
         *,
         tube: bool = True,
+        local: bool = True,
         scatter_kw: Mapping[str, Any] | None = None,
         line_kw: Mapping[str, Any] | None = None,
         gate_kw: Mapping[str, Any] | None = None,
@@ -174,6 +182,8 @@ class RegressionFitDisplay:
             default.
         tube : bool
             Whether to shade the tubes.
+        local : bool
+            Whether to draw what each kernel alone says, where there is one model.
         scatter_kw, line_kw, gate_kw : mapping, optional
             Further arguments of ``scatter`` for samples and of ``plot`` for fits and for gates.
 
@@ -185,6 +195,8 @@ class RegressionFitDisplay:
         shape = {"nrows": n_panels, "sharex": True, "figsize": (6.4, 3.2 + 1.4 * (n_panels - 1))}
         axes = new_axes(n_panels, ax, height_ratios=[2.6] + [1.0] * (n_panels - 1), **shape)
         self._draw_fits(axes[0], tube, scatter_kw, line_kw)
+        if local and len(self.fits.columns) == 1:
+            self._draw_local_fits(axes[0])
         for panel, (label, gates) in zip(axes[1:], self.gates.items(), strict=False):
             for m, name in enumerate(gates):
                 line = {"color": colour(m + len(self.fits.columns)), "linestyle": _DASHES[m % len(_DASHES)]}
@@ -216,6 +228,20 @@ class RegressionFitDisplay:
                 name = f"tube, epsilon = {half:g}" if len(self.fits.columns) == 1 else None
                 ax.fill_between(self.grid, fit - half, fit + half, color=ink, alpha=0.13, linewidth=0, label=name)
         ax.legend(fontsize=8, framealpha=0.9)
+
+    def _draw_local_fits(self, ax: Any) -> None:
+        """Each kernel's own function in the colour of its gate, where that is open; limits stay those of the fit."""
+        limits = ax.get_ylim()
+        for label, values in self.local.items():
+            for m, name in enumerate(values):
+                line = np.where(self.gates[label][name] > _OPEN, values[name], np.nan)
+                ax.plot(self.grid, line, color=colour(m + 1), linestyle=_DASHES[m % len(_DASHES)], linewidth=1.0)
+        ax.set_ylim(limits)
+
+
+def _local_fits(models: Mapping[str, Any], rows: Any) -> dict[str, pd.DataFrame]:
+    found = {label: local_values_of(model, rows) for label, model in models.items() if offers(model, "local_values")}
+    return {label: frame for label, frame in found.items() if frame.shape[1] > 1}
 
 
 def _epsilons(models: Mapping[str, Any]) -> dict[str, float]:

@@ -37,11 +37,12 @@ from .fitted import FittedKernels, in_blocks
 from .parameters import KernelParameters
 from .path import RestartedMachine
 from .progress import progress_bar
+from .projections import ProjectionMethods
 from .soft_labels import check_posterior
 from .summary import summarize
 
 
-class KernelMachineEstimator(FittedKernels, KernelParameters, ABC):
+class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
@@ -94,6 +95,7 @@ class KernelMachineEstimator(FittedKernels, KernelParameters, ABC):
                 combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
             self._store(combination, machine, stack, kept)
             self._store_summary(combination, y)
+            self._store_projections(combination.state, combination.theta)
         return combination
 
     @abstractmethod
@@ -151,7 +153,7 @@ class KernelMachineEstimator(FittedKernels, KernelParameters, ABC):
         labels = y if is_classifier(self) else None
         support = np.flatnonzero(found.solution.coef.any(axis=1))
         self.gating_summary_ = summarize(
-            pd.DataFrame(weights, columns=self.kernel_names_), labels, {"training": slice(None), "support": support}
+            self._labelled_weights(weights), labels, {"training": slice(None), "support": support}
         )
 
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
@@ -162,7 +164,10 @@ class KernelMachineEstimator(FittedKernels, KernelParameters, ABC):
         def values(part: Views) -> np.ndarray:
             return self.combiner_.values(self._state, self._theta, part, coef)
 
-        return in_blocks(views, len(self.support_), values) + self.intercept_
+        return in_blocks(views, self._values_per_sample(), values) + self.intercept_
+
+    def _values_per_sample(self) -> int:
+        return self.combiner_.values_per_sample(self._state, self.dual_coef_.T)
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Public decision values."""
@@ -186,12 +191,14 @@ class KernelMachineEstimator(FittedKernels, KernelParameters, ABC):
     def _reads(self) -> np.ndarray:
         return self.combiner_.reads(self._state)
 
-    def kernel_weights(self, X: Any) -> pd.DataFrame:
+    def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """The weight of each kernel for each sample.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            As in `predict`: a view that is missing from X can be had, so it keeps its weight. Nothing is fetched here.
 
         Returns
         -------
@@ -199,13 +206,21 @@ class KernelMachineEstimator(FittedKernels, KernelParameters, ABC):
             Columns are kernel names, or pairs of output and kernel name where each output has weights of its own. A
             sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
         """
-        views = self._new_views(X)
-        weights = self.combiner_.kernel_weights(self._state, self._theta, views)
+        views = self._new_views(X, fetch)
+        weights = in_blocks(
+            views,
+            self._values_per_sample(),
+            lambda part: self.combiner_.kernel_weights(self._state, self._theta, part),
+        )
+        return self._labelled_weights(weights, X.index if isinstance(X, pd.DataFrame) else None)
+
+    def _labelled_weights(self, weights: np.ndarray, index: Any = None) -> pd.DataFrame:
+        """Numbers for each sample and kernel, or for each sample, output and kernel, under their names."""
         columns = pd.Index(self.kernel_names_)
         if weights.ndim == 3:
             columns = pd.MultiIndex.from_product([self._output_names(), self.kernel_names_], names=["output", "kernel"])
             weights = weights.reshape(len(weights), -1)
-        return pd.DataFrame(weights, columns=columns, index=X.index if isinstance(X, pd.DataFrame) else None)
+        return pd.DataFrame(weights, columns=columns, index=index)
 
     def gating_summary(self, X: Any = None, y: Any = None) -> pd.DataFrame:
         """What the weights of kernels come to: their mean, and the share of samples that they are positive for.

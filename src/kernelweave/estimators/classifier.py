@@ -102,6 +102,16 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Objective, machine solves and seconds per outer iteration.
     n_iter_ : int
         Outer iterations; 1 where nothing is learned about the kernels.
+    active_kernels_, removable_kernels_ : list of str
+        Kernels that prediction evaluates, and those that it does not and whose views may be left out.
+    gating_summary_ : DataFrame
+        Mean weights of the training samples, where weights depend on the sample; see `gating_summary`.
+    gating_coef_, gating_intercept_ : DataFrame of shape (n_inputs, n_kernels) and Series
+        Slopes and biases of the gates' scores, with the gates `Softmax` and `Sigmoid`.
+    projections_, feature_importance_ : dict from kernel name to DataFrame and to Series
+        With the combiner `Projected`: the matrix W_m, features by components, and the lengths of its rows.
+    gating_projection_ : DataFrame of shape (n_inputs, n_gating_components)
+        With ``Projected(gating_components=...)``: the matrix T.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

@@ -14,6 +14,7 @@ def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any]) -> pd.Data
     Parameters
     ----------
     weights : DataFrame of shape (n_samples, n_kernels)
+        NaN where a sample has no part in an output.
     y : array of shape (n_samples,) or None
         Classes to sum up by, beside all samples together.
     samples : dict from name to positions
@@ -39,13 +40,15 @@ def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any]) -> pd.Data
     columns = weights.columns
     kernels = columns.to_frame(index=False) if columns.nlevels > 1 else pd.DataFrame({"kernel": columns})
     table = []
-    for name, rows in samples.items():
-        chosen = weights.iloc[rows]
-        groups = {} if labels is None else {label: labels[rows] == label for label in np.unique(labels)}
+    for name, positions in samples.items():
+        chosen = weights.iloc[positions]
+        groups = {} if labels is None else {label: labels[positions] == label for label in np.unique(labels)}
         for label, members in {"all": slice(None), **groups}.items():
             part = chosen[members]
             if len(part):
-                means = {"weight": part.mean().to_numpy(), "share": (part > 0).mean().to_numpy()}
-                table.append(pd.DataFrame({"samples": name, "class": label, **kernels, **means}))
+                shares = (part > 0).where(part.notna()).mean()
+                means = {"weight": part.mean().to_numpy(), "share": shares.to_numpy(dtype=float)}
+                rows = pd.DataFrame({"samples": name, "class": label, **kernels, **means})
+                table.append(rows[part.notna().any().to_numpy()])
     summary = pd.concat(table, ignore_index=True)
     return summary.astype(dict.fromkeys(["samples", "class", *kernels], object))

@@ -1,7 +1,6 @@
 """The papers' tables as runnable, resumable experiments.
 
 An experiment is one short declaration in `tables`: a data set, kernels, methods, a grid of hyper-parameters, a protocol
-An experiment is one short declaration in `tables`: a data set, kernels, methods, a grid of hyper-parameters, a protocol
 and the paper's figures (`Experiment`), the same over several data sets (`Collection`), or the errors of any estimators
 on several data sets (`Comparison`). `run_experiment` runs each fold by fold, writes every finished cell at once, and
 summarises.

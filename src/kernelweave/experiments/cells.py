@@ -143,6 +143,8 @@ def fingerprint(experiment: Experiment, method: Method, data: str) -> str:
     }
     if method.estimator is not None:
         settings["estimator"] = _described(method.estimator)
+    if method.from_features:
+        settings["from_features"] = True
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 

@@ -25,8 +25,8 @@ class Paper:
 
     Attributes
     ----------
-    score, score_std, support, support_std : float
-        Mean and standard deviation of the test score and of the support-vector percentage.
+    score, score_std, support, support_std : float or None
+        Mean and standard deviation of the test score and of the support-vector percentage; None where not printed.
     cost, cost_std : float or None
         The same of the total cost in per cent.
     weights, costs : tuple of float
@@ -36,9 +36,9 @@ class Paper:
     """
 
     score: float
-    score_std: float
-    support: float
-    support_std: float
+    score_std: float | None = None
+    support: float | None = None
+    support_std: float | None = None
     cost: float | None = None
     cost_std: float | None = None
     weights: tuple[float, ...] = ()
@@ -94,6 +94,9 @@ class Method:
     estimator : classifier or None
         In the place of `MKLClassifier` or `MKLRegressor`: a classifier with the parameters `kernels` and `normalize`,
         or a pipeline whose first step has them. It has no combiner.
+    from_features : bool
+        Whether it sees the experiment's `features` in the place of kernel values: combiners that project features, with
+        the kernels as they are declared, and any `estimator`, as it is.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Method:
     grid: Mapping[str, Sequence[Any]] | None = None
     search: SurfaceSearch | None = None
     estimator: Any = None
+    from_features: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ class Experiment:
     normalize_weights : bool
         Whether weights are shown divided by their sum.
     features : tuple of str
-        Views that methods see as features beside the kernels (gating models).
+        Views that methods see as features beside the kernels (gating models) or in their place (projections).
     max_samples : int or None
         Draw so many samples, stratified for classification.
     layout : mapping from row to mapping from column to method
@@ -180,6 +184,8 @@ class Experiment:
             unknown = set(method.kernels) - set(self.kernels)
             if unknown or not method.kernels:
                 raise ValueError(f"method {method.name!r} names kernels that are not declared: {sorted(unknown)}")
+            if method.from_features and not self.features:
+                raise ValueError(f"method {method.name!r} sees features, but experiment {self.name!r} names none")
 
     @property
     def members(self) -> tuple[Experiment, ...]:
@@ -216,14 +222,17 @@ class Experiment:
         return dataclasses.replace(self, **self.quick)
 
     def estimator(self, method: Method, kernels: list[tuple[str, Kernel]]) -> Any:
-        """The unfitted estimator of a method on given (already normalised) kernels."""
+        """The unfitted estimator of a method on given kernels: normalised ones, unless it sees features."""
+        normalize = self.normalize if method.from_features else None
+        if method.estimator is not None and method.from_features:
+            return clone(method.estimator).set_params(**method.options)
         if method.estimator is not None:
             first = f"{method.estimator.steps[0][0]}__" if isinstance(method.estimator, Pipeline) else ""
             given = {f"{first}kernels": kernels, f"{first}normalize": None}
             return clone(method.estimator).set_params(**given, **method.options)
         # A copy of the combiner, because hyper-parameters may be set on it.
         combiner = None if method.combiner is None else clone(method.combiner)
-        return _ESTIMATORS[self.task](kernels, combiner, normalize=None, **method.options)
+        return _ESTIMATORS[self.task](kernels, combiner, normalize=normalize, **method.options)
 
     def grid_of(self, method: Method) -> Mapping[str, Sequence[Any]]:
         """The hyper-parameters of a method that run through given values."""

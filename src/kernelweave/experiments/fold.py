@@ -2,7 +2,7 @@
 
 Features are standardised and kernels normalised with constants of the fold's training part. Each kernel becomes a
 `Precomputed` one whose ids are the training samples followed by the validation and test samples, so methods and
-hyper-parameters share its values.
+hyper-parameters share its values. Methods that project see the features in the place of kernel values.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ..estimators.base import KernelMachineEstimator
 from ..estimators.path import fit_path
 from ..kernels import KernelStack, Precomputed
 from ..model_selection import Split
@@ -62,28 +63,35 @@ class Fold:
 
     def measure(self, method: Method) -> list[dict[str, Any]]:
         """Fit a method with every setting of its hyper-parameters; one record of results each."""
-        estimator = self.experiment.estimator(method, [(name, self.kernel(name)) for name in method.kernels])
+        kernel = self.experiment.kernels.__getitem__ if method.from_features else self.kernel
+        estimator = self.experiment.estimator(method, [(name, kernel(name)) for name in method.kernels])
+        parts = self._seen_by(method)
         outer, last, values = self.experiment.paths(method)
         records = []
         fits = fit_path if method.estimator is None else _fits
         for setting in outer:
-            path = fits(estimator.set_params(**setting), self._parts[0], self._targets[0], last, values)
+            path = fits(estimator.set_params(**setting), parts[0], self._targets[0], last, values)
             for value in values:
                 start = time.perf_counter()
                 model = next(path)
                 seconds = time.perf_counter() - start
-                records.append(
-                    {"parameters": _plain(setting | {last: value}), **self._record(model, method), "seconds": seconds}
-                )
+                parameters = {"parameters": _plain(setting | {last: value})}
+                records.append(parameters | self._record(model, method, parts) | {"seconds": seconds})
         return records
 
-    def _record(self, model: Any, method: Method) -> dict[str, Any]:
+    def _seen_by(self, method: Method) -> list[pd.DataFrame]:
+        """Training, validation and test samples as a method sees them."""
+        return [part.drop(columns="id") for part in self._parts] if method.from_features else self._parts
+
+    def _record(self, model: Any, method: Method, parts: list[pd.DataFrame]) -> dict[str, Any]:
         """What a fitted model achieves, its kernel weights (alike where it learns none), and what it costs."""
-        scores = {"validation": self._score(model, 1) if len(self._parts[1]) else None, "test": self._score(model, 2)}
-        if method.estimator is None:
-            return scores | self._machine_costs(model, method)
+        validation, test = (self._score(model, part, y) for part, y in zip(parts[1:], self._targets[1:], strict=True))
+        scores = {"validation": validation, "test": test}
+        machine, new = (model[-1], model[:-1].transform) if isinstance(model, Pipeline) else (model, lambda X: X)
+        if isinstance(machine, KernelMachineEstimator):
+            return scores | self._machine_costs(machine, new(parts[2]), method)
         first = model[0] if isinstance(model, Pipeline) else model
-        n_kernels, n_train = len(method.kernels), len(self._parts[0])
+        n_kernels, n_train = len(method.kernels), len(parts[0])
         alike = pd.Series(1.0 / n_kernels, list(method.kernels))
         weights = getattr(first, "kernel_weights_", alike)
         # Every training sample is looked at, by the kernels with a weight.
@@ -95,13 +103,13 @@ class Fold:
             "gap": 0.0,
         }
 
-    def _machine_costs(self, model: Any, method: Method) -> dict[str, Any]:
-        """Costs of a kernel machine; ``costs`` are the d_m that it learned with, where it has any."""
-        weights = model.kernel_weights(self._parts[2])
+    def _machine_costs(self, model: KernelMachineEstimator, X: Any, method: Method) -> dict[str, Any]:
+        """Costs of a kernel machine for samples X; ``costs`` are the d_m that it learned with, where it has any."""
+        weights = model.kernel_weights(X)
         learned_with = getattr(model.combiner_, "costs_", None)
         return {
             **self._charges(method, len(model.support_), weights.to_numpy() > 0),
-            "weights": {name: float(weight) for name, weight in weights.mean().items()},
+            "weights": {name: float(weight) for name, weight in zip(method.kernels, weights.mean(), strict=True)},
             "costs": None if learned_with is None else {name: float(cost) for name, cost in learned_with.items()},
             "solves": int(model.history_["solves"].sum()),
             "gap": float(model.duality_gap_ / max(1.0, abs(model.objective_))),
@@ -124,8 +132,10 @@ class Fold:
             "total_cost": float(100.0 * charged / (n_train * costs.sum())),  # thesis 2.8
         }
 
-    def _score(self, model: Any, part: int) -> float:
-        predicted, y = model.predict(self._parts[part]), self._targets[part]
+    def _score(self, model: Any, X: pd.DataFrame, y: np.ndarray) -> float | None:
+        if len(y) == 0:
+            return None
+        predicted = model.predict(X)
         if self.experiment.is_classification:
             return float(100.0 * np.mean(predicted == y))
         return float(np.mean((predicted - y) ** 2))

@@ -58,8 +58,12 @@ class Grid:
 
 def heading(summary: Any) -> str:
     """The title of a report."""
-    title = f"Table {summary.experiment.name}: {summary.experiment.title}"
-    return title + (" (quick run)" if summary.quick else "")
+    return f"{label(summary.experiment.name)}: {summary.experiment.title}" + (" (quick run)" if summary.quick else "")
+
+
+def label(name: str) -> str:
+    """What a table or figure is called, from the name of its experiment."""
+    return f"Figure {name.replace('figure-', '')}" if "figure-" in name else f"Table {name}"
 
 
 @singledispatch
@@ -85,11 +89,16 @@ def _(summary: CollectionSummary) -> list[str | Grid]:
 
 def _by_method(summary: AnySummary) -> list[str | Grid]:
     """What one data set or several can say: the settings, and tables with a line for each method."""
-    layouts = [_paper_layout(part) for part in summary.parts if part.experiment.layout]
+    layouts = [layout for part in summary.parts for layout in _paper_layouts(part)]
     found = [_settings(summary), *layouts, _results(summary), _significance(summary)]
     if any(_learns_weights(row) for part in summary.parts for row in part.rows):
         found += [_weights(summary), _weights_note(summary)]
-    return [*found, _costs(summary), _COST_NOTE]
+    return [*found, _costs(summary), _cost_note(summary)]
+
+
+def _cost_note(summary: AnySummary) -> str:
+    own = any(row.method.from_features for part in summary.parts for row in part.rows)
+    return _COST_NOTE + (" Methods that see features compute their own." if own else "")
 
 
 def _settings(summary: AnySummary) -> str:
@@ -107,15 +116,22 @@ def _settings(summary: AnySummary) -> str:
     return words + (f" {summary.experiment.note}" if summary.experiment.note else "")
 
 
-def _paper_layout(part: Summary) -> Grid:
-    """The scores as the paper arranges them, where that is not one method a line."""
+def _paper_layouts(part: Summary) -> list[Grid]:
+    """Scores, and support vectors where they are fewer than samples, as the paper arranges its methods."""
+    found = [("test", part.experiment.score_name)] if part.experiment.layout else []
+    if found and any(row.mean("support") < 100.0 for row in part.rows):
+        found.append(("support", "support vectors %"))
+    return [_paper_layout(part, measure, name) for measure, name in found]
+
+
+def _paper_layout(part: Summary, measure: str, measure_name: str) -> Grid:
     layout = part.experiment.layout
     columns = list(dict.fromkeys(column for row in layout.values() for column in row))
     rows = []
     for name, row in layout.items():
         found = [part.row(row[column]) if column in row else None for column in columns]
-        rows.append([name, *("-" if r is None else f"{r.mean('test'):.2f} ± {r.std('test'):.2f}" for r in found)])
-    return Grid([part.experiment.score_name, *columns], rows, n_text=1)
+        rows.append([name, *("-" if r is None else f"{r.mean(measure):.2f} ± {r.std(measure):.2f}" for r in found)])
+    return Grid([measure_name, *columns], rows, n_text=1)
 
 
 def _results(summary: AnySummary) -> Grid:
@@ -139,7 +155,8 @@ def _beside_paper(row: Row, measure: str, mean: float | None, std: float | None,
     ours = f"{row.mean(measure):.{places}f} ± {row.std(measure):.{places}f}"
     if mean is None:
         return [ours, "-", "-"]
-    return [ours, f"{mean:.2f} ± {std:.2f}", f"{row.mean(measure) - mean:+.{places}f}"]
+    theirs = f"{mean:g}" if std is None else f"{mean:.2f} ± {std:.2f}"
+    return [ours, theirs, f"{row.mean(measure) - mean:+.{places}f}"]
 
 
 def _significance(summary: AnySummary) -> str:
@@ -260,8 +277,9 @@ def _chosen(part: Summary, row: Row) -> str:
     common, own = part.experiment.grid, part.experiment.grid_of(row.method)
     texts = set()
     for setting in row.parameters:
-        words = [_short(setting[name]) for name in common if name in setting]
-        words += [f"{name.rpartition('__')[2]} {_short(setting[name])}" for name in own if name not in common]
+        short = {name if name in common else name.rpartition("__")[2]: _short(setting[name]) for name in own}
+        words = [short.pop(name) for name in common if name in short]
+        words += [f"{name} {value}" for name, value in short.items()]
         texts.add(", ".join(words))
     return texts.pop() if len(texts) == 1 else "by run"
 

@@ -24,7 +24,7 @@ from sklearn.cluster import KMeans
 from ..views import Views
 from ..views.kept import KeptColumns
 from .base import Kernel, ViewKernel
-from .features import Gaussian, Linear, Polynomial
+from .derivatives import is_differentiable, row_pullback
 
 # Landmarks whose part outside the span of the others is below this share of the largest depend on them.
 _DEPENDENT = 1e-7
@@ -69,9 +69,8 @@ class LandmarkKernel:
     """
 
     def __init__(self, kernel: Kernel, values: Any, ridge: float):
-        if type(kernel) not in _PULLBACKS:
-            known = ", ".join(cls.__name__ for cls in _PULLBACKS)
-            raise ValueError(f"landmarks can be moved under the kernels {known}, not under {kernel!r}")
+        if not is_differentiable(kernel):
+            raise ValueError(f"landmarks can be moved under the kernels Linear, Polynomial, Gaussian, not {kernel!r}")
         self.kernel = kernel
         self.values = values
         self.ridge = ridge * float(kernel._diagonal(values).mean())
@@ -127,10 +126,8 @@ class LandmarkKernel:
         of_psi = 2.0 * _right(root, derivative)
         inner = projection.features.T @ derivative
         of_products = _right(root, _right(root, inner).T)
-        pull = _PULLBACKS[type(self.kernel)]
-        return pull(self.kernel, self.values, landmarks, of_psi) - 2.0 * pull(
-            self.kernel, landmarks, landmarks, of_products
-        )
+        of_landmarks = row_pullback(self.kernel, landmarks, landmarks, of_products)
+        return row_pullback(self.kernel, self.values, landmarks, of_psi) - 2.0 * of_landmarks
 
 
 def starting_landmarks(
@@ -210,26 +207,3 @@ def view_values(kernel: ViewKernel, views: Views) -> Any:
 def _right(root: np.ndarray, values: np.ndarray) -> np.ndarray:
     """values root^-1."""
     return solve_triangular(root, values.T, lower=True, trans="T").T
-
-
-def _weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
-    """weights' values as an array, also for sparse values."""
-    return np.ascontiguousarray((values.T @ weights).T)
-
-
-def _pull_linear(kernel: Linear, A: Any, Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Gradient of sum_ij weights_ij k(a_i, z_j) by the rows of Z."""
-    return _weighted_sums(A, weights)
-
-
-def _pull_polynomial(kernel: Polynomial, A: Any, Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    inner = A @ Z.T + kernel.coef0
-    return _weighted_sums(A, weights * (kernel.degree * inner ** (kernel.degree - 1)))
-
-
-def _pull_gaussian(kernel: Gaussian, A: Any, Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    weights = weights * kernel._cross(A, Z) * (2.0 / kernel.scale_**2)
-    return _weighted_sums(A, weights) - weights.sum(axis=0)[:, None] * Z
-
-
-_PULLBACKS = {Linear: _pull_linear, Polynomial: _pull_polynomial, Gaussian: _pull_gaussian}

@@ -147,16 +147,22 @@ class KernelStack:
         return self._matrices is not None
 
     def subset(self, rows: np.ndarray) -> KernelStack:
-        """The same kernels, with the same constants, over some of the training samples; copies their Gram matrices."""
-        part = object.__new__(KernelStack)
-        part.__dict__.update(
-            self.__dict__,
-            _matrices=self.matrices()[:, rows[:, None], rows],
-            rows=self.rows[rows],
-            present=self.present[rows],
-            weight=self.weight[rows],
-            support=self.support.rows(rows),
-        )
+        """The same fitted kernels over some of the training samples.
+
+        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise
+        these samples stand for themselves, and their normalisation learns from them alone.
+        """
+        part, support = object.__new__(KernelStack), self.support.rows(rows)
+        part.__dict__.update(self.__dict__, present=self.present[rows], weight=self.weight[rows], support=support)
+        if self.has_matrices:
+            part.__dict__.update(_matrices=self._matrices[:, rows[:, None], rows], rows=self.rows[rows])
+        else:
+            part.__dict__.update(
+                reference=support,
+                rows=np.arange(len(rows)),
+                normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
+                repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
+            )
         return part
 
     def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:

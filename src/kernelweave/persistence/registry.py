@@ -21,10 +21,14 @@ from sklearn.model_selection import (
 
 from .. import combiners, estimators, kernels, machines, reduction
 from ..combiners.difference import DifferenceState
-from ..combiners.gating_inputs import FeatureSource, GatingInputs
+from ..combiners.even_gate import EvenGate
+from ..combiners.feature_maps import KernelFeatures, ViewFeatures
+from ..combiners.gating_inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.per_output import OutputStates
+from ..combiners.projection_layout import Layout
 from ..estimators.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
+from ..kernels.projected import PointKernel
 from ..views import Views
 from ..views.kept import KeptColumns
 
@@ -37,9 +41,11 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.MKLRegressor,
     estimators.SparseLargeMarginClassifier,
     reduction.AKDAQR,
+    reduction.FromEstimator,
     reduction.KernelFisher,
     reduction.KernelOrthogonalCentroid,
     reduction.KernelPLS,
+    reduction.LocalFisher,
     reduction.MKLDR,
     reduction.SubspaceKernel,
 )
@@ -53,6 +59,7 @@ CLASSES: dict[str, type] = {
         KeptColumns,
         Views,
         DistanceMatrix,
+        PointKernel,
         kernels.ChiSquared,
         kernels.Constant,
         kernels.Distance,
@@ -81,9 +88,15 @@ CLASSES: dict[str, type] = {
         machines.RegressionMachine,
         # combiners
         DifferenceState,
+        EvenGate,
         FeatureSource,
         GatingInputs,
+        KernelFeatures,
+        Layout,
+        NoInputs,
         OutputStates,
+        ProjectedFeatures,
+        ViewFeatures,
         combiners.AccuracyWeights,
         combiners.AlignmentWeights,
         combiners.AugmentedStack,
@@ -114,6 +127,8 @@ CLASSES: dict[str, type] = {
         combiners.PerOutput,
         combiners.PolynomialMKL,
         combiners.Product,
+        combiners.Projected,
+        combiners.ProjectedStack,
         combiners.Sigmoid,
         combiners.Softmax,
         combiners.SparseMKL,

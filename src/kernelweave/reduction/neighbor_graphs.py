@@ -23,6 +23,7 @@ import scipy.sparse as sp
 from ..estimators.checks import check_count
 from ..solvers.laplacian import Laplacian, class_laplacians, mean_affinity
 from .graphs import Graph
+from .local_scaling import local_affinity
 
 
 class LPPGraph(Graph):
@@ -224,12 +225,9 @@ class LFDAGraph(Graph):
         for label in np.unique(labels[present]):
             members = np.flatnonzero(present & (labels == label))
             squared = np.maximum(_distances(K[np.ix_(members, members)]), 0.0)
-            place = min(self.k, len(members) - 1)
-            scale = np.sqrt(np.partition(squared, place, axis=1)[:, place])
-            product = np.maximum(scale[:, None] * scale[None, :], np.finfo(float).tiny)
             rows.append(np.repeat(members, len(members)))
             columns.append(np.tile(members, len(members)))
-            values.append(np.exp(-squared / product).ravel())
+            values.append(local_affinity(squared, self.k).ravel())
         entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
         return sp.csr_array(entries, shape=K.shape)
 

@@ -1,0 +1,395 @@
+"""`ProjectionDisplay`: the low-dimensional spaces of a `Projected` model (SLDR Figures 1, 3, 4; thesis 4.3, 5.14-5.18).
+
+One panel is the projected gating space T' x^G, divided into the regions of the kernels. Then comes the projection space
+of each region with its samples, the separating hyperplane and the margins. Or the gated projections of two regions are
+drawn against each other, as the thesis does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from ._models import check_length, check_support, differences, is_quantity, locate_projected
+from ._spaces import Space, crossings, gating_space, joint_space, label_places, region_spaces
+from ._style import DARK, colour, legend_below, marker, new_axes, options
+
+_KINDS = ("spaces", "joint")
+_JITTER = 0.3
+_DECISION, _MARGINS, _GATES, _FIT = "decision boundary", "margins", "equal gates", "fitted function"
+_STYLES = {
+    _DECISION: {"linestyle": "-", "linewidth": 1.6},
+    _MARGINS: {"linestyle": "--", "linewidth": 0.9},
+    _GATES: {"linestyle": "-.", "linewidth": 1.2},
+    _FIT: {"linestyle": "-", "linewidth": 1.6},
+}
+
+
+class ProjectionDisplay:
+    """Samples in the spaces that learned projections make of them, with what decides there.
+
+    The first panel is the projected gating space (where the model has one): dash-dotted lines are where the two largest
+    gates are equal, and the name of a region is that of its kernel. Each further panel is the projection space of a
+    region, with the samples whose gate is largest there. Solid lines are where the region's own decision function, with
+    gate 1, is 0 (where its largest value changes, for several classes), dashed ones are margins, rings mark support
+    vectors. One dimension is drawn as strips in which samples are spread vertically at random (a regression target as
+    the vertical axis, with the fitted curve), of more than two dimensions the first two principal axes without lines
+    (Gönen and Alpaydın, 2010). Made by `from_estimator`.
+
+    Parameters
+    ----------
+    spaces : list of Space
+        The panels beside the gating space. A `Space` has ``title``, ``rows`` (the samples in it), ``points``, ``names``
+        (of its axes), ``grid`` and ``values`` (decision values on that grid).
+    gating : Space or None
+        The projected gating space, with gates as values.
+    kernels : list of str
+        What the gates are called.
+    y : ndarray of shape (n_samples,) or None
+        Classes, or numbers.
+    marks : ndarray of shape (n_samples,) or None
+        What marker shapes tell; classes by default.
+    support : ndarray of int or None
+        Which samples are support vectors.
+    strongest : ndarray of int, shape (n_samples,)
+        Position of the kernel with the largest gate.
+    regression : bool
+        Whether values of the spaces are predictions of y.
+    margins : bool
+        Whether decision values -1 and +1 are margins.
+
+    Attributes
+    ----------
+    classes : list
+        The classes in the order of their colours; empty for a quantity, which has a colour map, and without y.
+    axes_ : list of matplotlib Axes
+        One for the gating space, if there is one, and one for each of the other spaces.
+    ax_ : matplotlib Axes
+        The first of them.
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, datasets
+    >>> from kernelweave.combiners import Projected, Softmax
+    >>> from kernelweave.display import ProjectionDisplay
+    >>> from kernelweave.kernels import Linear
+    >>> X, y, _ = datasets.make_local_projection_toy(random_state=0)
+    >>> combiner = Projected(1, Softmax(), gating_components=1, n_init=5)
+    >>> model = MKLClassifier([Linear(), Linear()], combiner, C=10.0, normalize=None, random_state=0).fit(X, y)
+    >>> display = ProjectionDisplay.from_estimator(model, X, y)
+    >>> [(space.title, space.points.shape[1]) for space in display.spaces]
+    [('linear', 1), ('linear-2', 1)]
+    """
+
+    def __init__(
+        self,
+        *,
+        spaces: list[Space],
+        strongest: np.ndarray,
+        gating: Space | None = None,
+        kernels: Sequence[str] = (),
+        y: np.ndarray | None = None,
+        marks: np.ndarray | None = None,
+        support: np.ndarray | None = None,
+        regression: bool = False,
+        margins: bool = False,
+    ):
+        self.spaces = spaces
+        self.gating = gating
+        self.kernels = list(kernels)
+        self.y = y
+        self.marks = marks
+        self.support = support
+        self.strongest = strongest
+        self.regression = regression
+        self.margins = margins
+        self.quantity = y is not None and (regression or is_quantity(y))
+        self.classes = [] if y is None or self.quantity else np.unique(y).tolist()
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        kind: str = "spaces",
+        components: Sequence[str] | None = None,
+        marks: Any = None,
+        support: bool = True,
+        grid_resolution: int = 200,
+        **plot_kw: Any,
+    ) -> ProjectionDisplay:
+        """Draw what a fitted model projects samples to.
+
+        Parameters
+        ----------
+        estimator : object
+            Fitted, with the combiner `Projected`; or a pipeline or search around such a model.
+        X : array or DataFrame of shape (n_samples, n_features)
+            The samples of the fit; any samples with ``support=False``.
+        y : array of shape (n_samples,), optional
+            Classes or targets; of a regression, what it predicts by default.
+        kind : {"spaces", "joint"}
+            The gating space and the space of each region; or two columns of ``project(X)`` against each other, with the
+            decision boundary where all kernels are linear and these are all columns.
+        components : sequence of two str, optional
+            These two columns; only needed where active kernels have more.
+        marks : array of shape (n_samples,), optional
+            Labels for marker shapes, such as original classes that y merges.
+        support : bool
+            Whether to ring support vectors.
+        grid_resolution : int
+            Number of values along each axis at which gates and decision values are computed (ten times as many where
+            there is one axis).
+        **plot_kw
+            Arguments of `plot`.
+
+        Returns
+        -------
+        ProjectionDisplay
+        """
+        _check_kind(kind, components)
+        model, prepare = locate_projected(estimator)
+        X = prepare(X)
+        gates = model.kernel_weights(X)
+        y = model.predict(X) if y is None and is_regressor(model) else y
+        y, marks = check_length(y, len(gates), "y", "X"), check_length(marks, len(gates), "marks", "X")
+        found = {"kernels": list(gates.columns), "y": y, "marks": marks}
+        found["strongest"] = gates.to_numpy().argmax(axis=1)
+        found["support"] = check_support(model, len(gates)) if support else None
+        found["regression"] = is_regressor(model)
+        found["margins"] = _has_margins(model)
+        if kind == "joint":
+            spaces, gating = [joint_space(model, X, components, grid_resolution)], None
+        else:
+            spaces = region_spaces(model, X, gates, grid_resolution)
+            gating = gating_space(model, X, grid_resolution)
+        return cls(spaces=spaces, gating=gating, **found).plot(**plot_kw)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        legend: bool = True,
+        scatter_kw: Mapping[str, Any] | None = None,
+        support_kw: Mapping[str, Any] | None = None,
+        boundary_kw: Mapping[str, Any] | None = None,
+        decision_kw: Mapping[str, Any] | None = None,
+        cmap: str = "viridis",
+    ) -> ProjectionDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            Where to draw: one for the gating space, if there is one, and one for each other space; a new figure by
+            default.
+        legend : bool
+            Whether to explain colours, markers and lines below the picture.
+        scatter_kw, support_kw : mapping, optional
+            Further arguments of ``scatter`` for samples and for the rings of support vectors.
+        boundary_kw, decision_kw : mapping, optional
+            Further arguments (``color``, ``linestyle``, ``linewidth``) of the lines between regions, and of decision
+            boundaries and margins.
+        cmap : str
+            Colour map of a quantity.
+
+        Returns
+        -------
+        self
+        """
+        panels = [*([] if self.gating is None else [self.gating]), *self.spaces]
+        axes = self._axes(ax, panels)
+        colours, drawn = self._scale(cmap), set()
+        for panel, space in zip(axes, panels, strict=True):
+            positions = self._positions(space)
+            self._draw_samples(panel, space, positions, colours, scatter_kw)
+            self._ring(panel, space, positions, support_kw)
+            for label, level in self._levels(space):
+                style = _STYLES[label] | {"color": DARK, "zorder": 2.5}
+                style = options(style, boundary_kw if space is self.gating else decision_kw)
+                if self._draw_line(panel, space, level, colours, style):
+                    drawn.add(label)
+            if space is self.gating:
+                self._name_regions(panel, positions)
+            self._label_axes(panel, space)
+        if colours is not None:
+            axes[0].figure.colorbar(colours, ax=axes, label="y")
+        if legend:
+            self._explain(axes, drawn)
+        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
+        return self
+
+    def _axes(self, given: Any, panels: list[Space]) -> list[Any]:
+        columns = min(3, len(panels))
+        rows = -(-len(panels) // columns)
+        height = 2.2 if all(space.points.shape[1] == 1 for space in panels) else 3.0
+        if len(panels) == 1:
+            height += 1.6
+        size = (3.4 * columns + (2.2 if columns == 1 else 0.0), height * rows + 0.5)
+        return new_axes(len(panels), given, nrows=rows, ncols=columns, figsize=size)
+
+    def _scale(self, cmap: str) -> Any:
+        """Colours of a quantity, common to all panels; None for classes."""
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import Normalize
+
+        if not self.quantity:
+            return None
+        values = self.y.astype(float)
+        return ScalarMappable(Normalize(values.min(), values.max()), cmap)
+
+    def _is_curve(self, space: Space) -> bool:
+        """Whether the vertical axis is a regression target."""
+        return self.regression and space.points.shape[1] == 1 and space is not self.gating
+
+    def _positions(self, space: Space) -> np.ndarray:
+        """Where samples are drawn: of one dimension, in the strip of their class or at the height of their target."""
+        if space.points.shape[1] == 2:
+            return space.points
+        if self._is_curve(space):
+            return np.column_stack([space.points[:, 0], self.y[space.rows]])
+        strip = np.searchsorted(self.classes, self.y[space.rows]) if self.classes else np.zeros(len(space.rows))
+        jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(strip))
+        return np.column_stack([space.points[:, 0], strip + jitter])
+
+    def _groups(self) -> Iterator[tuple[np.ndarray, dict[str, Any], str]]:
+        """Samples that look alike: who they are, their colour and marker, and what the legend says of them."""
+        n_samples = len(self.strongest)
+        marks = [] if self.marks is None else np.unique(self.marks).tolist()
+        for c, of_class in enumerate([self.y == name for name in self.classes] or [np.ones(n_samples, dtype=bool)]):
+            ink = {"color": colour(c), "marker": marker(c if self.classes else 0)}
+            label = f"class {self.classes[c]}" if self.classes else ""
+            if not marks:
+                yield of_class, ink, label
+            for place, mark in enumerate(marks):
+                chosen = self.marks == mark
+                if (chosen & of_class).any():
+                    nested = not self.classes or not (chosen & ~of_class).any()
+                    yield (
+                        chosen & of_class,
+                        ink | {"marker": marker(place)},
+                        str(mark) if nested else f"{label}, {mark}",
+                    )
+
+    def _draw_samples(self, ax: Any, space: Space, positions: np.ndarray, colours: Any, given: Any) -> None:
+        for chosen, ink, _ in self._groups():
+            here = chosen[space.rows]
+            style = {"s": 20, "linewidth": 0.3, "edgecolor": "white", "zorder": 2, "marker": ink["marker"]}
+            if colours is None:
+                style["facecolor"] = ink["color"]
+            else:
+                style["facecolor"] = colours.to_rgba(self.y[space.rows][here].astype(float))
+            ax.scatter(*positions[here].T, **options(style, given))
+
+    def _ring(self, ax: Any, space: Space, positions: np.ndarray, given: Any) -> None:
+        if self.support is not None:
+            ring = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
+            ax.scatter(*positions[np.isin(space.rows, self.support)].T, **options(ring, given))
+
+    def _levels(self, space: Space) -> Iterator[tuple[str, float | None]]:
+        """The lines of a space: their names, and the value that is there (None: where the largest value changes)."""
+        if space.values is None:
+            return
+        if space is self.gating:
+            yield _GATES, None
+        elif self.regression:
+            yield _FIT, None
+        elif space.values.ndim > len(space.grid):
+            yield _DECISION, None
+        else:
+            yield _DECISION, 0.0
+            if self.margins:
+                yield _MARGINS, -1.0
+                yield _MARGINS, 1.0
+
+    def _draw_line(self, ax: Any, space: Space, level: float | None, colours: Any, style: dict[str, Any]) -> bool:
+        """Draw one line; returns whether the space has it."""
+        if self.regression and space is not self.gating:
+            self._draw_fit(ax, space, colours, style)
+            return True
+        if len(space.grid) == 1:
+            places = crossings(space.grid[0], space.values, 0.0 if level is None else level)
+            for place in places:
+                ax.axvline(place, **style)
+            return len(places) > 0
+        if level is None:
+            fields, level = list(differences(space.values)), 0.0
+        else:
+            fields = [space.values] if space.values.min() < level < space.values.max() else []
+        for field in fields:
+            ax.contour(*space.grid, field, levels=[level], **_contour(style))
+        return bool(fields)
+
+    def _draw_fit(self, ax: Any, space: Space, colours: Any, style: dict[str, Any]) -> None:
+        """The fitted function of a regression: its curve, or its contour lines in the colours of the target."""
+        if len(space.grid) == 1:
+            ax.plot(space.grid[0], space.values, **style)
+        elif np.ptp(space.values) > 0.0:
+            lines = {"cmap": colours.cmap, "norm": colours.norm, "zorder": style["zorder"]}
+            ax.contour(*space.grid, space.values, levels=7, linewidths=style["linewidth"], **lines)
+
+    def _name_regions(self, ax: Any, positions: np.ndarray) -> None:
+        """Names of kernels: in the emptiest place of their region, or amid their samples where no lines are drawn."""
+        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+        text = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "bbox": box, "zorder": 4}
+        for m, place in label_places(self.gating, positions, self.strongest):
+            ax.text(*place, self.kernels[m], **text)
+
+    def _label_axes(self, ax: Any, space: Space) -> None:
+        ax.set_title(f"{space.title}: {len(space.rows)} samples", fontsize=10)
+        ax.set_xlabel(space.names[0], fontsize=9)
+        ax.tick_params(labelsize=8)
+        if len(space.names) == 2:
+            ax.set_ylabel(space.names[1], fontsize=9)
+        elif self._is_curve(space):
+            ax.set_ylabel("y", fontsize=9)
+        else:
+            room = 0.75 if space is self.gating else 0.0  # above the strips, for the names of regions
+            ax.set_ylim(-0.5, max(len(self.classes), 1) - 0.5 + room)
+            ax.set_yticks(range(len(self.classes)), [str(name) for name in self.classes])
+        if space.grid:
+            ax.set_xlim(space.grid[0][0], space.grid[0][-1])
+        if len(space.grid) == 2:
+            ax.set_ylim(space.grid[1][0], space.grid[1][-1])
+        ax.spines[["top", "right"]].set_visible(False)
+
+    def _explain(self, axes: list[Any], drawn: set[str]) -> None:
+        from matplotlib.lines import Line2D
+
+        handles = []
+        for _, ink, label in self._groups():
+            if label:
+                shade = ink if not self.quantity else ink | {"color": "#8c8c8c"}
+                handles.append(Line2D([], [], linestyle="none", markersize=5, label=label, **shade))
+        if self.support is not None:
+            ring = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
+            handles.append(Line2D([], [], markersize=8, label="support vector", **ring))
+        for label, style in _STYLES.items():
+            if label in drawn:
+                handles.append(Line2D([], [], color=DARK, label=label, **style))
+        if handles:
+            legend_below(axes, handles)
+
+
+def _check_kind(kind: str, components: Any) -> None:
+    if kind not in _KINDS:
+        raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+    if kind == "spaces" and components is not None:
+        raise ValueError("components chooses two columns for kind='joint'; leave it out with kind='spaces'")
+
+
+def _has_margins(model: Any) -> bool:
+    """Whether this is a support vector machine of two classes."""
+    return is_classifier(model) and len(model.classes_) == 2 and model.machine == "svm"
+
+
+def _contour(style: Mapping[str, Any]) -> dict[str, Any]:
+    """The style of a line as arguments of ``contour``."""
+    plural = {"color": "colors", "linestyle": "linestyles", "linewidth": "linewidths"}
+    return {plural.get(key, key): value for key, value in style.items()}

@@ -1,0 +1,93 @@
+"""`LeadingComponents`: at most so many components of a transformer, for data that may have fewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..estimators.checks import check_count, unchanged_on_failure
+
+
+class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The first components of a transformer that finds them in order, or all where there are fewer.
+
+    The transformer optimises what it does by itself, with its `n_components` left as it is (None: all); columns beyond
+    `n_components` are dropped. So one number serves data of any size and any number of classes, where scikit-learn's
+    `PCA` and `LinearDiscriminantAnalysis` refuse more components than there are.
+
+    Parameters
+    ----------
+    transformer : transformer
+        One whose columns come in order, the best first.
+    n_components : int or None
+        At most so many columns; None for all.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        Fitted.
+    n_components_ : int
+        Columns that are there.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from kernelweave.reduction import LeadingComponents
+    >>> X = [[0.0, 1.0, 2.0], [1.0, 0.0, 5.0], [3.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    >>> [LeadingComponents(PCA(), n).fit_transform(X).shape for n in (2, 100)]
+    [(4, 2), (4, 3)]
+    """
+
+    def __init__(self, transformer: Any, n_components: int | None = None):
+        self.transformer = transformer
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> LeadingComponents:
+        """Fit the transformer.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_samples, n_features)
+        y : array of shape (n_samples,), optional
+            Targets, where the transformer asks for them.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            limit = check_count("n_components", self.n_components, or_none=True)
+            X = validate_data(self, X, dtype=np.float64)
+            self.transformer_ = clone(self.transformer).fit(X, y)
+            self.n_components_ = self.transformer_.transform(X[:1])[:, :limit].shape[1]
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The first columns of what the transformer returns.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.transformer_.transform(X)[:, : self.n_components_]
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns, for `get_feature_names_out`."""
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.transformer.__sklearn_tags__().target_tags.required
+        return tags
