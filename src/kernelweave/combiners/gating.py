@@ -17,6 +17,7 @@ x^G             codes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import expit
@@ -35,13 +36,14 @@ class Gate(ABC, BaseEstimator):
         Whether scores become weights by a softmax, which sum to 1, or each by a sigmoid of its own.
     per_sample : bool
         Whether each training sample has parameters of its own, so that no sample can be held out.
-    takes_projections : bool
-        Whether codes may be learned projections of the inputs, which takes `codes_pullback`.
+    codes_pullback : callable or None
+        ``codes_pullback(theta, codes, slopes)`` is dJ/dcodes from dJ/dscores; None for gates whose inputs cannot be
+        projected.
     """
 
     competes = True
     per_sample = False
-    takes_projections = False
+    codes_pullback: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
 
     def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
         """Learn what the scores need beside theta from the gating inputs of the training samples; nothing here."""
@@ -61,10 +63,6 @@ class Gate(ABC, BaseEstimator):
     @abstractmethod
     def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """dJ/dtheta from dJ/dscores."""
-
-    def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-        """dJ/dcodes from dJ/dscores."""
-        raise NotImplementedError(f"{type(self).__name__} cannot move its codes")
 
     def penalized(self, theta: np.ndarray, n_kernels: int) -> np.ndarray:
         """The part of theta that the l2 penalty counts, as a view; all of it by default."""
@@ -114,8 +112,6 @@ def _of_sum_one(gates: np.ndarray) -> np.ndarray:
 
 class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
-
-    takes_projections = True
 
     def start(self, codes, n_kernels, rng) -> np.ndarray:
         """Normal numbers of spread 0.01."""

@@ -33,8 +33,6 @@ class GaussianGate(Gate):
            [0.269, 0.731]])
     """
 
-    takes_projections = True
-
     def start(self, codes, n_kernels, rng) -> np.ndarray:
         """Means near the mean of standardised inputs, spreads near 1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))

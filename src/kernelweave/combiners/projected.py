@@ -365,7 +365,7 @@ class Projected(GatedCombiner):
             raise ValueError("penalty of Projected must be positive: without it W lowers J by its scale alone")
         if isinstance(self.init, str) and self.init not in STARTS:
             raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {self.init!r}")
-        if self.gating_components is not None and not getattr(self.gating, "takes_projections", False):
+        if self.gating_components is not None and getattr(self.gating, "codes_pullback", None) is None:
             raise ValueError(
                 "gating_components projects the inputs of Softmax(), Sigmoid() and GaussianGate(), not those of "
                 f"gating={self.gating!r}; set gating to one of them, or gating_components to None"
