@@ -64,7 +64,10 @@ class OneClassMachine(PlainMachine):
         chosen = self.bound[index]
         return OneClassMachine(chosen * (self.bound.sum() / chosen.sum()))
 
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples that are rejected."""
+        return (columns(values, 1, self.n_samples)[:, 0] < 0.0).astype(float)
+
     def risk(self, values: np.ndarray) -> float:
         """Distance between the share of rejected samples and nu."""
-        rejected = columns(values, 1, self.n_samples)[:, 0] < 0.0
-        return float(abs(np.mean(rejected) - self.nu))
+        return abs(super().risk(values) - self.nu)
