@@ -232,14 +232,14 @@ class Projected(GatedCombiner):
         _, codes, kernel = self._evaluate(state, theta)
         by_gates, by_points = kernel.pullback(rows, coef)
         V, T = self.layout_.gating(theta)
-        by_scores = self.gating_.score_slopes(kernel.gates[rows], by_gates)
+        by_scores = self.gating_.score_slopes(V, codes[rows], kernel.gates[rows], by_gates)
         by_V = self.gating_.scores_pullback(V, codes[rows], by_scores)
         by_T = None if T is None else state.codes[rows].T @ self.gating_.codes_pullback(V, codes[rows], by_scores)
         matrices = [np.asarray(F[rows].T @ slopes) for F, slopes in zip(state.features, by_points, strict=True)]
         return self.layout_.join(by_V, by_T, matrices)
 
     def penalize(self, state: ProjectedStack, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """l2/2 ||V||^2 without the biases, and penalty/2 ||W||^2 where W is free."""
+        """l2/2 J0 ||V||^2, and penalty/2 ||W||^2 where W is free."""
         gradient, n_gating, first = np.zeros_like(theta), self.layout_.n_gating, self.layout_.first_projection
         value, gradient[:n_gating] = super().penalize(state, theta[:n_gating])
         if self.constraint == "penalty":
@@ -286,7 +286,7 @@ class Projected(GatedCombiner):
 
     def project(self, state: ProjectedStack, theta: np.ndarray, views: Views) -> tuple[np.ndarray, list[np.ndarray]]:
         """The gates of new samples, and their projections for each kernel, NaN where a sample lacks the view."""
-        gates = self.kernel_weights(state, theta, views)
+        gates = self.gates(state, theta, views)
         present = state.stack.presence(views, state.active)
         found = []
         for m, (_, n_components) in enumerate(self.layout_.shapes):
