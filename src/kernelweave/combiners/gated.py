@@ -8,7 +8,6 @@ hardly depend on the sample.
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Real
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine, Solution
 from ..views import Views
@@ -288,7 +288,7 @@ class GatedCombiner(LearnedCombiner):
         advice = "Mean() is this model at less cost" if np.isinf(self.l2_) else "ConvexMKL() learns such weights faster"
         if is_one_class(machine):
             advice = "for novelty detection prefer Mean(), because J only favours the kernel of largest similarities"
-        warnings.warn(f"{found}: this model is not localized; {advice}", UserWarning, stacklevel=4)
+        warn(f"{found}: this model is not localized; {advice}")
 
 
 def is_one_class(machine: Machine) -> bool:
