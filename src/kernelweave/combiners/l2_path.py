@@ -84,7 +84,13 @@ def held_out_parts(strata: np.ndarray | None, n_samples: int, rng: Any) -> list[
 
 
 def follow(
-    combiner: Any, state: Any, machine: Machine, theta: np.ndarray, held_out: np.ndarray, noise: np.ndarray, learner: Any
+    combiner: Any,
+    state: Any,
+    machine: Machine,
+    theta: np.ndarray,
+    held_out: np.ndarray,
+    noise: np.ndarray,
+    learner: Any,
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Parameters along the path, learned without some samples, and the losses of those: (n_held_out, n_path)."""
     training = np.setdiff1d(np.arange(machine.n_samples), held_out)

@@ -152,7 +152,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         labels = y if is_classifier(self) else None
         support = np.flatnonzero(found.solution.coef.any(axis=1))
         self.gating_summary_ = summarize(
-            self._labelled_weights(weights), labels, {"training": slice(None), "support": support}
+            self._labelled_weights(weights),
+            labels,
+            {"training": slice(None), "support": support},
+            hasattr(self, "gates"),
         )
 
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
@@ -191,7 +194,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         return self.combiner_.reads(self._state)
 
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
-        """The weight of each kernel for each sample.
+        """The weight of each kernel for each sample: what multiplies k_m(x, x) in the combined kernel.
+
+        Where that is no sum over kernels, the combiner says what its weights are. With gates they are g_m(x)^2; the
+        gates themselves are `gates`.
 
         Parameters
         ----------
@@ -236,11 +242,11 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         -------
         DataFrame
             Columns ``samples`` ("given", or "training" and "support"), ``class`` ("all" is first), ``kernel``,
-            ``weight`` and ``share``. Shares of one class add up to the average number of active kernels (Table 5.17).
+            ``weight``, ``gate`` where the model has gates, and ``share``. Shares of one class add up to the average number of active kernels (Table 5.17).
         """
         check_is_fitted(self)
         if X is not None:
-            return summarize(self.kernel_weights(X), y, {"given": slice(None)})
+            return summarize(self.kernel_weights(X), y, {"given": slice(None)}, hasattr(self, "gates"))
         if not hasattr(self, "gating_summary_"):
             raise ValueError(
                 f"{type(self.combiner_).__name__} keeps no weights of the training samples, see kernel_weights_; for "
