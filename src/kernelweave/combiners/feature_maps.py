@@ -12,7 +12,7 @@ be +-1. What a kernel of features is divided by is also taken before:
 normalize          here
 =================  =======================================================================================
 ``unit-diagonal``  rows of length 1, polynomials divided by (1 + coef0)^degree; a Gaussian has it anyway
-``unit-trace``     divided by the sum over training samples of k(x, x), without projection
+``unit-trace``     divided by the mean over training samples of k(x, x), without projection
 ``center``         features minus their mean; a Gaussian depends on differences only
 =================  =======================================================================================
 """
@@ -68,9 +68,10 @@ class ViewFeatures:
             self.mean = weight @ values / weight.sum()
         if self.method == "unit-trace":
             with np.errstate(over="ignore"):
-                trace = stack.weight[present] @ kernel._diagonal(values[present])
-                gain = float(1.0 / trace) if trace > 0.0 else 0.0
-            if not np.isfinite(trace):
+                shares = stack.weight[present] / max(stack.weight[present].sum(), np.finfo(float).tiny)
+                mean = shares @ kernel._diagonal(values[present])
+                gain = float(1.0 / mean) if mean > 0.0 else 0.0
+            if not np.isfinite(mean):
                 raise self._overflow()
         if self.method == "unit-diagonal" and isinstance(kernel, Polynomial):
             gain = (1.0 + kernel.coef0) ** -kernel.degree

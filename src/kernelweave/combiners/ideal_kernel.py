@@ -27,8 +27,8 @@ class IdealKernelDistance(ChosenWeights):
     Minimises ``eta'G eta - 2 a'eta`` with ``G_mh = <K_m, K_h>`` and ``a_m = <K_m, T>`` over eta >= 0, sum(eta) = 1
     (He et al., 2008; thesis (2.8)). T is that of `AlignmentWeights`; nothing is centred.
 
-    It helps where kernels are on the scale of the targets' agreement, as with a unit diagonal; unlike the alignment it
-    depends on that scale, and with kernels much smaller than T (unit trace) it just takes the one with the largest
+    It helps where kernels are on the scale of the targets' agreement, as with a unit diagonal or trace; unlike the
+    alignment it depends on that scale, and with kernels much smaller than T it just takes the one with the largest
     <K_m, T>. A sample without a view counts as a zero row of that kernel.
 
     Attributes

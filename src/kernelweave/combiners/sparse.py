@@ -65,7 +65,7 @@ class SparseMKL(LearnedWeights):
     >>> from kernelweave.combiners import SparseMKL
     >>> from kernelweave.kernels import Linear
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> model = MKLClassifier([Linear([0]), Linear([1]), Linear([2])], SparseMKL(), normalize="unit-trace")
+    >>> model = MKLClassifier([Linear([0]), Linear([1]), Linear([2])], SparseMKL(), C=0.02, normalize="unit-trace")
     >>> int((model.fit(X, X[:, 0] > 0).kernel_weights_ > 0).sum())
     1
     """

@@ -50,7 +50,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     C : float
         Cost of a margin violation.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
-        Normalisation of each kernel, with constants from the training samples.
+        Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
+        average over the training samples, or around their mean.
     multiclass : {"one-vs-one", "one-vs-all", "joint"}
         For more than two classes; two classes are always one binary machine.
     weights : {"shared", "per-class"}

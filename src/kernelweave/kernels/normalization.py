@@ -4,7 +4,8 @@
 method             k'(x, z)
 =================  ====================================================================================
 ``unit-diagonal``  k(x, z) / sqrt(k(x, x) k(z, z)), thesis (2.9); a row with k(x, x) = 0 stays zero
-``unit-trace``     k(x, z) / sum_i k(x_i, x_i) over training samples
+``unit-trace``     k(x, z) / mean_i k(x_i, x_i) over training samples: a diagonal of 1 on average, so that C means
+                   what it means with a unit diagonal (a trace of 1 to the letter would divide C by the samples)
 ``center``         <phi(x) - mean, phi(z) - mean>, the mean over training samples
 ``None``           k(x, z)
 =================  ====================================================================================
@@ -72,7 +73,8 @@ class Normalizer:
             K *= self.factor_[None, :]
             np.fill_diagonal(K, np.where(self.factor_ > 0, 1.0, 0.0))
         elif self.method == "unit-trace":
-            self.factor_ = self._inverse_trace(float(weight @ np.diagonal(K)))
+            shares = weight / max(weight.sum(), np.finfo(float).tiny)
+            self.factor_ = self._inverse_mean(float(shares @ np.diagonal(K)))
             K *= self.factor_
         elif self.method == "center":
             self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
@@ -146,7 +148,7 @@ class Normalizer:
             )
         return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=~zero)
 
-    def _inverse_trace(self, trace: float) -> float:
-        if trace < 0:
+    def _inverse_mean(self, mean: float) -> float:
+        if mean < 0:
             raise ValueError(f"the kernel {self.name!r} has a negative trace and cannot be scaled to a unit trace")
-        return 1.0 / trace if trace > 0 else 0.0
+        return 1.0 / mean if mean > 0 else 0.0
