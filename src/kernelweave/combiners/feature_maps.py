@@ -19,13 +19,13 @@ normalize          here
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from .._warnings import warn
 from ..kernels import Gaussian, KernelStack, Linear, Polynomial
 from ..kernels.derivatives import is_differentiable
 from ..kernels.measures import squared_norms
@@ -77,7 +77,7 @@ class ViewFeatures:
         if isinstance(kernel, Linear):
             self.factor, gain = np.sqrt(gain), 1.0
         self.kernel = PointKernel(kernel, gain)
-        return self._normalized(values, present, warn=True)
+        return self._normalized(values, present, tell=True)
 
     def read(self, stack: KernelStack, m: int, views: Views) -> Any:
         """What `directions` are applied to, of new samples: their normalised features."""
@@ -91,7 +91,7 @@ class ViewFeatures:
         """What `read` needs, once `directions` are known."""
         return self
 
-    def _normalized(self, values: Any, present: np.ndarray, warn: bool = False) -> Any:
+    def _normalized(self, values: Any, present: np.ndarray, tell: bool = False) -> Any:
         if self.mean is not None:
             values = np.where(present[:, None], values - self.mean, 0.0)
         if self.method == "unit-diagonal" and self.scales:
@@ -99,7 +99,7 @@ class ViewFeatures:
             largest = largest.toarray().ravel() if sp.issparse(largest) else largest
             zero = largest == 0.0
             values = _scaled_rows(values, np.where(zero, 1.0, largest))
-            if warn:
+            if tell:
                 self._warn_of_zeros(zero & present & (self.kernel.kernel._diagonal(values) == 0.0))
             values = _scaled_rows(values, np.where(zero, 1.0, np.sqrt(squared_norms(values))))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -119,11 +119,9 @@ class ViewFeatures:
 
     def _warn_of_zeros(self, zero: np.ndarray) -> None:
         if zero.any():  # those of a polynomial are not, if it has a constant
-            warnings.warn(
+            warn(
                 f"the kernel {self.label!r} is zero for {np.count_nonzero(zero)} sample(s), which stay zero after "
                 "normalisation to a unit diagonal",
-                UserWarning,
-                stacklevel=3,
             )
 
 

@@ -7,7 +7,6 @@ predicting from open gates only, holding samples out, and saying when a one-clas
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Real
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine, Solution
 from ..views import Views
@@ -222,11 +222,9 @@ class GatedCombiner(LearnedCombiner):
         if np.abs(np.where(present, gates - on, 0.0)).max() < 0.05:
             names = ", ".join(name for name, is_on in zip(state.stack.names, on, strict=True) if is_on)
             others = "" if on.all() else ", and 0 for the other kernels"
-            warnings.warn(
+            warn(
                 f"the gates have collapsed: every sample has gate 1 for {names}{others}; this one-class model is not "
                 "localized (raise l2, or use a combiner with one weight per kernel)",
-                UserWarning,
-                stacklevel=4,
             )
 
 

@@ -10,11 +10,10 @@ thesis         here                                   name
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..solvers import solve_box_qp
 from .base import ChosenWeights
 from .similarity import ideal_factor, similarities
@@ -63,10 +62,9 @@ class IdealKernelDistance(ChosenWeights):
             found.between / unit, found.to_target / unit, 0.0 * ones, ones, total=1.0, gap_tol=_GAP
         )
         if not result.converged:
-            warnings.warn(
+            warn(
                 f"IdealKernelDistance stopped with a gap of {result.gap * unit:.2g}; scale the kernels alike",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         square = found.target_norm**2 - 2.0 * unit * result.objective
         self.distance_ = float(np.sqrt(max(square, 0.0)))

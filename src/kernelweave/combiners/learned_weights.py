@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
 from ..machines import Machine, Solution
@@ -235,17 +235,14 @@ class LearnedWeights(NamedNumbers, WeightedSum):
 
     def _tell_of_no_view(self, problem: str) -> None:
         """Weights that are learned may leave a sample without any; its row is zero then."""
-        warnings.warn(
+        warn(
             f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight",
-            UserWarning,
-            stacklevel=6,
         )
 
     def _warn(self, solves: int, gap: float, size: float, tol: float) -> None:
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after {solves} solves of the machine with a relative duality gap of "
             f"{gap / max(size, np.finfo(float).tiny):.2g} (tol is {tol:g}); raise max_iter of the combiner, scale the "
             "kernels, or lower C",
             ConvergenceWarning,
-            stacklevel=4,
         )

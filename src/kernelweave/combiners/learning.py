@@ -26,7 +26,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-import warnings
 from abc import abstractmethod
 from numbers import Integral
 from typing import Any
@@ -34,6 +33,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, Solution
 from ..machines.multiclass import in_threads
@@ -155,11 +155,10 @@ class LearnedCombiner(Combiner):
 
     def _warn_unless_converged(self, end: Descent, tol: float) -> None:
         if end.status == "max_iterations":
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {end.steps} outer iterations with a relative progress of "
                 f"{end.progress:.2g} in the last one (tol is {tol:g}); raise the combiner's max_iter, or tol",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
 

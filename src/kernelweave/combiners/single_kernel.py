@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine
 from .base import ChosenWeights, Progress
@@ -55,11 +55,10 @@ class SingleKernelScores(ChosenWeights):
             if progress is not None:
                 progress(done + 1, len(candidates))
         if early:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} compares machines that stopped early, with the kernels {early}; raise "
                 "max_iter, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return pd.Series(values, index=stack.names), len(candidates) * len(splits)
 

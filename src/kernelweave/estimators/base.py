@@ -6,7 +6,6 @@ optimum, and stores support vectors. Everything that differs between methods is 
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -17,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._warnings import warn
 from ..combiners import Combiner, Mean
 from ..combiners.base import Combination
 from ..combiners.named import as_numbers
@@ -119,11 +119,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
     def _store(self, found: Combination, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution = found.solution
         if not solution.converged:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {solution.steps} solver steps with a largest KKT violation of "
                 f"{solution.violation:.2g} (tol is {self.tol:g}); raise max_iter, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         support = np.flatnonzero(solution.coef.any(axis=1))
         self._rule = machine.without_samples()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
 from ..machines import (
@@ -290,10 +290,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
                 "samples on both sides"
             )
         if machine.dropped.any():
-            warnings.warn(
+            warn(
                 f"{machine.dropped.sum()} of {len(labels)} samples have a posterior within {machine.threshold / 2:g} "
                 "of 1/2 and are left out of the fit",
-                UserWarning,
-                stacklevel=7,
             )
         return machine

@@ -11,7 +11,6 @@ dW/dz                       Danskin's theorem through `LandmarkKernel.pullback`
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .._warnings import warn
 from ..combiners import Mean
 from ..kernels import Gaussian, KernelStack
 from ..kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
@@ -207,10 +207,9 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         self.n_iter_ = len(ascent.values) - 1
         if not (ascent.converged and optimum.converged):
             what = f"max_iter={self.max_iter} moves" if not ascent.converged else "solver steps that found no optimum"
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {what}; raise max_iter or tol, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _active(self) -> np.ndarray:

@@ -14,9 +14,9 @@ Samples without the view take no part in any constant, and their rows are zero a
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
+
+from .._warnings import warn
 
 METHODS = ("unit-diagonal", "unit-trace", "center", None)
 
@@ -67,7 +67,7 @@ class Normalizer:
         self.present_ = present
         weight = np.where(present, weight, 0.0)
         if self.method == "unit-diagonal":
-            self.factor_ = self._inverse_root(np.diagonal(K), warn=present)
+            self.factor_ = self._inverse_root(np.diagonal(K), told=present)
             K *= self.factor_[:, None]
             K *= self.factor_[None, :]
             np.fill_diagonal(K, np.where(self.factor_ > 0, 1.0, 0.0))
@@ -131,7 +131,7 @@ class Normalizer:
         )
         return lean
 
-    def _inverse_root(self, diagonal: np.ndarray, warn: np.ndarray | None = None) -> np.ndarray:
+    def _inverse_root(self, diagonal: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:
         if (diagonal < 0).any():
             sample = int(np.flatnonzero(diagonal < 0)[0])
             raise ValueError(
@@ -139,12 +139,10 @@ class Normalizer:
                 'cannot be scaled to a unit diagonal; use repair="clip" on the kernel, normalize=None or another kernel'
             )
         zero = diagonal == 0
-        if warn is not None and (zero & warn).any():
-            warnings.warn(
-                f"the kernel {self.name!r} is zero for {np.count_nonzero(zero & warn)} sample(s), which stay zero "
+        if told is not None and (zero & told).any():
+            warn(
+                f"the kernel {self.name!r} is zero for {np.count_nonzero(zero & told)} sample(s), which stay zero "
                 "after normalisation to a unit diagonal",
-                UserWarning,
-                stacklevel=2,
             )
         return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=~zero)
 

@@ -22,7 +22,6 @@ T_LFDA            ``components_.T``
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._warnings import warn
 from ..estimators.checks import (
     check_count,
     check_labels,
@@ -241,10 +241,8 @@ def _add_ridge(within: np.ndarray, between: np.ndarray, ridge: float, n_features
 def _available(wanted: int | None, rank: int) -> int:
     """How many components there can be."""
     if wanted is not None and wanted > rank:
-        warnings.warn(
+        warn(
             f"n_components is {wanted}, but the training samples span {rank} dimension(s) only; {rank} are kept",
-            UserWarning,
-            stacklevel=3,
         )
     return min(2 if wanted is None else wanted, rank)
 
