@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
@@ -29,6 +29,7 @@ from .checks import (
     check_max_iter,
     check_new_views,
     check_number,
+    check_row_labels,
     check_sample_weight,
     check_training_views,
     unchanged_on_failure,
@@ -73,6 +74,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             combiner = Mean() if self.combiner is None else self.combiner
             if not isinstance(combiner, Combiner):
                 raise ValueError(f"combiner must be a combiner such as Mean() or None, not {combiner!r}")
+            check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
             views = check_training_views(self, X)
             weight = check_sample_weight(sample_weight, views.n_samples)
             y = self._check_target(y, views.n_samples)
@@ -81,7 +83,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             kept = np.flatnonzero(weight)
             if len(kept) < len(weight):
                 views, weight, y = views.rows(kept), weight[kept], None if y is None else y[kept]
-                posterior = None if posterior is None else posterior[kept]
+                posterior = None if posterior is None else _safe_indexing(posterior, kept)
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
             kernels = default_kernels(views) if self.kernels is None else self.kernels

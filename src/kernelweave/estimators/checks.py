@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -113,6 +114,33 @@ def _text_as_frame(X: Any) -> Any:
     could_be_text = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "UO"
     holds_text = could_be_text and any(isinstance(entry, str) for entry in X.ravel())
     return pd.DataFrame(X.astype(object)) if holds_text else X
+
+
+def check_row_labels(X: Any, **others: Any) -> None:
+    """Refuse arguments whose rows carry the labels of X in another order; rows are matched by position.
+
+    Only pandas objects carry labels. Where the labels are not all the same ones (numbers that pandas gave beside names,
+    or rows of another time) nothing can be said, and positions count, as in scikit-learn.
+
+    Parameters
+    ----------
+    X : array, DataFrame or sparse matrix
+    **others : Series, DataFrame or anything else
+        By the name of the argument.
+    """
+    if not isinstance(X, pd.DataFrame):
+        return
+    for name, other in others.items():
+        if not isinstance(other, pd.Series | pd.DataFrame) or len(other) != len(X) or X.index.equals(other.index):
+            continue
+        if Counter(X.index) == Counter(other.index):
+            row = next(i for i, (a, b) in enumerate(zip(X.index, other.index, strict=True)) if a != b)
+            remedy = "sort both alike" if X.index.has_duplicates else f"pass {name}.loc[X.index]"
+            raise ValueError(
+                f"X and {name} carry the same row labels in another order: row {row} is {X.index[row]!r} in X and "
+                f"{other.index[row]!r} in {name}; {remedy} to match rows by label (stack_views(views, y=y) does so), "
+                f"or {name}.to_numpy() if row by row they belong together as they are"
+            )
 
 
 def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:

@@ -177,13 +177,15 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Class labels of any type.
+            Class labels of any type. Rows are matched by position; a Series whose row labels are those of X in another
+            order is an error, and so are such sample weights and posteriors.
         sample_weight : array of shape (n_samples,), optional
             Factors of C by sample; a sample of weight 0 is left out.
         posterior : array of shape (n_samples, n_classes) or, for two classes, (n_samples,), optional
-            Soft labels: Pr(class|x) with one column for each label, in sorted order, or Pr(second label|x). With two
-            classes a sample whose posterior is within 0.025 of 1/2 is left out, with a warning: the less certain a
-            sample is, the harder its constraint would be (see `machines.PosteriorMachine`).
+            Soft labels: Pr(class|x) with one column for each label, in sorted order or, in a data frame, named by the
+            labels in any order; or Pr(second label|x). With two classes a sample whose posterior is within 0.025 of 1/2
+            is left out, with a warning: the less certain a sample is, the harder its constraint would be (see
+            `machines.PosteriorMachine`).
 
         Returns
         -------

@@ -32,6 +32,7 @@ from .checks import (
     check_count,
     check_labels,
     check_number,
+    check_row_labels,
     check_training_views,
     encode_labels,
     unchanged_on_failure,
@@ -146,6 +147,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             ridge = check_number("ridge", self.ridge, 0.0, inclusive=True)
             check_count("max_iter", self.max_iter)
             n_expansion = check_count("n_expansion", self.n_expansion)
+            check_row_labels(X, y=y)
             views = check_training_views(self, X)
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)

@@ -32,6 +32,7 @@ from sklearn.utils._param_validation import Interval, Options
 from sklearn.utils.validation import _num_samples
 
 from .._warnings import warn
+from ..estimators.checks import check_row_labels, unchanged_on_failure
 from ..estimators.progress import progress_bar
 from ..estimators.sharing import SharedFoldKernels
 from .factors import Factors, check_factors
@@ -198,7 +199,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         -------
         self
         """
-        with self._during_fit(X, y, params):
+        check_row_labels(X, y=y, **params)
+        with unchanged_on_failure(self), self._during_fit(X, y, params):
             return super().fit(X, y, **params)
 
     @contextmanager

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..estimators.checks import check_count, unchanged_on_failure
+from ..estimators.checks import check_count, check_row_labels, unchanged_on_failure
 
 
 class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -62,6 +62,7 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         with unchanged_on_failure(self):
             limit = check_count("n_components", self.n_components, or_none=True)
+            check_row_labels(X, y=y)
             X = validate_data(self, X, dtype=np.float64)
             self.transformer_ = clone(self.transformer).fit(X, y)
             self.n_components_ = self.transformer_.transform(X[:1])[:, :limit].shape[1]

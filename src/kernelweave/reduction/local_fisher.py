@@ -35,6 +35,7 @@ from ..estimators.checks import (
     check_count,
     check_labels,
     check_number,
+    check_row_labels,
     check_sample_weight,
     encode_labels,
     unchanged_on_failure,
@@ -136,6 +137,7 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self
         """
         with unchanged_on_failure(self):
+            check_row_labels(X, y=y, sample_weight=sample_weight)
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
             y = check_labels(self, y, len(X))
             weight = check_sample_weight(sample_weight, len(X))

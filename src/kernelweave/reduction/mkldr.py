@@ -26,7 +26,14 @@ from sklearn.utils import check_random_state
 
 from .._warnings import warn
 from ..combiners.named import as_numbers
-from ..estimators.checks import check_count, check_number, check_target, check_training_views, unchanged_on_failure
+from ..estimators.checks import (
+    check_count,
+    check_number,
+    check_row_labels,
+    check_target,
+    check_training_views,
+    unchanged_on_failure,
+)
 from ..estimators.fitted import FittedKernels, in_blocks
 from ..estimators.parameters import KernelParameters
 from ..estimators.progress import progress_bar
@@ -178,6 +185,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         with unchanged_on_failure(self):
             eps, tol, max_iter = self._check_parameters()
             graph = clone(LDAGraph() if self.graph is None else self.graph)
+            check_row_labels(X, y=y if graph.reads_labels else None)
             views = check_training_views(self, X)
             labels = graph.encode(check_target(self, y, views.n_samples)) if graph.reads_labels else None
             n_components = self._components(graph, labels, views.n_samples)
