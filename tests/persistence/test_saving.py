@@ -1,4 +1,11 @@
-"""What `save` refuses, and that a failed save changes nothing."""
+"""What `save` refuses, and what it leaves where it fails or is killed."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -6,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from kernelweave import MKLClassifier, save
+from kernelweave import MKLClassifier, load, save
 from kernelweave.kernels import Linear
-from kernelweave.persistence import archive, files
+from kernelweave.persistence import archive, files, replacing
 from saved_models import TWO, A
 
 MODEL = MKLClassifier().fit(A, TWO)
@@ -93,3 +100,175 @@ def test_links_and_permissions(tmp_path):
     assert (tmp_path / "link").is_symlink() and (tmp_path / "folder" / "model").is_file()
     (tmp_path / "plain").touch()
     assert (tmp_path / "link").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(params=["unnamed", "named", "no link"])
+def system(request, monkeypatch):
+    """Systems with and without files that have no name, and one that does not let them be linked."""
+    if request.param == "named":
+        monkeypatch.setattr(replacing, "_open_unnamed", lambda folder, mode: None)
+    elif request.param == "no link":
+
+        def refused(*arguments, **options):
+            raise PermissionError("links are not allowed")
+
+        monkeypatch.setattr(replacing.os, "link", refused)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755])
+def test_a_file_keeps_its_permissions(tmp_path, mode, system):
+    path = tmp_path / "model"
+    path.touch()
+    path.chmod(mode)
+    save(MODEL, path)
+    assert mode_of(path) == mode and list(tmp_path.iterdir()) == [path]
+    load(path)
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_follows_the_umask(tmp_path, umask, mode, system):
+    before = os.umask(umask)
+    try:
+        save(MODEL, tmp_path / "model")
+    finally:
+        os.umask(before)
+    assert mode_of(tmp_path / "model") == mode and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_file_is_never_more_open_than_it_was(tmp_path, monkeypatch, system):
+    path, seen = tmp_path / "model", []
+    path.touch()
+    path.chmod(0o600)
+
+    def write(file):
+        seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))
+        file.write(b"content")
+
+    replacing.replace_file(path, write)
+    assert set(seen) == {0o600} and path.read_bytes() == b"content"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_owner_and_group_stay(tmp_path, monkeypatch, system):
+    path = tmp_path / "model"
+    path.touch()
+    path.chmod(0o640)
+    os.chown(path, 12345, 54321)
+    save(MODEL, path)
+    assert (path.stat().st_uid, path.stat().st_gid, mode_of(path)) == (12345, 54321, 0o640)
+
+    def refused(*arguments):
+        raise PermissionError("not the owner")
+
+    monkeypatch.setattr(replacing.os, "fchown", refused)
+    save(MODEL, path)
+    assert mode_of(path) == 0o600  # another group must not read what the old one could
+
+
+def test_write_protected_files_stay(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    path.write_bytes(b"before")
+    monkeypatch.setattr(replacing.os, "access", lambda path, mode: mode != os.W_OK)  # root may write anything
+    with pytest.raises(PermissionError, match="write-protected"):
+        save(MODEL, path)
+    assert path.read_bytes() == b"before"
+
+
+def test_only_regular_files_are_replaced(tmp_path, system):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name, kind in [("pipe", "device, pipe or socket"), ("folder", "directory"), ("link", "device, pipe")]:
+        before = (tmp_path / name).lstat()
+        with pytest.raises(OSError, match=f"cannot write to .*{kind}.*not a file; choose another path") as caught:
+            save(MODEL, tmp_path / name)
+        assert "\n" not in str(caught.value)
+        assert (tmp_path / name).lstat().st_ino == before.st_ino
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "pipe"]
+
+
+_ENDLESS = """
+import sys, time
+from kernelweave.persistence import replacing
+
+def write(file):
+    file.write(b"half")
+    file.flush()
+    print("writing", flush=True)
+    time.sleep(60)
+
+if sys.argv[2] == "named":
+    replacing._open_unnamed = lambda folder, mode: None
+replacing.replace_file(sys.argv[1], write)
+"""
+
+
+@pytest.fixture
+def writer(tmp_path):
+    """Start a process that never ends writing to ``tmp_path / "model"``."""
+    started = []
+
+    def start(how):
+        command = [sys.executable, "-c", _ENDLESS, str(tmp_path / "model"), how]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout.readline() == "writing\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_killed_save_leaves_nothing(tmp_path, writer):
+    (tmp_path / "model").write_bytes(b"before")
+    process = writer("unnamed")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert (tmp_path / "model").read_bytes() == b"before"
+
+
+def test_the_next_save_removes_what_a_killed_one_left_but_nothing_that_is_in_use(tmp_path, writer):
+    killed = writer("named")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    (left,) = tmp_path.iterdir()
+    others = [tmp_path / ".model.part", tmp_path / ".model.0123456789abcdef.keep", tmp_path / f".other{left.name[6:]}"]
+    for other in others:
+        other.touch()
+    writer("named")
+    (used,) = set(tmp_path.iterdir()) - {left, *others}
+    save(MODEL, tmp_path / "model")
+    assert set(tmp_path.iterdir()) == {tmp_path / "model", used, *others}
+
+
+def test_saves_at_the_same_time(tmp_path, system):
+    """Whoever is last wins, and the file is whole at any time."""
+    path, stop, seen = tmp_path / "model", threading.Event(), []
+    contents = [bytes([k]) * 5000 for k in range(4)]
+
+    def look():
+        while not stop.is_set():
+            if path.exists():
+                seen.append(path.read_bytes())
+
+    def work(content):
+        for _ in range(20):
+            replacing.replace_file(path, lambda file: file.write(content))
+
+    reader = threading.Thread(target=look)
+    writers = [threading.Thread(target=work, args=(content,)) for content in contents]
+    for thread in [reader, *writers]:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    reader.join()
+    assert set(seen) <= set(contents) and list(tmp_path.iterdir()) == [path]

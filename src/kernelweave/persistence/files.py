@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from ..kernels import Precomputed
 from .archive import read_archive, write_archive
 from .graph import Decoder, Encoder
 from .registry import ESTIMATORS
+from .replacing import replace_file
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
@@ -31,7 +30,9 @@ def save(model: Any, path: str | os.PathLike) -> None:
     model : MKLClassifier, MKLRegressor, MKLOneClass, or another estimator or transformer of kernelweave
         Fitted. Kernels, view selectors and other parameters that are functions are saved by name.
     path : str or path
-        Replaced as a whole once the file is complete; where saving fails, what was there stays.
+        Replaced as a whole once the new file is complete; where saving fails or the process is killed, what was there
+        stays. A file that is there keeps its permissions (and owner, where that can be had); a new one gets those that
+        the umask gives. A symbolic link stays, and the file that it leads to is replaced.
 
     Raises
     ------
@@ -39,6 +40,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
         Where the model is not fitted.
     ValueError
         Where it is no such model or a parameter cannot be saved; the message names the parameter.
+    OSError
+        Where the path is no regular file (a directory, device or pipe), is write-protected, or cannot be written.
 
     Examples
     --------
@@ -62,7 +65,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
     encoder = Encoder(_SupportColumns(model))
     encoder.value(model, type(model).__name__)
     content = {"kernelweave": __version__, "callables": list(encoder.callables), "rows": encoder.rows}
-    _replace_file(Path(os.path.realpath(path)), lambda file: write_archive(file, encoder.arrays, content))
+    replace_file(path, lambda file: write_archive(file, encoder.arrays, content))
 
 
 def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = None) -> Any:
@@ -149,16 +152,3 @@ def _checked_callables(names: Any, given: Mapping[str, Callable]) -> dict[str, C
         if not callable(given[name]):
             raise ValueError(f"callables[{name!r}] is {given[name]!r}, which cannot be called")
     return {name: given[name] for name in names}
-
-
-def _replace_file(path: Path, write: Callable[[Any], None]) -> None:
-    """Write a file beside `path`, then put it in its place: `path` is never half written."""
-    beside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}")
-    try:
-        with open(beside, "x+b") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
