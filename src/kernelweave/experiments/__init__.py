@@ -7,8 +7,9 @@ summarises.
 """
 
 from .collection import Collection, over_datasets
-from .comparison import Comparison, ComparisonSummary, Contender
+from .comparison import Comparison, Contender, Problem
 from .comparison_report import error_table
+from .comparison_run import ComparisonSummary
 from .declaration import Experiment, Method, Paper, SurfaceSearch
 from .registry import find_experiment, list_experiments
 from .report import markdown, results_page, write_report
@@ -24,6 +25,7 @@ __all__ = [
     "Experiment",
     "Method",
     "Paper",
+    "Problem",
     "Row",
     "Summary",
     "SurfaceSearch",

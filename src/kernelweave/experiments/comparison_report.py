@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from .comparison import ComparisonSummary, Result
+from .comparison_run import ComparisonSummary, Result
 from .layout import Grid, sections
 from .report import about, as_dict
 
