@@ -12,8 +12,8 @@ from kernelweave.kernels import Gaussian, KernelStack, Linear
 from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIDE, SIGNS, TARGET, TOY, N, X, toy_model
 
 HALVES = np.arange(80) % 2 == 1
-FAR = np.random.default_rng(3).normal(size=(80, 12)) + 8.0 * (HALVES[:, None] - 0.5)  # every view tells the classes apart
-
+# Every view tells the classes apart.
+FAR = np.random.default_rng(3).normal(size=(80, 12)) + 8.0 * (HALVES[:, None] - 0.5)
 LEAST_SQUARES = {"machine": "least-squares", "multiclass": "one-vs-all"}
 
 

@@ -40,7 +40,6 @@ from localized_problem import (
     toy_model,
 )
 
-
 CASES = [(gate, "unit") for gate in GATES] + [("softmax", "paper"), ("sigmoid", "paper")]
 
 

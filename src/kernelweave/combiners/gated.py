@@ -44,6 +44,7 @@ class GatedCombiner(LearnedCombiner):
     `validation_fraction` of `Localized`.
     """
 
+    chooses_l2 = False  # whether l2 may be "auto"
     l2_: float
 
     takes_fetch = True
@@ -66,8 +67,8 @@ class GatedCombiner(LearnedCombiner):
 
     def starts(self, state: GatedStack, machine: Machine, y, rng, learner) -> list[np.ndarray]:
         """Random gating parameters, or those that were learned with the chosen penalty from parts of the samples."""
-        random = super().starts(state, machine, y, rng, learner)
         scale = self.mean_optimum(state, machine)
+        random = super().starts(state, machine, y, rng, learner)
         self.__dict__.pop("l2_path_", None)
         if self.l2 != "auto":
             self.l2_ = float(self.l2)
@@ -86,10 +87,14 @@ class GatedCombiner(LearnedCombiner):
 
     def mean_optimum(self, state: GatedStack, machine: Machine) -> float:
         """J0, the size of the optimum under the mean kernel (1 where that is 0), in which the penalty is measured."""
-        n_kernels = state.n_kernels
-        K = Mean().gram(state.stack, np.full(n_kernels, 1.0 / n_kernels))
-        optimum = abs(machine.solve(K, gap_tol=PRECISION).objective)
+        if isinstance(self.gating_, EvenGate):  # there is nothing to penalise
+            return 1.0
+        optimum = abs(machine.solve(self.mean_gram(state), gap_tol=PRECISION).objective)
         return optimum if optimum > 0.0 else 1.0
+
+    def mean_gram(self, state: Any) -> np.ndarray:
+        """The mean kernel of the training samples."""
+        return Mean().gram(state.stack, np.full(state.n_kernels, 1.0 / state.n_kernels))
 
     def is_settled(self, state: GatedStack) -> bool:
         """An infinite penalty leaves the mean kernel."""
@@ -259,8 +264,8 @@ class GatedCombiner(LearnedCombiner):
             raise ValueError(f"norm of {owner} must be one of {list(NORMS)}, not {self.gating.norm!r}")
         for name, limit in (("gate_tol", 1.0), ("validation_fraction", 1.0)):
             self._check_number(name, limit)
-        if not (isinstance(self.l2, str) and self.l2 == "auto"):
-            self._check_number("l2", np.inf, 'or "auto"')
+        if not (self.chooses_l2 and isinstance(self.l2, str) and self.l2 == "auto"):
+            self._check_number("l2", np.inf, 'or "auto"' if self.chooses_l2 else "")
         elif self.validation_fraction > 0.0:
             raise ValueError('l2="auto" holds out samples by itself; set validation_fraction to 0, or l2 to a number')
 

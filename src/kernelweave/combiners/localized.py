@@ -113,6 +113,8 @@ class Localized(GatedCombiner):
     dtype: float64
     """
 
+    chooses_l2 = True
+
     def __init__(
         self,
         gating: Gate | None = None,

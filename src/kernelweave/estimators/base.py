@@ -244,7 +244,8 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         -------
         DataFrame
             Columns ``samples`` ("given", or "training" and "support"), ``class`` ("all" is first), ``kernel``,
-            ``weight``, ``gate`` where the model has gates, and ``share``. Shares of one class add up to the average number of active kernels (Table 5.17).
+            ``weight``, ``gate`` where the model has gates, and ``share``. Shares of one class add up to the average
+            number of active kernels (Table 5.17).
         """
         check_is_fitted(self)
         if X is not None:

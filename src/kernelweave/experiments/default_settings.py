@@ -88,9 +88,7 @@ def scaling(data: Problem) -> BaseEstimator:
 
 def over_views(data: Problem, *kinds: Callable[[Any], Kernel]) -> list[tuple[str, Kernel]]:
     """Kernels of each kind on each view."""
-    return [
-        (f"{name}-{number}", kind(view)) for name, view in data.views.items() for number, kind in enumerate(kinds)
-    ]
+    return [(f"{name}-{number}", kind(view)) for name, view in data.views.items() for number, kind in enumerate(kinds)]
 
 
 def over_costs(make: Callable[[Problem, float], BaseEstimator], costs: Iterable[float] = COSTS) -> Candidates:

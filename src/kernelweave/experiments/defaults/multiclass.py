@@ -13,7 +13,7 @@ from kernelweave.experiments.default_settings import (
     over_costs,
     over_views,
 )
-from kernelweave.kernels import Gaussian, Linear
+from kernelweave.kernels import Linear
 
 
 def _ways(kinds: tuple[Any, ...]) -> dict[str, Any]:
