@@ -35,7 +35,7 @@ def views_model(**options):
 
 
 def closing_models(kernels, frame, **options):
-    combiner = Projected(1, Softmax(), **{"gate_tol": 0.2, "l2": 1e-5, "inputs": "a", **options})
+    combiner = Projected(1, Softmax("paper"), **{"gate_tol": 0.16, "l2": 1e-5, "inputs": "a", **options})
     for seed in range(10):
         model = MKLClassifier(kernels, combiner, C=10.0, normalize=None, random_state=seed)
         yield model.fit(frame[:120], TRUTH[:120])

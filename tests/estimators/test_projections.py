@@ -98,7 +98,7 @@ def test_regions_are_those_of_the_largest_gate():
 def test_active_and_removable_kernels():
     views = stack_views({"a": WIDE[:, :2], "b": WIDE[:, 2:4], "none": 1e-3 * WIDE[:, 4:]})
     truth = np.where(WIDE[:, 0] > 0, WIDE[:, 1] > 0, WIDE[:, 2] > 0)
-    combiner = Projected(1, Softmax(), inputs="a", l2=1e-5, gate_tol=0.2)
+    combiner = Projected(1, Softmax("paper"), inputs="a", l2=1e-5, gate_tol=0.16)
     model = MKLClassifier(combiner=combiner, C=10.0, normalize=None, random_state=1).fit(views[:120], truth[:120])
     assert model.active_kernels_ == ["a", "b"] and model.removable_kernels_ == ["none"]
     plain = MKLClassifier().fit(views, truth)

@@ -106,16 +106,18 @@ class Projected(GatedCombiner):
     Normalisation of the estimator is applied to features, before the projection. A Gaussian kernel whose `scale` is a
     rule takes its width from the first starting projection: samples lie closer there than in the whole view. Gates of
     unit length keep the scale of the mean kernel, of which orthonormal projections leave a part: the diagonal of K is
-    at most that of the mean kernel, and equal to it for Gaussian kernels. Kernel PCA is not centred, unless ``normalize="center"``. J
-    depends on W_m only through W_m W_m', and with softmax and sigmoid gates on T and V only through T V.
+    at most that of the mean kernel, and equal to it for Gaussian kernels. Kernel PCA is not centred, unless
+    ``normalize="center"``. J depends on W_m only through W_m W_m', and with softmax and sigmoid gates on T and V only
+    through T V.
 
     A fitted estimator offers `project`, `gating_space`, `region`, `projections_`, `gating_projection_`, `gating_coef_`,
     `active_kernels_` and `feature_importance_`; `display.ProjectionDisplay` draws them. Views whose gate never opens
     are not read any more.
 
     Memory: the features, one n x n matrix for each thread and one more where a kernel is not linear, two for the mean
-    kernel before learning starts, and what the machine takes. No Gram matrices of base kernels are formed, but features of kernel PCA and of the kernel map are up
-    to n x n for each kernel, and as large again (four times as large for a moment) as gating inputs.
+    kernel before learning starts, and what the machine takes. No Gram matrices of base kernels are kept, but features
+    of kernel PCA and of the kernel map are up to n x n for each kernel, and as large again (four times as large for a
+    moment) as gating inputs.
 
     References
     ----------
