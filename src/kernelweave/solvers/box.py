@@ -45,6 +45,7 @@ from .result import Result
 
 RESOLUTION = np.finfo(np.float64).eps
 GAP_PER_TOL = 10.0  # a KKT violation of tol comes with a relative gap of at most this times tol
+LEAST_SIZE = 1e-6  # of an objective without linear term, relative to that of one sample
 SUM_ERROR = 1e-13  # of the coefficients' sum, relative; more is repaired
 
 
@@ -80,7 +81,8 @@ def solve_box_qp(
         ``total**2 / 2`` times the largest diagonal entry) comes from too different a kernel and is dropped, so that
         it costs one gradient and no more.
     tol : float, default=1e-3
-        Largest KKT violation, as in libsvm; the relative gap is then at most ``10 * tol``.
+        Largest KKT violation, as in libsvm. The gap is then at most ``10 * tol`` of ``max(1, |objective|)``, or of
+        ``|objective|`` where there is no linear term (one-class).
     gap_tol : float, optional
         If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``, whatever the violation.
     max_steps : int, optional
@@ -115,7 +117,9 @@ def solve_box_qp(
     budget = max(10_000_000, 100 * len(linear)) if max_steps is None else int(max_steps)
     diagonal = np.ascontiguousarray(K.diagonal(), dtype=np.float64)
     c, gradient = _begin(K, linear, lower, upper, total, insensitivity, start)
-    goal = (tol, GAP_PER_TOL * tol) if gap_tol is None else (np.inf, gap_tol)
+    goal = (np.inf, gap_tol, 1.0)
+    if gap_tol is None:  # without a linear term the objective has no other size than its own
+        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else LEAST_SIZE * total**2 * np.abs(diagonal).max())
     (objective, gap, violation, b), steps, converged = _solve(K, diagonal, c, gradient, problem, total, *goal, budget)
     if not (np.isfinite(objective) and np.isfinite(gap) and np.isfinite(gradient).all()):
         raise ValueError("K contains NaN or infinity, or overflows when multiplied by the bounds")
@@ -219,8 +223,8 @@ def _refresh(K, c, gradient, problem, total):
     gradient[:] = _gradient(K, linear, c)
 
 
-def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, budget):
-    """Rounds until the violation is at most tol and the relative gap at most gap_tol, or rounding ends progress.
+def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget):
+    """Rounds until the violation is at most tol and gap <= gap_tol * max(floor, |J|), or rounding ends progress.
 
     The gap falls with the violation, which is tightened until it does. Returns the certificate, the steps and whether
     both were reached.
@@ -230,7 +234,7 @@ def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, budget):
     best = np.inf
     while True:
         objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
-        limit = gap_tol * max(1.0, abs(objective))
+        limit = gap_tol * max(floor, abs(objective))
         target = tol
         if violation <= tol:
             if gap > limit:
