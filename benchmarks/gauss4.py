@@ -21,8 +21,8 @@ from kernelweave.combiners import Combiner, ConvexMKL, Localized
 from kernelweave.datasets import gauss_posterior, make_gauss
 from kernelweave.kernels import Linear, Polynomial
 
-# The thesis' kernels of trace 1 have a diagonal of 1/400 over 400 samples and ours one of 1, so that C, J and with it l2
-# are the thesis' divided by 400.
+# The thesis' kernels of trace 1 have a diagonal of 1/400 over 400 samples and ours one of 1, so that C, J and with it
+# l2 are the thesis' divided by 400.
 COSTS = (1e3 / 400, 1e4 / 400)
 PENALTIES = (10.0 / 400, 1000.0 / 400)
 STARTS = 5
