@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 
 from .base import ViewKernel
 from .measures import chosen_scale, neighbour_scale, row_blocks
@@ -78,9 +77,13 @@ class Laplacian(_Exponential):
     takes_sparse = True
 
     def _distances(self, A, B):
+        from sklearn.metrics.pairwise import manhattan_distances
+
         return manhattan_distances(A, B)
 
     def _own_scale(self, values, sample_weight):
+        from sklearn.metrics.pairwise import manhattan_distances
+
         def distances_of(rows):
             distances = manhattan_distances(values[rows], values)
             distances[distances == 0] = np.inf
@@ -120,10 +123,14 @@ class ChiSquared(_Exponential):
         _Exponential._learn(self, self._not_negative(values), sample_weight)
 
     def _distances(self, A, B):
+        from sklearn.metrics.pairwise import additive_chi2_kernel
+
         distances = additive_chi2_kernel(self._not_negative(A), self._not_negative(B))
         return np.negative(distances, out=distances)
 
     def _own_scale(self, values, sample_weight):
+        from sklearn.metrics.pairwise import additive_chi2_kernel
+
         values = self._not_negative(values)
         total = weight = 0.0
         for rows in row_blocks(len(values)):

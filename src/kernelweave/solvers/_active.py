@@ -12,9 +12,9 @@ objective. Symbols as in `_pairs`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ._block import solve_block
+from ._compiled import compiled
 from ._pairs import MAX_BLOCK, down_shift, largest_size, subtract_rows, take, up_shift
 
 SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
@@ -25,7 +25,7 @@ RESOLUTION = 2.3e-16
 STALL = 3  # rounds without progress before floating point is blamed
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def extremes(c, gradient, lower, upper, insensitivity):
     """Max up and min down over all samples."""
     top = -np.inf
@@ -36,7 +36,7 @@ def extremes(c, gradient, lower, upper, insensitivity):
     return top, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_block(c, gradient, lower, upper, insensitivity, middle, jitter, rank):
     """Positions of the samples ranked worst, in increasing order."""
     n = c.shape[0]
@@ -59,7 +59,7 @@ def choose_block(c, gradient, lower, upper, insensitivity, middle, jitter, rank)
     return positions_above(rank, threshold_for(rank, size, largest))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def threshold_for(rank, size, largest):
     """A rank that about `size` (at least, and up to an eighth more) reach, by bisection."""
     low = largest
@@ -80,7 +80,7 @@ def threshold_for(rank, size, largest):
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_above(values, threshold):
     """How many values reach the threshold."""
     count = 0
@@ -89,7 +89,7 @@ def count_above(values, threshold):
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def positions_above(values, threshold):
     """Where values reach the threshold, in increasing order; a block's fill at most."""
     chosen = np.empty(min(values.shape[0], MAX_BLOCK), np.int64)
@@ -101,7 +101,7 @@ def positions_above(values, threshold):
     return chosen[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fixed_jitter(n):
     """Numbers in [0, 1) from a fixed xorshift, so that results are a function of the arrays alone."""
     jitter = np.empty(n)
@@ -114,7 +114,7 @@ def fixed_jitter(n):
     return jitter
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def spread_changes(K, block, old, new, c, gradient):
     """Carry a block's new coefficients over to c and the full gradient; returns how far they moved in all."""
     moved = np.empty(block.shape[0], np.int64)
@@ -132,7 +132,7 @@ def spread_changes(K, block, old, new, c, gradient):
     return travelled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gain_of(old, new, before, after, insensitivity, diagonal, length):
     """Rise of the objective in a round, d'(g_before + g_after)/2 - e (|new| - |old|), and its rounding error."""
     gain = 0.0
@@ -145,7 +145,7 @@ def gain_of(old, new, before, after, insensitivity, diagonal, length):
     return gain, error
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def total_length(c, diagonal):
     """The sum of sqrt(K_jj) |c_j|, which sets the rounding error of K c."""
     total = 0.0
@@ -154,7 +154,7 @@ def total_length(c, diagonal):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps):
     """Rounds until max up - min down <= tol; c and gradient in place. Returns steps and the gradient's rounding."""
     n = c.shape[0]
@@ -195,7 +195,7 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
     return steps, drift
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def certify(c, gradient, linear, lower, upper, insensitivity):
     """Objective, duality gap, multiplier b and KKT violation at (c, gradient = linear - K c).
 

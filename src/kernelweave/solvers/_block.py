@@ -9,8 +9,8 @@ fraction as long, in which no sample reached or left a bound. Symbols as in `_pa
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ._compiled import compiled
 from ._newton import newton_target
 from ._pairs import (
     FLAT,
@@ -31,7 +31,7 @@ NEWTON_WAIT = 0.3
 NEWTON_LEAST = 30
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fetch(K, block, rows, slot, used, a):
     """Row a of the block's kernel, copied when first asked for; returns its slot and the slots used."""
     if slot[a] < 0:
@@ -44,7 +44,7 @@ def fetch(K, block, rows, slot, used, a):
     return slot[a], used
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_shifts(k, c, lower, upper, insensitivity, raise_shift, lower_shift):
     """Bring the shifts of one sample up to date; returns whether it is free."""
     raise_shift[k] = up_shift(c[k], upper[k], insensitivity)
@@ -52,7 +52,7 @@ def set_shifts(k, c, lower, upper, insensitivity, raise_shift, lower_shift):
     return raise_shift[k] == lower_shift[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def newton_step(K, block, rows, slot, used, c, gradient, lower, upper, insensitivity, shifts):
     """One Newton step on the free samples of the block; returns the slots used and whether it gained."""
     raise_shift, lower_shift = shifts
@@ -91,7 +91,7 @@ def newton_step(K, block, rows, slot, used, c, gradient, lower, upper, insensiti
     return used, True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def solve_block(K, block, rows, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps):
     """Steps until max up - min down <= tol; c and gradient in place. Returns the number of steps."""
     n = c.shape[0]

@@ -15,15 +15,15 @@ thread's work stays one thread's work.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ._compiled import compiled
 from ._pairs import FLAGS
 
 RIDGE = 1e-11  # times the diagonal entry
 PINS = 6  # at most about one in so many free samples may be pinned before the step is given up
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def dot(a, b, n):
     """Inner product of the first n entries."""
     result = 0.0
@@ -32,14 +32,14 @@ def dot(a, b, n):
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def add_scaled(target, source, weight, n):
     """target += weight * source on the first n entries."""
     for k in range(n):
         target[k] += weight * source[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def factorise(A):
     """Cholesky factor of A in its lower triangle, in place; False where A is not positive definite."""
     n = A.shape[0]
@@ -54,7 +54,7 @@ def factorise(A):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def substitute(factor, x):
     """Solve L L' x = x in place."""
     n = x.shape[0]
@@ -65,7 +65,7 @@ def substitute(factor, x):
         add_scaled(x, factor[i], -x[i], i)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def outside(c, step, low, high):
     """Positions that the step would carry out of their interval."""
     places = np.empty(c.shape[0], np.int64)
@@ -77,7 +77,7 @@ def outside(c, step, low, high):
     return places[:count]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def pin(newton, ones, columns, pinned, wanted):
     """Newton step under d_B = wanted, from A^-1 r, A^-1 1 and A^-1 E_B; returns d and the multipliers.
 
@@ -103,7 +103,7 @@ def pin(newton, ones, columns, pinned, wanted):
     return step, m, True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def balance(step, c, low, high):
     """Remove what rounding left of the step's sum, at the sample with most room on both sides."""
     widest = 0.0
@@ -116,7 +116,7 @@ def balance(step, c, low, high):
     step[place] -= np.sum(step)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def newton_target(A, slopes, c, low, high):
     """The step to the maximum over the free samples, those that would leave their interval pinned to its end.
 

@@ -31,8 +31,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from ._compiled import compiled
 
 # No "ninf": the masks are infinities. "nnan": the caller finds NaN in K by checking the final gradient.
 FLAGS = {"nnan", "nsz", "reassoc", "contract", "arcp"}
@@ -72,7 +74,7 @@ def bits(typing, value):
     return types.int64(value), build
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def up_shift(c, upper, insensitivity):
     """up_i - g_i."""
     if c >= upper:
@@ -80,7 +82,7 @@ def up_shift(c, upper, insensitivity):
     return -insensitivity if c >= 0.0 else insensitivity
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def down_shift(c, lower, insensitivity):
     """down_i - g_i."""
     if c <= lower:
@@ -88,7 +90,7 @@ def down_shift(c, lower, insensitivity):
     return -insensitivity if c > 0.0 else insensitivity
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+@compiled(fastmath=FLAGS, error_model="numpy")
 def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     """Gradient step g -= t (K_i - K_j), fused with argmax of up - reference; -1 when none is positive."""
     best = np.int64(0)
@@ -99,7 +101,7 @@ def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     return best & PLACE if best > PLACE else -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pick_up(gradient, shift):
     """Argmax of up, whatever its size."""
     best = -np.inf
@@ -112,7 +114,7 @@ def pick_up(gradient, shift):
     return place
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+@compiled(fastmath=FLAGS, error_model="numpy")
 def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     """Second-order partner of i (-1 when no down is below top), and min down."""
     best = np.int64(0)
@@ -127,7 +129,7 @@ def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     return best & PLACE if best > PLACE else -1, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     """Maximiser t of the piecewise quadratic along the pair; its slope drops by 2e where a coefficient crosses 0."""
     t = 0.0
@@ -148,7 +150,7 @@ def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     return t
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move(c, t, upper):
     """c + t, landing exactly on the bound or on zero when it is meant to."""
     if t >= upper - c:
@@ -158,7 +160,7 @@ def move(c, t, upper):
     return c + t
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def subtract_rows(K, rows, weights, gradient):
     """gradient -= sum_r weights_r K[rows_r], four rows to a pass."""
     count = rows.shape[0]
@@ -173,7 +175,7 @@ def subtract_rows(K, rows, weights, gradient):
             gradient[k] -= u * a[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take(values, places):
     """values[places] (a loop compiles much faster than fancy indexing)."""
     taken = np.empty(places.shape[0])
@@ -182,7 +184,7 @@ def take(values, places):
     return taken
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def largest_size(values):
     """Largest absolute value."""
     largest = 0.0

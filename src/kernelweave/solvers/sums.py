@@ -17,7 +17,8 @@ C       coef, of shape (n, r)
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compiled import compiled
 
 BAND = 32  # rows that are summed before they are mirrored
 
@@ -94,7 +95,7 @@ def _read_only(matrices: np.ndarray) -> np.ndarray:
     return matrices
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _accumulate(matrices, chosen, weights, out, afresh):
     n, k = out.shape[0], len(chosen)
     for top in range(0, n, BAND):
@@ -122,7 +123,7 @@ def _accumulate(matrices, chosen, weights, out, afresh):
                 out[j, i] = out[i, j]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _images(matrices, rows, coef):
     """Each row is gathered once for all columns of C."""
     n_matrices, n_rows, n_outputs = matrices.shape[0], len(rows), coef.shape[0]
