@@ -73,8 +73,7 @@ class EasyMKL(ChosenWeights):
             coef[rows, 0] = self._distribution(
                 K if len(rows) == len(K) else K[np.ix_(rows, rows)], signs, tol, max_steps
             )
-            support, parts = images(matrices, coef)
-            forms = np.maximum(np.einsum("msr,sr->m", parts, coef[support]), 0.0)
+            forms = np.maximum(images(matrices, coef).forms(), 0.0)
             total += forms / forms.sum() if forms.any() else 1.0 / stack.n_kernels
             if progress is not None:
                 progress(done + 1, len(problems))

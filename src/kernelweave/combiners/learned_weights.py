@@ -23,6 +23,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -35,7 +36,7 @@ from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
 from ..machines import Machine, Solution
 from ..solvers.bundle import Bundle, Evaluation
-from ..solvers.program import curvature
+from ..solvers.program import DualProgram, curvature
 from ..solvers.sums import add_weighted, images, weighted_sum
 from .base import Combination, WeightedSum
 from .named import NamedNumbers, as_numbers
@@ -131,27 +132,31 @@ class WeightProblem:
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
         """An evaluation, and a line of the history, from a solution."""
         self.last = solution
-        factor = 1.0 if self.factor is None else self.factor[:, None]
-        rows, parts = images(self.matrices, factor * solution.coef)
-        if self.factor is not None:
-            parts *= self.factor[rows, None]
-        forms = self.scale * np.einsum("msr,sr->m", parts, solution.coef[rows])
+        if self.factor is None:
+            found = images(self.matrices, solution.coef)
+        else:
+            found = images(self.matrices, self.factor[:, None] * solution.coef).scaled(self.factor)
+        forms = self.scale * found.forms()
         now = time.perf_counter()
         self.history.append(
             {
                 "objective": solution.objective,
                 "solves": 1,
                 "seconds": now - self._clock,
-                "n_support": len(rows),
+                "n_support": len(np.unique(found.rows)),
             }
         )
         self._clock = now
 
         def bend() -> np.ndarray:
-            H = curvature(self.machine.programs(), self._K, solution.coef, rows, parts)
+            H = curvature(self._programs, self._K, solution.coef, found)
             return self.scale[:, None] * H * self.scale
 
         return Evaluation(point, solution.objective, solution.gap, forms, bend, solution)
+
+    @cached_property
+    def _programs(self) -> list[DualProgram]:
+        return self.machine.programs()
 
     def scaled_matrices(self) -> np.ndarray:
         """The kernels that x weighs, as a new stack."""

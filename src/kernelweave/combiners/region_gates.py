@@ -17,8 +17,6 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin
 
 from .gating import SMALL, Gate
 
@@ -30,6 +28,8 @@ class RegionGate(Gate):
 
     def encode(self, inputs) -> np.ndarray:
         """The position of the nearest centre."""
+        from sklearn.metrics import pairwise_distances_argmin
+
         return pairwise_distances_argmin(inputs, self.centers_)
 
     def start(self, codes, n_kernels, rng) -> np.ndarray:
@@ -84,6 +84,8 @@ class ClusterGate(RegionGate):
 
     def prepare(self, inputs, rng) -> None:
         """Find the clusters."""
+        from sklearn.cluster import KMeans
+
         if not isinstance(self.n_clusters, Integral) or isinstance(self.n_clusters, bool) or self.n_clusters < 1:
             raise ValueError(f"n_clusters of ClusterGate must be an integer of at least 1, not {self.n_clusters!r}")
         count = min(self.n_clusters, len(np.unique(inputs, axis=0)))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from .._warnings import warn
 from ..kernels import KernelStack
@@ -97,6 +96,8 @@ def _held_out(
 
 
 def _splits(combiner: SingleKernelScores, machine: Machine, rng: np.random.RandomState) -> list:
+    from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
     name, wanted, strata = type(combiner).__name__, combiner.cv, machine.strata
     if isinstance(wanted, int | np.integer):
         smallest = machine.n_samples if strata is None else np.unique(strata, return_counts=True)[1].min()

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import pairwise_distances
 
 from .base import Kernel, ViewKernel
 from .measures import falling, gaussian
@@ -180,6 +179,8 @@ class Distance(ViewKernel):
         return np.ones(A.shape[0])
 
     def _distances(self, A, B):
+        from sklearn.metrics import pairwise_distances
+
         if self.reads_ids:
             return self.lookup_._cross(A, B)
         if 0 in (A.shape[0], B.shape[0]):

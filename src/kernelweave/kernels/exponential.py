@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 
 from .base import ViewKernel
 from .widths import chosen_scale, distance_scale
@@ -84,6 +83,8 @@ class Laplacian(_Exponential):
     takes_sparse = True
 
     def _distances(self, A, B):
+        from sklearn.metrics.pairwise import manhattan_distances
+
         return manhattan_distances(A, B)
 
 
@@ -121,6 +122,8 @@ class ChiSquared(_Exponential):
         _Exponential._learn(self, self._not_negative(values), sample_weight)
 
     def _distances(self, A, B):
+        from sklearn.metrics.pairwise import additive_chi2_kernel
+
         distances = additive_chi2_kernel(self._not_negative(A), self._not_negative(B))
         return np.negative(distances, out=distances)
 

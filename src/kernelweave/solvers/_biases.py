@@ -11,10 +11,11 @@ convex and piecewise linear in b. Along one bias its minimum is a weighted quant
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_edges(alpha, slope, labels, bound, edge, sample):
     """`class_edges` into arrays that hold -inf and -1."""
     for l in range(alpha.shape[0]):  # noqa: E741

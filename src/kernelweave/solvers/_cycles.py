@@ -27,12 +27,12 @@ compiled code takes longer to compile than all of the steps below.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ._compiled import compiled
 from ._pairs import FLAGS, FLAT, larger, smaller
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def largest(slope, shift, sign):
     """Max of sign * slope + shift."""
     best = -np.inf
@@ -41,7 +41,7 @@ def largest(slope, shift, sign):
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def refresh_edges(slope, up, down, starts, edge, p):
     """Bring the edges of class p up to date."""
     for q in range(slope.shape[0]):
@@ -53,7 +53,7 @@ def refresh_edges(slope, up, down, starts, edge, p):
                 edge[a, b] = larger(raised, lowered)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def locate(slope, up, down, starts, a, b):
     """The sample of edge[a, b], and whether its alpha rises."""
     best = -np.inf
@@ -70,7 +70,7 @@ def locate(slope, up, down, starts, a, b):
     return sample, rises
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def locate_partner(slope, up, down, starts, a, b, i, top, row, diagonal, flat):
     """The sample that moves from b to a with the largest gain beside sample i, whose slope the other way is `top`."""
     best = 0.0
@@ -91,7 +91,7 @@ def locate_partner(slope, up, down, starts, a, b, i, top, row, diagonal, flat):
     return sample, rises
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_pair(edge):
     """The two classes whose cycle has the largest sum, and that sum."""
     best = -np.inf
@@ -104,7 +104,7 @@ def best_pair(edge):
     return first, second, best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def find_cycle(edge, walk, before, place, trail, cycle):
     """Karp's cycle of largest mean: its mean (-inf where there is none) and length; its classes go into `cycle`.
 
@@ -177,14 +177,14 @@ def potentials(edge: np.ndarray, mean: float) -> np.ndarray:
     return bias
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def add_scaled(target, source, weight):
     """target += weight * source."""
     for i in range(target.shape[0]):
         target[i] += weight * source[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def transfer(slope, row, starts, source, target, t):
     """Slopes after one sample, whose kernel row is given, moved t from class `source` to class `target`."""
     add_scaled(slope[target], row, t)
@@ -194,7 +194,7 @@ def transfer(slope, row, starts, source, target, t):
         add_scaled(slope[l, starts[source] : starts[source + 1]], row[starts[source] : starts[source + 1]], t)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move(alpha, up, down, bound, l, i, t):  # noqa: E741
     """Change one alpha by t, landing exactly on a bound where it is meant to; returns whether anything moved."""
     old = alpha[l, i]
@@ -209,7 +209,7 @@ def move(alpha, up, down, bound, l, i, t):  # noqa: E741
     return new != old
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def cycle_step(K, alpha, slope, up, down, bound, starts, classes, count, samples, rises, flat):
     """The best step along a cycle of classes, each giving to the next through its sample; returns whether it moved."""
     total = 0.0
@@ -247,7 +247,7 @@ def cycle_step(K, alpha, slope, up, down, bound, starts, classes, count, samples
     return moved
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take_steps(
     K, alpha, slope, bound, starts, tol, max_steps,  # see solve_cycles
     up, down, diagonal, flat, edge, samples, rises, walk, before, place, trail, classes,

@@ -20,7 +20,8 @@ Matrices may be float64 or float32; sums are double precision. Kernels of weight
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compiled import compiled
 
 TILE = 32  # a square of the result and its mirror image fit into the first-level cache together
 STRIP = 256  # a strip of a row, with its powers, stays in the first-level cache from kernel to kernel
@@ -146,7 +147,7 @@ def gaussian_pullback(
     return _gaussian_pullback(matrices, diagonals, rows, K)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mirror(out):
     """Copy the lower triangle to the upper one, tile by tile."""
     n = out.shape[0]
@@ -157,7 +158,7 @@ def _mirror(out):
                     out[j, i] = out[i, j]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _polynomial(matrices, used, weights, degree, constant, products, sums, out):
     h = np.empty((degree + 1, STRIP))
     shift = constant if degree > 1 else 0.0
@@ -181,7 +182,7 @@ def _polynomial(matrices, used, weights, degree, constant, products, sums, out):
                 out[i, left + j] = products * h[degree, j] + sums * (h[1, j] - shift)
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def _polynomial_pullback(matrices, weights, degree, constant, products, sums, rows, G):
     n_kernels, size = matrices.shape[0], len(rows)
     shift = constant if degree > 1 else 0.0
@@ -219,7 +220,7 @@ def _polynomial_pullback(matrices, weights, degree, constant, products, sums, ro
     return gradient, row_sums
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _subtract_shifts(shifts, out):
     """From 2 sum_m eta_m K_m to -sum_m eta_m d_m^2, in the lower triangle; what rounding makes positive is 0."""
     for i in range(out.shape[0]):
@@ -228,7 +229,7 @@ def _subtract_shifts(shifts, out):
         out[i, i] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sums(matrices, used, weights, rows, out):
     """sum_m eta_m K_m among these rows, in the lower triangle."""
     for a in range(len(rows)):
@@ -239,7 +240,7 @@ def _sums(matrices, used, weights, rows, out):
                 target[b] += weight * row[rows[b]]
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def _gaussian_pullback(matrices, diagonals, rows, share):
     """Sum of share * d_m^2 over pairs: dK = -d_m^2 K, each pair twice, times -1/2."""
     gradient = np.zeros(matrices.shape[0])
