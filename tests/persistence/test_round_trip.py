@@ -19,14 +19,6 @@ from saved_models import FRAME, GRAM, MODELS, NEW, TWO, A, N, callables_of
 _METHODS = ("decision_function", "predict", "transform", "kernel_weights")
 
 
-@pytest.fixture(scope="module", params=list(MODELS))
-def saved(request, tmp_path_factory):
-    model, new = MODELS[request.param]()
-    path = tmp_path_factory.mktemp("models") / "model.kw"
-    save(model, path)
-    return model, new, path, callables_of(request.param)
-
-
 def decisions(model, X):
     return next(getattr(model, name) for name in _METHODS if hasattr(model, name))(X)
 

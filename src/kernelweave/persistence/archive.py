@@ -60,7 +60,7 @@ def read_archive(file: BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]
         if set(members) != set(entries):
             differing = sorted(set(members) ^ set(entries))
             raise ValueError(f"its members are not those that it should have; they differ in {differing[:3]}")
-        arrays = {name: _read_array(archive, entries[name], members[name]) for name in members}
+        arrays = {name: _read_array(archive, entries[name], members[name], size) for name in members}
         if seal_of(file) != file.read():
             raise ValueError("the checksum at its end is wrong: the file was changed or damaged")
         return arrays, document
@@ -170,8 +170,12 @@ def _no_constant(text: str) -> float:
     raise ValueError(f"its {DOCUMENT} holds {text}, which is not JSON")
 
 
-def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, told: dict[str, Any]) -> np.ndarray:
-    """One array, read only where its header, the document and the member's size agree."""
+def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, told: dict[str, Any], largest: int) -> np.ndarray:
+    """One array, read only where its header, the document and the member's size agree.
+
+    No dimension may be longer than `largest`, the file's size in bytes: an array without entries may have any shape,
+    and what is computed from it then has many.
+    """
     name = entry.filename
     shape, dtype, fortran = tuple(told["shape"]), plain_dtype(told["dtype"]), told["fortran_order"]
     if not all(type(length) is int and length >= 0 for length in shape) or type(fortran) is not bool:
@@ -187,6 +191,8 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, told: dict[str
                 f"its member {name!r} claims an array of shape {shape} and type {dtype} ({n_bytes} bytes), "
                 f"but has {entry.file_size - length} bytes"
             )
+        if max(shape, default=0) > largest:
+            raise ValueError(f"its member {name!r} claims an array of shape {shape}, which is longer than the file")
         array = np.empty(shape, dtype, order="F" if fortran else "C")
         _read_into(member, array.reshape(-1, order="A").view(np.uint8), sums)
     if sums.hexdigest() != told["sha256"]:

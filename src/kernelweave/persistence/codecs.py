@@ -26,7 +26,8 @@ import pandas as pd
 import scipy.sparse as sp
 
 # Booleans, numbers, text, bytes and times: what a file may hold. Objects and records are refused.
-_DTYPE = re.compile(r"[<>|][biufcSUMm]\d{1,9}(\[\w{1,9}\])?")
+# A type of no bytes is refused too: NumPy takes one of some bytes instead, which the file need not have.
+_DTYPE = re.compile(r"[<>|][biufcSUMm][1-9]\d{0,8}(\[\w{1,9}\])?")
 _INDEX_DTYPES = ("object", "str", "int64", "float64", "bool")
 
 
@@ -141,7 +142,14 @@ def _column(series: pd.Series) -> np.ndarray:
 
 def _series_of(parts: list) -> pd.Series:
     values, index, name = parts
+    _check_column(values, index)
     return pd.Series(values, index=index, name=name, dtype=values.dtype, copy=True)
+
+
+def _check_column(values: Any, index: Any) -> None:
+    """A single number would be repeated for every entry of the index, of which there may be any number."""
+    if type(values) is not np.ndarray or not isinstance(index, pd.Index) or values.shape != (len(index),):
+        raise ValueError("it holds a pandas column that is no array with one value for each entry of its index")
 
 
 def _frame_parts(frame: pd.DataFrame) -> list:
@@ -152,6 +160,10 @@ def _frame_of(parts: list) -> pd.DataFrame:
     index, columns, *arrays = parts
     if len(columns) != len(arrays):
         raise ValueError(f"it holds a data frame with {len(columns)} names for {len(arrays)} columns")
+    if not arrays and type(index) is pd.RangeIndex and len(index):
+        raise ValueError("it holds a data frame of rows without columns")
+    for array in arrays:
+        _check_column(array, index)
     series = {place: pd.Series(array, index=index, dtype=array.dtype) for place, array in enumerate(arrays)}
     return pd.DataFrame(series, index=index).set_axis(columns, axis=1)
 

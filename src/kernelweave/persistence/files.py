@@ -15,6 +15,7 @@ from .archive import read_archive, write_archive
 from .graph import Decoder, Encoder
 from .registry import ESTIMATORS
 from .replacing import replace_file
+from .schemas import check_model
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
@@ -114,6 +115,7 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
             model = Decoder(arrays, functions).model(document["rows"])
             if type(model) not in ESTIMATORS:
                 raise ValueError("what it holds is no model")
+            check_model(model)
             check_is_fitted(model)
         except MemoryError:
             raise

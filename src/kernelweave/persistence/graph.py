@@ -111,6 +111,12 @@ class Encoder:
         return name
 
 
+# A value may be used in several places, and each of them may be in a value that is used in several places. Models do
+# little of that; what looks at a model piece by piece would never end where a file does much of it.
+_MOST_USES = 50  # of a row, on average
+_DEEPEST = 250  # values inside values
+
+
 class Decoder:
     """Turn rows into values again.
 
@@ -125,11 +131,18 @@ class Decoder:
         self._unused = set(arrays)
         self._callables = callables
         self._values: list[Any] = []
+        self._pieces: list[int] = []  # of each value, counting those that are used twice twice
+        self._depths: list[int] = []
 
     def model(self, rows: list[dict]) -> Any:
         """The value of the last row, which is the model itself."""
         for row in rows:
+            inner = [part["ref"] for part in _parts(row) if isinstance(part, dict) and "ref" in part]
             self._values.append(self._of_row(row))
+            self._pieces.append(1 + sum(self._pieces[place] for place in inner))
+            self._depths.append(1 + max((self._depths[place] for place in inner), default=0))
+            if self._pieces[-1] > _MOST_USES * (len(rows) + 100) or self._depths[-1] > _DEEPEST:
+                raise ValueError("its values contain each other more often or more deeply than those of any model")
         if self._unused:
             raise ValueError(f"it holds arrays that belong to nothing: {sorted(self._unused)[:3]}")
         return self._values[-1]
@@ -159,6 +172,10 @@ class Decoder:
         if kind == "callable":
             return self._callables[content]
         return from_atom(kind, content)
+
+
+def _parts(row: dict) -> list[Any]:
+    return [*row.get("parts", []), *row.get("fields", {}).values()]
 
 
 def _identity(value: Any) -> Any:

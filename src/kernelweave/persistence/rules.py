@@ -1,0 +1,316 @@
+"""Rules: what schemas say of several attributes of an object at once, each named after the class that it is for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
+
+from .. import combiners, kernels
+from ..combiners import Combiner
+from ..combiners.difference import DifferenceState
+from ..combiners.even_gate import EvenGate
+from ..combiners.feature_maps import KernelFeatures
+from ..combiners.gated import GatedCombiner
+from ..combiners.gating import Gate
+from ..combiners.gating_inputs import FeatureSource, GatingInputs, ProjectedFeatures
+from ..combiners.per_output import OutputStates
+from ..combiners.region_gates import RegionGate
+from ..kernels.base import ViewKernel
+from ..kernels.distance import DistanceMatrix
+from ..kernels.projected import PointKernel
+from ..views.kept import KeptColumns
+from .schema import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
+
+# Those of scikit-learn and SciPy that compare vectors by themselves or with the constants that `Distance` learns.
+METRICS = {
+    *PAIRWISE_DISTANCE_FUNCTIONS,
+    *("seuclidean", "mahalanobis", "braycurtis", "canberra", "chebyshev", "correlation", "dice", "hamming", "jaccard"),
+    *("minkowski", "rogerstanimoto", "russellrao", "sokalmichener", "sokalsneath", "sqeuclidean", "yule"),
+}
+STATES = (
+    kernels.KernelStack,
+    combiners.AugmentedStack,
+    DifferenceState,
+    combiners.GatedStack,
+    combiners.ProjectedStack,
+    OutputStates,
+)
+
+
+def kept_columns_rule(value: KeptColumns, sizes: Sizes, path: str) -> None:
+    """Every block has ascending positions of columns, and no column is in two blocks."""
+    seen = np.concatenate([np.empty(0, dtype=int), *(columns for columns, _ in value.blocks)])
+    if len(np.unique(seen)) < len(seen) or any((np.diff(columns) <= 0).any() for columns, _ in value.blocks):
+        refuse(f"{path}.blocks", "hold columns twice or out of order")
+    for place, (_, values) in enumerate(value.blocks):
+        if values.dtype.kind == "O" and not all(_is_entry(entry) for entry in values.ravel()):
+            refuse(f"{path}.blocks[{place}]", "holds what is neither text nor a number")
+
+
+def _is_entry(entry: Any) -> bool:
+    return entry is None or isinstance(entry, str | bool | int | float | np.generic)
+
+
+def precomputed_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """Every id has a similarity to itself, and the columns kept are those of ids."""
+    n_ids = len(value.K) + len(value.rows)
+    if len(value.self_similarity) != n_ids:
+        refuse(f"{path}.self_similarity", f"has {len(value.self_similarity)} numbers for {n_ids} ids")
+    kept = value.columns_kept
+    if kept is None:
+        agree(sizes, "columns_kept", len(value.K), f"{path}.K")
+    elif (np.diff(kept) <= 0).any() or (kept >= len(value.K)).any():
+        refuse(f"{path}.columns_kept", "is not a list of ids in ascending order")
+
+
+def distance_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """The metric is known, and its constants or distances are there."""
+    metric = value.metric
+    if isinstance(metric, DistanceMatrix):
+        part(DistanceMatrix, "columns")(getattr(value, "lookup_", None), sizes, f"{path}.lookup_")
+        return
+    if not callable(metric) and metric not in METRICS:
+        refuse(f"{path}.metric", f"is {metric!r}, which is no metric")
+    shapes = {"seuclidean": {"V": numbers("own")}, "mahalanobis": {"VI": numbers("own", "own")}}
+    needed = shapes.get(metric, {}) if isinstance(metric, str) else {}
+    constants = value.constants_
+    if type(constants) is not dict or set(constants) != set(needed):
+        refuse(f"{path}.constants_", f"are not those of the metric {metric!r}")
+    for name, kind in needed.items():
+        kind(constants[name], sizes, f"{path}.constants_[{name!r}]")
+
+
+def point_kernel_rule(value: PointKernel, sizes: Sizes, path: str) -> None:
+    """A kernel of points, whose view plays no part."""
+    kernel = value.kernel
+    if type(kernel) not in (kernels.Linear, kernels.Polynomial, kernels.Gaussian):
+        refuse(f"{path}.kernel", f"is a {type(kernel).__name__}, which it never is")
+    for name, kind in SCHEMAS.get(type(kernel), Schema()).attributes.items():
+        kind(vars(kernel).get(name), sizes, f"{path}.kernel.{name}")
+
+
+def normalizer_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """A fitted one has the constants of its method; that of a kernel that is not used has none."""
+    if "present_" not in vars(value):
+        return
+    needed = {
+        "unit-diagonal": {"factor_": numbers("reference")},
+        "unit-trace": {"factor_": number()},
+        "center": {"weight_": numbers("reference"), "means_": numbers("reference"), "mean_": number()},
+    }.get(value.method, {})
+    for name, kind in needed.items():
+        kind(vars(value).get(name), sizes, f"{path}.{name}")
+
+
+def repair_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """Clipping has its eigenvectors."""
+    if value.needs_all_samples:
+        numbers("values", low=np.finfo(float).tiny)(vars(value).get("eigenvalues_"), sizes, f"{path}.eigenvalues_")
+        numbers("reference", "values")(vars(value).get("basis_"), sizes, f"{path}.basis_")
+        weight = vars(value).get("root_weight_")
+        numbers("reference", low=np.finfo(float).tiny)(weight, sizes, f"{path}.root_weight_")
+
+
+def stack_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """Kernels that are used have their constants, and their columns are there."""
+    kept = value.reference.X
+    there = None if sp.issparse(kept) else [columns for columns, _ in kept.blocks]
+    for m in np.flatnonzero(value.active):
+        if "present_" not in vars(value.normalizers[m]):
+            refuse(f"{path}.normalizers[{m}]", "lacks the attribute present_")
+        columns = value.kernels[m].columns()
+        if there is not None and not np.isin(columns, np.concatenate([np.empty(0, dtype=int), *there])).all():
+            refuse(f"{path}.reference", f"lacks columns of the kernel {value.names[m]!r}")
+
+
+def gated_stack_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """Gates are open for kernels that prediction can evaluate."""
+    if value.gates[:, ~value.active].any():
+        refuse(f"{path}.gates", "are open for kernels that are not active")
+    if type(value) is combiners.GatedStack and (value.active & ~value.stack.active).any():
+        refuse(f"{path}.active", "counts kernels of which nothing is kept")
+
+
+def projected_stack_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """Active kernels have points of all support vectors and directions for what their map reads."""
+    for m, (points, directions) in enumerate(zip(value.points, value.directions, strict=True)):
+        if value.active[m]:
+            agree(sizes, "support", len(points), f"{path}.points[{m}]")
+            n_read = _n_read(value.stack, value.maps[m], m)
+            agree({"features": n_read}, "features", len(directions), f"{path}.directions[{m}]")
+        if points.shape[1] != directions.shape[1]:
+            refuse(f"{path}.directions[{m}]", f"has {directions.shape[1]} columns for points of {points.shape[1]}")
+        _check_map(value.stack, value.maps[m], m, f"{path}.maps[{m}]", bool(value.active[m]))
+
+
+def _n_read(stack: Any, feature_map: Any, m: int) -> int:
+    """How many numbers a map reads of a new sample."""
+    return stack.n_samples if feature_map.by_kernel else len(stack.kernels[m].columns())
+
+
+def _check_map(stack: Any, feature_map: Any, m: int, path: str, is_read: bool) -> None:
+    n_read = _n_read(stack, feature_map, m)
+    if feature_map.by_kernel:
+        if is_read and not stack.active[m]:
+            refuse(path, "reads a kernel of which nothing is kept")
+        training = feature_map.training
+        if training is not None and len(training) != n_read:
+            refuse(f"{path}.training", f"has {len(training)} rows where {n_read} are expected")
+    elif not isinstance(stack.kernels[m], ViewKernel):
+        refuse(path, "takes the features of a kernel that has none")
+    elif feature_map.mean is not None and len(feature_map.mean) != n_read:
+        refuse(f"{path}.mean", f"has {len(feature_map.mean)} numbers where {n_read} are expected")
+
+
+def feature_source_rule(value: FeatureSource, sizes: Sizes, path: str) -> None:
+    """There are columns, as many as inputs."""
+    agree(sizes, "inputs", sum(len(columns) for _, columns in value.groups_), f"{path}.groups_")
+    if not value.groups_:
+        refuse(f"{path}.groups_", "are empty")
+
+
+def projected_features_rule(value: ProjectedFeatures, sizes: Sizes, path: str) -> None:
+    """The features of the chosen kernels are as many as the inputs."""
+    total = 0
+    for m in value.chosen:
+        if m >= sizes["kernels"]:
+            refuse(f"{path}.chosen", f"names the kernel {m} of {sizes['kernels']}")
+        feature_map = value.maps[m]
+        _check_map(value.stack, feature_map, m, f"{path}.maps[{m}]", is_read=True)
+        training = feature_map.training if feature_map.by_kernel else None
+        total += _n_read(value.stack, feature_map, m) if training is None else training.shape[1]
+    agree(sizes, "inputs", total, f"{path}.chosen")
+
+
+def kernel_features_rule(value: KernelFeatures, sizes: Sizes, path: str) -> None:
+    """Eigenvectors come with their eigenvalues."""
+    if value.training is not None:
+        numbers("values")(vars(value).get("eigenvalues"), sizes, f"{path}.eigenvalues")
+
+
+def difference_state_rule(value: DifferenceState, sizes: Sizes, path: str) -> None:
+    """Support vectors are among the training samples."""
+    if (value.rows >= value.stack.n_samples).any():
+        refuse(f"{path}.rows", "hold positions beyond the training samples")
+
+
+def combined_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """A model's combiner, its parameters theta and its state belong together."""
+    _check_combination(value.combiner_, value._state, value._theta, sizes, path)
+
+
+def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+    """What the combiner's prediction takes for granted of state and theta."""
+    expected = _state_of(combiner)
+    if type(state) is not expected:
+        refuse(f"{path}._state", f"is a {type(state).__name__}, which {type(combiner).__name__} never has")
+    if isinstance(state, OutputStates):
+        agree(sizes, "outputs", len(state.states), f"{path}._state.states")
+        agree(sizes, "outputs", len(combiner.combiners_), f"{path}.combiner_.combiners_")
+        for place, (own, inner) in enumerate(zip(combiner.combiners_, state.states, strict=True)):
+            inner_sizes = {"kernels": sizes["kernels"], "support": len(state.rows[place])}
+            _check_combination(own, inner, state.thetas[place], inner_sizes, f"{path}[{place}]")
+    elif isinstance(combiner, GatedCombiner):
+        _check_gating(combiner, state, theta, sizes, path)
+    else:
+        agree(sizes, "kernels", len(theta), f"{path}._theta")
+        stack = state if isinstance(state, kernels.KernelStack) else state.stack
+        used = np.ones(len(theta), dtype=bool) if _uses_all(combiner) else theta != 0
+        if not used.any() or (used & ~stack.active).any():
+            refuse(f"{path}._theta", "uses no kernel, or one of which nothing is kept")
+    if isinstance(combiner, combiners.KernelDifference):
+        _check_difference(combiner, state, sizes, path)
+
+
+def _state_of(combiner: Combiner) -> type:
+    if isinstance(combiner, combiners.GeneralizedMKL):
+        return combiners.AugmentedStack if combiner.form == "product" else kernels.KernelStack
+    states = {
+        combiners.Localized: combiners.GatedStack,
+        combiners.Projected: combiners.ProjectedStack,
+        combiners.KernelDifference: DifferenceState,
+        combiners.PerOutput: OutputStates,
+    }
+    return states.get(type(combiner), kernels.KernelStack)
+
+
+def _uses_all(combiner: Combiner) -> bool:
+    return isinstance(combiner, combiners.Product | combiners.KernelDifference)
+
+
+def _check_difference(combiner: Any, state: DifferenceState, sizes: Sizes, path: str) -> None:
+    if combiner.form == "square":
+        agree(
+            {"differences": sizes["kernels"] - 1}, "differences", len(state.differences), f"{path}._state.differences"
+        )
+    elif state.signs is None or state.first_coef is None or state.first_intercept is None:
+        refuse(f"{path}._state", f"lacks the labels that the form {combiner.form!r} needs")
+
+
+def _check_gating(combiner: Any, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
+    """The gating model has as many parameters as gating inputs and kernels ask for, and so have projections."""
+    n_inputs = 0
+    if isinstance(state.inputs, GatingInputs):
+        n_inputs = len(state.inputs.mean_)
+        n_inputs += n_inputs * (n_inputs + 1) // 2 if state.inputs.quadratic else 0
+    n_gating = len(theta)
+    if isinstance(combiner, combiners.Projected):
+        layout = combiner.layout_
+        if layout.gating_shape is not None:
+            agree({"inputs": n_inputs}, "inputs", layout.gating_shape[0], f"{path}.combiner_.layout_.gating_shape")
+            n_inputs = layout.gating_shape[1]
+        n_gating = layout.n_gating
+        in_all = layout.first_projection + sum(rows * columns for rows, columns in layout.shapes)
+        agree({"parameters": in_all}, "parameters", len(theta), f"{path}._theta")
+        for m, (shape, points) in enumerate(zip(layout.shapes, state.points, strict=True)):
+            agree({"components": shape[1]}, "components", points.shape[1], f"{path}._state.points[{m}]")
+    agree({"parameters": _n_parameters(combiner.gating_, n_inputs, sizes)}, "parameters", n_gating, f"{path}._theta")
+    if isinstance(combiner.gating_, RegionGate):
+        agree({"inputs": n_inputs}, "inputs", combiner.gating_.centers_.shape[1], f"{path}.combiner_.gating_.centers_")
+
+
+def _n_parameters(gate: Gate, n_inputs: int, sizes: Sizes) -> int:
+    if isinstance(gate, EvenGate):
+        return 0
+    return sizes["kernels"] * (len(gate.centers_) if isinstance(gate, RegionGate) else n_inputs + 1)
+
+
+def output_states_rule(value: OutputStates, sizes: Sizes, path: str) -> None:
+    """There is a state, with its parameters and samples, for each output."""
+    for name in ("rows", "active", "thetas"):
+        agree({"outputs": len(value.states)}, "outputs", len(getattr(value, name)), f"{path}.{name}")
+    for place, (state, rows) in enumerate(zip(value.states, value.rows, strict=True)):
+        part(STATES, "kernels", "columns", support="own")(
+            state, own := {**sizes, "own": len(rows)}, f"{path}.states[{place}]"
+        )
+        sizes.update((name, own[name]) for name in ("kernels", "columns") if name in own)
+
+
+def machine_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """The rule that makes decisions has as many outputs as there are coefficients, and decides between the classes."""
+    agree(sizes, "outputs", value._rule.n_outputs, f"{path}._rule")
+    if "classes" in sizes:
+        decision = value._rule.decision(np.zeros((1, sizes["outputs"])))
+        agree(sizes, "classes", 2 if decision.ndim == 1 else decision.shape[1], f"{path}._rule")
+
+
+def classes_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """There are at least two classes, of text or numbers."""
+    if len(value.classes_) < 2 or (value.classes_.dtype.kind == "O" and not all(map(_is_entry, value.classes_))):
+        refuse(f"{path}.classes_", "are no classes")
+
+
+def feature_names_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """Names of columns are text."""
+    names = vars(value).get("feature_names_in_", ())
+    if not all(isinstance(name, str) for name in names):
+        refuse(f"{path}.feature_names_in_", "are not all text")
+
+
+def from_estimator_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """The estimator has projections."""
+    if not isinstance(value.estimator_.combiner_, combiners.Projected):
+        refuse(f"{path}.estimator_", "has no projections")

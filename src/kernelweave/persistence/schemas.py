@@ -1,0 +1,375 @@
+"""What prediction reads of each registered class, in the language of `schema`; `check_model` compares a model with it.
+
+A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) must be there, and
+are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
+declared tell of the fit only, so they may be anything; other attributes that are not declared are refused. A class
+whose prediction reads a new attribute takes one line here; `tests/persistence/test_forged.py` fails until it has it.
+
+================  ====================================================
+size              number of
+================  ====================================================
+columns           columns of X
+kernels           kernels, P
+reference         training samples that kernels compare with
+support           support vectors: those that have coefficients
+outputs           columns of the coefficients, q
+inputs            gating inputs, before second-order terms
+================  ====================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import combiners, estimators, kernels, machines, reduction
+from ..combiners import Combiner
+from ..combiners.difference import DifferenceState
+from ..combiners.feature_maps import KernelFeatures, ViewFeatures
+from ..combiners.gated import GatedCombiner
+from ..combiners.gating import Gate
+from ..combiners.gating_inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.per_output import OutputStates
+from ..combiners.projection_layout import Layout
+from ..combiners.region_gates import RegionGate
+from ..estimators.base import KernelMachineEstimator
+from ..estimators.discriminant import Discriminant, DiscriminantEnsemble
+from ..kernels.base import Kernel, ViewKernel
+from ..kernels.normalization import METHODS as NORMALIZATIONS
+from ..kernels.projected import PointKernel
+from ..kernels.repair import METHODS as REPAIRS
+from ..machines import Machine
+from ..reduction.base import KernelTransformer
+from ..views import Views
+from ..views.kept import KeptColumns
+from . import rules
+from .schema import (
+    SCHEMAS,
+    Schema,
+    anything,
+    array,
+    count,
+    either,
+    flag,
+    flags,
+    function,
+    maybe,
+    nothing,
+    number,
+    numbers,
+    one_of,
+    optional,
+    part,
+    positions,
+    series,
+    several,
+    size,
+    sparse,
+    text,
+    together,
+)
+
+
+def check_model(model: Any) -> None:
+    """Raise a `ValueError` where a model, or a part of it, does not consist of what its class consists of."""
+    part(type(model))(model, {}, type(model).__name__)
+
+
+_KERNEL = part(Kernel, "columns")
+_CLASSES = Schema({"classes_": array("biufUSO", "classes")}, rules.classes_rule)
+_COLUMNS = Schema(
+    {"n_features_in_": size("columns"), "feature_names_in_": optional(array("O", "columns"))},
+    rules.feature_names_rule,
+)
+_KERNELS = Schema({"kernels_": several(_KERNEL, "kernels"), "kernel_names_": several(text, "kernels")})
+_COMBINED = Schema(
+    {
+        "_state": part(rules.STATES, "columns", "kernels", "support"),
+        "_theta": numbers("parameters"),
+        "combiner_": part(Combiner),
+    }
+)
+
+SCHEMAS |= {
+    # views
+    KeptColumns: Schema(
+        {
+            "n_samples": size("samples"),
+            "n_features": size("columns"),
+            "blocks": several(
+                together(positions("block", below="columns"), array("fiubO", "samples", "block", nan=True)),
+                own=("block",),
+            ),
+        },
+        rules.kept_columns_rule,
+    ),
+    Views: Schema(
+        {
+            "X": either((KeptColumns, part(KeptColumns, "samples", "columns")), (object, sparse("samples", "columns"))),
+            "names": nothing,
+            "positions": positions("samples"),
+        }
+    ),
+    # kernels
+    ViewKernel: Schema(
+        {"label_": text, "columns_": positions("own", below="columns", filled=True), "sparse_": optional(maybe(flag))}
+    ),
+    kernels.Polynomial: Schema({"degree": count(1), "coef0": number(0.0)}),
+    kernels.Gaussian: Schema({"scale_": number(positive=True)}),
+    kernels.Laplacian: Schema({"scale_": number(positive=True)}),
+    kernels.ChiSquared: Schema({"scale_": number(positive=True)}),
+    kernels.Distance: Schema(
+        {"scale_": number(positive=True), "metric": anything, "constants_": optional(anything)}, rules.distance_rule
+    ),
+    kernels.Function: Schema({"function": function}),
+    kernels.Spectrum: Schema({"k": count(1)}),
+    kernels.Constant: Schema({"value": number(0.0)}),
+    kernels.KernelSum: Schema({"first_": _KERNEL, "second_": _KERNEL}),
+    kernels.KernelProduct: Schema({"first_": _KERNEL, "second_": _KERNEL}),
+    kernels.Pairwise: Schema(
+        {
+            "label_": text,
+            "columns_": together(
+                positions("object", below="columns", filled=True), positions("object", below="columns", filled=True)
+            ),
+            "names_": maybe(several(text, "object")),
+            "kernel_": part(Kernel, columns="object"),
+        }
+    ),
+    kernels.Precomputed: Schema(
+        {
+            "repair": anything,
+            "K": numbers("ids", "columns_kept"),
+            "rows": numbers("further", "columns_kept"),
+            "self_similarity": numbers("all"),
+            "columns_kept": maybe(positions("columns_kept")),
+            "columns_": positions(1, below="columns"),
+        },
+        rules.precomputed_rule,
+    ),
+    PointKernel: Schema({"kernel": anything, "gain": number()}, rules.point_kernel_rule),
+    kernels.Normalizer: Schema(
+        {"method": one_of(*NORMALIZATIONS), "name": text, "present_": optional(flags("reference"))},
+        rules.normalizer_rule,
+    ),
+    kernels.Repair: Schema(
+        {
+            "method": one_of(*REPAIRS),
+            "name": text,
+            "trusted": flag,
+            "smallest_": maybe(number()),
+            "_looked_at": flag,
+        },
+        rules.repair_rule,
+    ),
+    kernels.KernelStack: Schema(
+        {
+            "reference": part(Views, "columns", samples="reference"),
+            "support": part(Views, "columns", samples="support"),
+            "rows": positions("support", below="reference"),
+            "weight": numbers("support"),
+            "names": several(text, "kernels"),
+            "kernels": several(_KERNEL, "kernels"),
+            "normalizers": several(part(kernels.Normalizer, "reference"), "kernels"),
+            "repairs": several(part(kernels.Repair, "reference"), "kernels"),
+            "active": flags("kernels"),
+            "present": flags("support", "kernels"),
+            "dtype": one_of(np.dtype("float64"), np.dtype("float32")),
+        },
+        rules.stack_rule,
+    ),
+    # machines
+    machines.OneVsOneMachine: Schema({"n_classes": count(2)}),
+    machines.OneVsAllMachine: Schema({"n_classes": count(2)}),
+    machines.JointMachine: Schema({"n_classes": count(2)}),
+    machines.LeastSquaresMachine: Schema({"n_outputs": count(1)}),
+    # combiners and their states
+    combiners.PolynomialMKL: Schema({"degree": count(1), "constant": number(0.0)}),
+    combiners.GeneralizedMKL: Schema({"form": one_of("product", "sum")}),
+    combiners.KernelDifference: Schema({"form": one_of("absolute", "difference", "square"), "tau": number(0.0)}),
+    combiners.PerOutput: Schema({"combiners_": several(part(Combiner))}),
+    GatedCombiner: Schema({"gating_": part(Gate), "gate_tol": number(0.0)}),
+    combiners.Projected: Schema({"layout_": part(Layout)}),
+    RegionGate: Schema({"centers_": numbers("centers", "inputs")}),
+    Layout: Schema(
+        {
+            "n_gating": count(),
+            "gating_shape": maybe(together(count(), count())),
+            "shapes": several(together(count(), count())),
+            "constraint": text,
+        }
+    ),
+    GatingInputs: Schema(
+        {
+            "source": part((FeatureSource, combiners.KernelMap, ProjectedFeatures), "columns", "kernels", "inputs"),
+            "quadratic": flag,
+            "scaling": maybe(text),
+            "mean_": numbers("inputs"),
+            "spread_": numbers("inputs", inf=True, low=np.finfo(float).tiny),
+            "length_": number(positive=True),
+        }
+    ),
+    FeatureSource: Schema(
+        {
+            "selector": anything,
+            "groups_": several(together(text, positions("own", below="columns", filled=True)), own=("own",)),
+        },
+        rules.feature_source_rule,
+    ),
+    combiners.KernelMap: Schema({"kernel_": _KERNEL, "landmarks_": part(Views, "columns", samples="inputs")}),
+    ProjectedFeatures: Schema(
+        {
+            "stack": part(kernels.KernelStack, "columns", "kernels"),
+            "maps": several(part((ViewFeatures, KernelFeatures)), "kernels"),
+            "chosen": several(count()),
+            "_features": nothing,
+        },
+        rules.projected_features_rule,
+    ),
+    ViewFeatures: Schema(
+        {
+            "method": one_of(*NORMALIZATIONS),
+            "names": anything,
+            "label": text,
+            "largest": number(positive=True),
+            "scales": flag,
+            "factor": number(),
+            "mean": maybe(numbers("own")),
+            "kernel": part(PointKernel),
+        }
+    ),
+    KernelFeatures: Schema(
+        {
+            "method": one_of("kpca", "map"),
+            "names": anything,
+            "kernel": part(PointKernel),
+            "training": maybe(numbers("reference", "values")),
+            "eigenvalues": optional(anything),
+        },
+        rules.kernel_features_rule,
+    ),
+    combiners.AugmentedStack: Schema(
+        {
+            "stack": part(kernels.KernelStack, "columns", "kernels", "support"),
+            "samples": numbers("support", "kernels"),
+        }
+    ),
+    combiners.GatedStack: Schema(
+        {
+            "stack": part(kernels.KernelStack, "columns", "kernels", "support"),
+            "inputs": part((GatingInputs, NoInputs), "columns", "kernels"),
+            "codes": nothing,
+            "latest": together(nothing, nothing),
+            "gates": numbers("support", "kernels"),
+            "active": flags("kernels"),
+            "open_share": numbers("kernels"),
+        },
+        rules.gated_stack_rule,
+    ),
+    combiners.ProjectedStack: Schema(
+        {
+            "stack": part(kernels.KernelStack, "columns", "kernels", support="compared"),
+            "maps": several(part((ViewFeatures, KernelFeatures)), "kernels"),
+            "points": several(numbers("some", "components"), "kernels", own=("some", "components")),
+            "directions": several(numbers("read", "components"), "kernels", own=("read", "components")),
+            "features": nothing,
+            "evaluation": nothing,
+        },
+        rules.projected_stack_rule,
+    ),
+    DifferenceState: Schema(
+        {
+            "stack": part(kernels.KernelStack, "columns", "kernels", support="reference"),
+            "signs": maybe(numbers("reference")),
+            "first_coef": maybe(numbers("reference", 1)),
+            "first_intercept": maybe(numbers(1)),
+            "repair": part(kernels.Repair, "reference"),
+            "rows": positions("support"),
+            "differences": several(numbers("reference", "reference")),
+        },
+        rules.difference_state_rule,
+    ),
+    OutputStates: Schema(
+        {
+            "rows": several(positions("own", below="support"), own=("own",)),
+            "active": several(flags("kernels")),
+            "thetas": several(numbers("own"), own=("own",)),
+            "states": anything,
+        },
+        rules.output_states_rule,
+    ),
+    # estimators and transformers
+    KernelMachineEstimator: _COLUMNS
+    | _KERNELS
+    | Schema(
+        {
+            "dual_coef_": numbers("outputs", "support"),
+            "intercept_": numbers("outputs"),
+            "support_": positions("support"),
+            "_rule": part(Machine),
+        }
+    )
+    | _COMBINED
+    | Schema(rule=rules.combined_rule),
+    estimators.MKLClassifier: _CLASSES | Schema(rule=rules.machine_rule),
+    estimators.MKLRegressor: Schema(rule=rules.machine_rule),
+    estimators.MKLOneClass: Schema(rule=rules.machine_rule),
+    estimators.SparseLargeMarginClassifier: _COLUMNS
+    | _KERNELS
+    | _CLASSES
+    | Schema(
+        {"dual_coef_": numbers("outputs", "support"), "intercept_": numbers("outputs"), "_rule": part(Machine)},
+        rules.machine_rule,
+    )
+    | _COMBINED
+    | Schema(rule=rules.combined_rule),
+    DiscriminantEnsemble: _COLUMNS
+    | _KERNELS
+    | _CLASSES
+    | Schema(
+        {
+            "_state": part(kernels.KernelStack, "columns", "kernels", "support"),
+            "_discriminants": several(part(Discriminant, "support", "classes"), "kernels"),
+        }
+    ),
+    estimators.KernelSAMME: Schema({"kernel_weights_": series("kernels")}),
+    Discriminant: Schema(
+        {
+            "coefficients": numbers("support", "components"),
+            "places": numbers("places", "components"),
+            "labels": positions("places", below="classes"),
+        }
+    ),
+    KernelTransformer: _COLUMNS
+    | _KERNELS
+    | _CLASSES
+    | Schema(
+        {
+            "coef_": numbers("support", "components"),
+            "offset_": numbers("components"),
+            "n_components_": size("components"),
+        }
+    )
+    | _COMBINED
+    | Schema(rule=rules.combined_rule),
+    reduction.MKLDR: _COLUMNS
+    | _KERNELS
+    | Schema(
+        {
+            "_state": part(kernels.KernelStack, "columns", "kernels", "support"),
+            "alphas_": numbers("support", "components"),
+            "kernel_weights_": series("kernels"),
+            "_n_features_out": size("components"),
+        }
+    ),
+    reduction.LocalFisher: _COLUMNS
+    | Schema(
+        {
+            "mean_": numbers("columns"),
+            "components_": numbers("components", "columns"),
+            "n_components_": size("components"),
+        }
+    ),
+    reduction.FromEstimator: Schema({"estimator_": part(KernelMachineEstimator)}, rules.from_estimator_rule),
+}

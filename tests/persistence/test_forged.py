@@ -1,0 +1,276 @@
+"""Forged files with right checksums: `load` refuses them, or what it returns predicts without surprises."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import signal
+import traceback
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kernelweave
+from forging import SavedModel, changed_arrays, changed_values
+from kernelweave import MKLClassifier, MKLRegressor, load, save
+from kernelweave.combiners import FixedWeights, KernelDifference, Localized, Projected
+from kernelweave.kernels import Gaussian, Linear, Polynomial
+from kernelweave.persistence import files
+from kernelweave.persistence.archive import checksum, seal_of
+from saved_models import NEW, TWO, VALUE, A
+
+# Changed values in the document of each model, and changes of each array; raise it to look longer.
+N_FORGERIES = int(os.environ.get("KERNELWEAVE_FORGERIES", "8"))
+_OURS = (str(Path(kernelweave.__file__).parent), "validation.py")
+_METHODS = ("decision_function", "predict", "transform", "kernel_weights")
+SECONDS = 60
+
+
+@pytest.fixture(autouse=True)
+def _no_hang():
+    """End a test that hangs."""
+
+    def stop(number, frame):
+        raise AssertionError(f"took more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def try_out(path, callables, new, what):
+    """Load and predict; returns whether the file was refused."""
+    signal.alarm(SECONDS)
+    try:
+        model = load(path, callables)
+    except ValueError as error:
+        assert str(error).startswith("cannot load"), what
+        return True
+    try:
+        for method in _METHODS:
+            if hasattr(model, method):
+                getattr(model, method)(new)
+    except ValueError as error:  # numbers that are possible and wrong may still end in a clear message of ours
+        origin = traceback.extract_tb(error.__traceback__)[-1].filename
+        assert any(name in origin for name in _OURS), f"{what}: {error!r} in {origin}"
+    except Exception as error:
+        raise AssertionError(f"{what}: {error!r}") from error
+    return False
+
+
+def test_forged_arrays_and_numbers(saved, tmp_path):
+    _, new, path, callables = saved
+    file, rng, refused = SavedModel(path.read_bytes()), np.random.default_rng(len(path.read_bytes())), 0
+    forged = tmp_path / "forged"
+    for member, array in file.arrays.items():
+        variations = list(changed_arrays(array, rng))
+        for k in rng.permutation(len(variations))[: max(1, N_FORGERIES // 8)]:
+            what, other = variations[k]
+            file.written(forged, arrays={**file.arrays, member: other})
+            refused += try_out(forged, callables, new, (member, what))
+    places = file.places()
+    for k in rng.permutation(len(places))[:N_FORGERIES]:
+        others = list(changed_values(file.at(places[k]), len(file.document["rows"]), rng))
+        other = others[rng.integers(len(others))]
+        file.written(forged, rows=file.changed_rows(places[k], other))
+        refused += try_out(forged, callables, new, (places[k], file.at(places[k]), other))
+    assert refused
+
+
+def test_nothing_changed_loads(saved, tmp_path):
+    _, new, path, callables = saved
+    SavedModel(path.read_bytes()).written(tmp_path / "same")
+    assert not try_out(tmp_path / "same", callables, new, "same")
+
+
+@pytest.fixture
+def forge(tmp_path, monkeypatch):
+    """Save a model, change one attribute inside it, and say what `load` says."""
+
+    def attempt(model, change):
+        save(model, tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        change(loaded)
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "_SupportColumns", lambda model: lambda value: value)  # it looks into the model
+            save(loaded, tmp_path / "model")
+        with pytest.raises(ValueError, match="^cannot load .*: its ") as caught:
+            load(tmp_path / "model")
+        assert "\n" not in str(caught.value)
+        return str(caught.value).partition(": its ")[2]
+
+    return attempt
+
+
+def put(path, value):
+    """A change of one attribute: ``put("_state.rows", ...)``; a function is applied to what is there."""
+
+    def change(model):
+        *owners, name = path.split(".")
+        for owner in owners:
+            model = model[int(owner)] if owner.isdigit() else getattr(model, owner)
+        old = vars(model).get(name)
+        vars(model)[name] = value(old) if callable(value) else value
+
+    return change
+
+
+KERNELS = [Linear([0, 1]), Gaussian(), Polynomial()]
+BINARY = MKLClassifier(KERNELS).fit(A, TWO)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("dual_coef_", lambda old: old[:, :-1], "support_ has the length 26 where 25 .support. is expected"),
+        ("dual_coef_", lambda old: old.astype(complex), "dual_coef_ is an array of complex128, which it never is"),
+        ("dual_coef_", lambda old: old * np.nan, "dual_coef_ holds NaN or infinity"),
+        ("dual_coef_", lambda old: old[0], "dual_coef_ has 1 dimension"),
+        ("intercept_", lambda old: np.zeros(2), "intercept_ has the length 2 where 1 .outputs. is expected"),
+        ("classes_", lambda old: old[:1], "classes_ are no classes"),
+        ("classes_", lambda old: np.array(["a", "b", "c"]), "_rule has the length 2 where 3 .classes. is expected"),
+        ("_theta", lambda old: old[:-1], "_theta has the length 2 where 3 .kernels. is expected"),
+        ("_theta", lambda old: 0.0 * old, "_theta uses no kernel"),
+        ("_state", None, "_state is a NoneType, which it never is"),
+        ("_rule", Linear(), "_rule is a Linear, which it never is"),
+        ("combiner_", Localized(), "combiner_ lacks the attribute gating_"),
+        ("combiner_", KernelDifference(), "_state is a KernelStack, which KernelDifference never has"),
+        ("kernels_", lambda old: old[:2], "kernel_names_ has the length 3 where 2 .kernels. is expected"),
+        ("kernels_", lambda old: [Linear(), *old[1:]], r"kernels_\[0\] lacks the attribute columns_"),
+        ("kernels_.0.columns_", np.array([0, 5]), r"columns_ holds 5 where numbers below 5 .columns. are expected"),
+        ("kernels_.1.scale_", 0.0, r"kernels_\[1\].scale_ is 0.0 where a positive number"),
+        ("kernels_.2.degree", 10**12, r"kernels_\[2\].degree is 1000000000000"),
+        ("n_features_in_", 2**40, "n_features_in_ is 1099511627776"),
+        ("n_features_in_", 4, "has the length 5 where 4 .columns. is expected|below 4 .columns."),
+        ("_state.rows", lambda old: old + 1, "_state.rows holds .* where numbers below"),
+        ("_state.rows", lambda old: old - 1, "_state.rows holds -1, which is less than 0"),
+        ("_state.present", lambda old: old[:, :2], "_state.present has the length 2 where 3"),
+        ("_state.active", lambda old: np.array([True, True, False]), "_theta uses no kernel, or one of which nothing"),
+        ("_state.dtype", np.dtype("<U3"), "_state.dtype is "),
+        ("_state.normalizers.1.factor_", lambda old: old[1:], "factor_ has the length"),
+        ("_state.normalizers.1.method", "center", r"normalizers\[1\].weight_ is a NoneType"),
+        ("_state.repairs.0.method", "mend", r"repairs\[0\].method is 'mend', which is none of"),
+        ("_state.reference.X.blocks", lambda old: [], "_state.reference lacks columns of the kernel 'linear'"),
+        ("_state.reference.positions", lambda old: old[1:], "positions has the length"),
+        ("random_state_of_mine", 1, "has the attribute random_state_of_mine, which a MKLClassifier never has"),
+    ],
+)
+def test_attributes_that_do_not_fit(forge, path, value, message):
+    assert re.search(message, forge(BINARY, put(path, value)))
+
+
+def test_states_of_learned_kernels_that_do_not_fit(forge):
+    localized = MKLClassifier(KERNELS, Localized(), random_state=0).fit(A, TWO)
+    assert "_theta has the length" in forge(localized, put("_theta", lambda old: old[:-3]))
+    assert "gates has the length" in forge(localized, put("_state.gates", lambda old: old[:, :2]))
+    assert "mean_ has the length" in forge(localized, put("_state.inputs.mean_", lambda old: old[1:]))
+    projected = MKLRegressor(KERNELS, Projected(2), random_state=0).fit(A, VALUE)
+    assert "_theta has the length" in forge(projected, put("_theta", lambda old: old[1:]))
+    assert "directions[0] has the length" in forge(
+        projected, put("_state.directions", lambda old: [old[0][1:], *old[1:]])
+    )
+    assert "points[1] has the length" in forge(
+        projected, put("_state.points", lambda old: [old[0], old[1][1:], old[2]])
+    )
+
+
+def peak_of_loading(path):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="cannot load"):
+            load(path)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["series", "frame", "empty frame", "text of no bytes", "empty array"])
+def test_small_files_never_ask_for_much(tmp_path, kind):
+    """Each makes much out of nothing: a number repeated along an index, or an array of entries without bytes."""
+    save(MKLClassifier([Linear(), Gaussian()], FixedWeights([1.0, 0.0])).fit(A, TWO), tmp_path / "model")
+    file = SavedModel((tmp_path / "model").read_bytes())
+    arrays, rows = dict(file.arrays), list(file.document["rows"])
+    member, n = f"arrays/{len(arrays)}.npy", 10**7
+    arrays[member] = np.zeros((0, 10**12)) if kind == "empty array" else np.array(1.0)
+    first = len(rows) - 1
+    rows[first:first] = [
+        {"kind": "array", "member": member, "writeable": True},
+        {"kind": "range index", "parts": [0, n, 1, None]},
+        {"kind": "range index", "parts": [0, 1, 1, None]},
+        {"kind": "series", "parts": [{"ref": first}, {"ref": first + 1}, None]}
+        if kind == "series"
+        else {"kind": "frame", "parts": [{"ref": first + 1}, {"ref": first + 2}, {"ref": first}]}
+        if kind == "frame"
+        else {"kind": "frame", "parts": [{"ref": first + 1}, {"ref": first + 1}]}
+        if kind == "empty frame"
+        else {"kind": "list", "parts": [{"ref": first}]},
+    ]
+    file.written(tmp_path / "forged", arrays=arrays, rows=rows)
+    if kind == "text of no bytes":
+        forge_text_of_no_bytes(file, tmp_path / "forged", n)
+    assert (tmp_path / "forged").stat().st_size < 60_000
+    assert peak_of_loading(tmp_path / "forged") < 2 * 10**6
+
+
+def forge_text_of_no_bytes(file, path, n):
+    """An npy member of n entries of the type ``<U0``, which has no bytes behind its header."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<U0", "fortran_order": False, "shape": (n,)})
+    document, name, data = file.document, "arrays/0.npy", header.getvalue()
+    digest = hashlib.sha256(data).hexdigest()
+    document["members"][name].update(dtype="<U0", shape=[n], fortran_order=False, size=len(data), sha256=digest)
+    document["sha256"] = checksum(document)
+    with open(path, "w+b") as target:
+        with zipfile.ZipFile(target, "w") as archive:
+            archive.comment = b"0" * 64
+            archive.writestr("model.json", json.dumps(document))
+            for member, array in file.arrays.items():
+                content = io.BytesIO()
+                np.save(content, array)
+                archive.writestr(member, data if member == name else content.getvalue())
+        target.flush()
+        target.write(seal_of(target))
+
+
+def test_values_that_multiply(tmp_path):
+    """Sixty sums, each of the sum before and itself, would be 2^60 kernels."""
+    save(MKLClassifier([Linear() + Gaussian()]).fit(A, TWO), tmp_path / "model")
+    file = SavedModel((tmp_path / "model").read_bytes())
+    rows = list(file.document["rows"])
+    (place,) = (k for k, row in enumerate(rows) if row.get("class") == "KernelSum" and "first_" in row["fields"])
+    deep = [rows[place]]
+    for k in range(60):
+        fields = {name: {"ref": place + k} for name in ("first", "second", "first_", "second_")}
+        deep.append({"kind": "object", "class": "KernelSum", "fields": fields})
+
+    def moved(value):
+        if isinstance(value, dict):
+            if "ref" in value:
+                return {"ref": value["ref"] + 60 * (value["ref"] >= place)}
+            return {key: moved(part) for key, part in value.items()}
+        return [moved(part) for part in value] if isinstance(value, list) else value
+
+    file.written(tmp_path / "forged", rows=[*rows[:place], *deep, *(moved(row) for row in rows[place + 1 :])])
+    signal.alarm(SECONDS)
+    with pytest.raises(ValueError, match="contain each other more often"):
+        load(tmp_path / "forged")
+
+
+def test_random_bytes_under_a_right_seal(tmp_path):
+    save(BINARY, tmp_path / "model")
+    content, rng = (tmp_path / "model").read_bytes(), np.random.default_rng(0)
+    for _ in range(300):
+        changed = bytearray(content)
+        for place in rng.integers(len(content) - 64, size=rng.integers(1, 5)):
+            changed[place] = rng.integers(256)
+        with open(tmp_path / "forged", "w+b") as file:
+            file.write(changed)
+            file.flush()
+            file.write(seal_of(file))
+        if bytes(changed) != content:
+            try_out(tmp_path / "forged", None, NEW, "random bytes")
