@@ -208,7 +208,7 @@ def test_sparse_views_that_would_become_dense():
         MKLClassifier([Linear()], Projected(1), normalize="center").fit(thin, SIGNS)
     with pytest.raises(ValueError, match="the gating input 'linear' is sparse.*set the combiner's inputs"):
         MKLClassifier([Linear()] * 2, Projected(1, Softmax())).fit(thin, SIGNS)
-    with pytest.raises(ValueError, match="'linear' has a sparse view; set the combiner's inputs"):
+    with pytest.raises(ValueError, match="the kernel 'linear' is sparse.*set the combiner's inputs.*scaling to None"):
         MKLClassifier([Linear()] * 2, Projected(1, Softmax(), features={"linear-2": "kpca"})).fit(thin, SIGNS)
     kernels, features = [Linear(), Gaussian(scale=3.0)], {"linear": "kpca"}
     model = MKLClassifier(kernels, Projected(2, features=features), normalize="center", random_state=0)

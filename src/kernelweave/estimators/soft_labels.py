@@ -15,6 +15,7 @@ import pandas as pd
 
 from ..combiners import Mean
 from ..kernels import KernelStack
+from ..views.plain import check_plain
 
 _BLOCK_ROWS = 512
 
@@ -24,6 +25,7 @@ def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | 
 
     Series and data frames stay such: their names say which classes are meant.
     """
+    check_plain(posterior, "posterior")
     labelled = isinstance(posterior, pd.Series | pd.DataFrame)
     try:
         posterior = posterior.astype(float) if labelled else np.asarray(posterior, dtype=float)

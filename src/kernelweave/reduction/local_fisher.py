@@ -28,12 +28,13 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, svd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
 from ..estimators.checks import (
     check_count,
     check_labels,
+    check_matrix,
     check_number,
     check_row_labels,
     check_sample_weight,
@@ -138,7 +139,7 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """
         with unchanged_on_failure(self):
             check_row_labels(X, y=y, sample_weight=sample_weight)
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            X = check_matrix(self, X, ensure_min_samples=2)
             y = check_labels(self, y, len(X))
             weight = check_sample_weight(sample_weight, len(X))
             kept = weight > 0
@@ -171,7 +172,7 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = check_matrix(self, X, reset=False)
         return (X - self.mean_) @ self.components_.T
 
     def _wanted(self) -> int | None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from .plain import check_unmasked, without_mask
 from .selection import SEPARATOR
 
 
@@ -22,8 +23,8 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
     Parameters
     ----------
     views : mapping from name to array, data frame, series or list
-        All of the same length. Where every view is a series or data frame, rows are matched by index label,
-        and samples that lack a view get NaN there (a missing view).
+        All of the same length; masked entries of an array become NaN. Where every view is a series or data frame, rows
+        are matched by index label, and samples that lack a view get NaN there (a missing view).
     y : series, array or list, optional
         A target for each sample. A series is matched by label like a view; every sample must have a target, and every
         target a sample.
@@ -90,6 +91,7 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
         return values.to_frame(name)
     if isinstance(values, pd.DataFrame):
         return values.set_axis([f"{name}{SEPARATOR}{column}" for column in values.columns], axis=1)
+    values = without_mask(values)
     array = np.asarray(values)
     if array.dtype.kind in "US":
         array = np.asarray(values, dtype=object)
@@ -105,6 +107,7 @@ def _target(y: Any) -> pd.Series:
         return y
     if np.ndim(y) != 1:
         raise ValueError(f"y must have one dimension, a target for each sample, not {np.ndim(y)}")
+    check_unmasked(y, "y")
     return pd.Series(y)
 
 
