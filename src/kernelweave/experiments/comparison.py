@@ -44,6 +44,8 @@ class Problem:
         return float(100.0 * np.mean((predicted - true) ** 2) / np.var(true))
 
 
+_FEW = 8  # data sets that are listed by name
+
 Candidates = Callable[[Problem], Mapping[str, BaseEstimator]]
 
 
@@ -136,8 +138,8 @@ class Comparison:
 
     @property
     def data_label(self) -> str:
-        """The rows in words."""
-        return ", ".join(self.datasets)
+        """The rows in words, or their number where there are many."""
+        return ", ".join(self.datasets) if len(self.datasets) <= _FEW else f"{len(self.datasets)} data sets"
 
     @property
     def n_methods(self) -> int:

@@ -39,12 +39,15 @@ class Result:
         For all candidates on one fold, fit and prediction, on average.
     best : bool
         Whether no contender is significantly better.
+    candidates : tuple of str
+        Those that were tried.
     """
 
     errors: np.ndarray
     chosen: list[str]
     seconds: float
     best: bool = False
+    candidates: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -234,4 +237,4 @@ def _result(comparison: Comparison, folds: list[list[dict[str, Any]]], runs: np.
     if comparison.protocol.one_result_per_run:
         errors = np.array([errors[runs == run].mean() for run in np.unique(runs)])
     seconds = float(np.mean([sum(record["seconds"] for record in records) for records in folds]))
-    return Result(errors, chosen, seconds)
+    return Result(errors, chosen, seconds, candidates=tuple(labels))

@@ -19,6 +19,7 @@ from ..estimators import MKLClassifier, MKLRegressor
 from ..kernels import Kernel
 from ..model_selection import RepeatedDraws
 from .comparison import Candidates, Comparison, Contender, Problem
+from .layout import DEFAULT
 
 DENSE_VIEWS = ("multifeat", "protein_fold", "landuse21", "cub10", "pie10", "wikipedia", "mnist4", "ccv")
 SPARSE_VIEWS = ("cora", "movies", "ngs", "reuters1200")
@@ -45,6 +46,7 @@ def default_comparison(
     Parameters
     ----------
     name, title : str
+        The name without its beginning, such as "multiclass".
     datasets : sequence of str
         As `load_dataset` names them.
     contenders : mapping from name to candidates
@@ -63,7 +65,7 @@ def default_comparison(
     """
     chosen = variants or {}
     return Comparison(
-        name=name,
+        name=f"{DEFAULT}{name}",
         title=title,
         source="",
         datasets={data: (data, chosen.get(data)) for data in datasets},
