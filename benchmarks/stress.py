@@ -49,7 +49,7 @@ def failures(problem: Problem, compare: bool = True, permute: bool = False, slow
     with IdleRounds() as idle:
         try:
             solution = problem.machine.solve(problem.K, tol=TOL)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             return [f"{type(error).__name__}: {error}"]
     if perf_counter() - start > slow:
         print(f"  {perf_counter() - start:.1f} s, {solution.steps} steps: {problem.name}", flush=True)
