@@ -157,8 +157,6 @@ CLASSES: dict[str, type] = {
 TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
     Views: {"_read": dict, "source": object},
     kernels.KernelStack: {"_matrices": lambda: None},
-    combiners.GatedStack: {"penalty": float},
-    combiners.ProjectedStack: {"penalty": float, "has_widths": bool},
 }
 
 
