@@ -333,7 +333,7 @@ MODELS = {
     ),
     "sparse large margin": labelled(SparseLargeMarginClassifier(3, tol=0.05, random_state=0)),
     "mkldr": labelled(MKLDR(EMBEDDED, n_components=1)),
-    "mkldr, ratio-trace": labelled(MKLDR(EMBEDDED, LDEGraph(), step="ratio-trace", max_iter=1000)),
+    "mkldr, paper": labelled(MKLDR(EMBEDDED, LDEGraph(), step="paper", max_iter=1000)),
     "mkldr, given weights": labelled(
         MKLDR(EMBEDDED, LFDAGraph(), 1, init={"gaussian": 1.0, "linear": 2.0}, weights_step="fixed")
     ),

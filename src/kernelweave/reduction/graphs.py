@@ -69,15 +69,16 @@ class Graph(BaseEstimator, ABC):
 
 
 class LDAGraph(Graph):
-    """Linear discriminant analysis: small scatter within classes, large total scatter, (30).
+    """Linear discriminant analysis: small scatter within classes, large scatter between them, (30).
 
-    ``w_ij = 1 / n_{y_i}`` within a class and 0 between classes, ``w'_ij = 1 / N``. Both are of low rank.
+    ``w_ij = 1 / n_{y_i}`` within a class and 0 between classes, ``w'_ij = 1 / N - w_ij``. Both are of low rank.
 
     Parameters
     ----------
-    against : {"total", "between"}
-        Which scatter to keep large. "total" is (30). With "between", W' less W, the ratio-trace step under one kernel
-        is kernel Fisher discriminant analysis to the letter; the two differ by eps only.
+    against : {"between", "total"}
+        Which scatter to keep large. With "between" the ratio-trace step at given weights is kernel Fisher discriminant
+        analysis to the letter. "total" is (30), ``w'_ij = 1 / N``. Without a ridge the two are alike; with one, "total"
+        prefers directions of large scatter within classes to those of little scatter between them.
 
     References
     ----------
@@ -87,7 +88,7 @@ class LDAGraph(Graph):
     --------
     >>> import numpy as np
     >>> from kernelweave.reduction import LDAGraph
-    >>> within, total = LDAGraph().laplacians(None, None, np.array([0, 0, 1]))
+    >>> within, between = LDAGraph().laplacians(None, None, np.array([0, 0, 1]))
     >>> within.dot(np.eye(3)).round(2)
     array([[ 0.5, -0.5,  0. ],
            [-0.5,  0.5,  0. ],
@@ -96,12 +97,12 @@ class LDAGraph(Graph):
 
     reads_labels = True
 
-    def __init__(self, against: str = "total"):
+    def __init__(self, against: str = "between"):
         self.against = against
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        if self.against not in ("total", "between"):
-            raise ValueError(f'against must be "total" or "between", not {self.against!r}')
+        if self.against not in ("between", "total"):
+            raise ValueError(f'against must be "between" or "total", not {self.against!r}')
         within, total = class_laplacians(labels)
         return within, total if self.against == "total" else total - within
 
