@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test bench results lint format clean
+.PHONY: demo test bench results defaults lint format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -25,6 +25,9 @@ bench: $(INSTALLED)
 
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md
+
+defaults: $(INSTALLED)
+	$(VENV)/bin/kernelweave defaults --page docs/defaults.md
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .

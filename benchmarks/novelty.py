@@ -45,7 +45,7 @@ def measure(combiner: Combiner, digits: range) -> tuple[list[float], ...]:
         scaled = pd.DataFrame(scaler.transform(X.to_numpy()), columns=X.columns)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            model = MKLOneClass([Gaussian(view) for view in VIEWS], combiner, nu=0.1, random_state=0)
+            model = MKLOneClass([Gaussian(view, scale="nearest") for view in VIEWS], combiner, nu=0.1, random_state=0)
             model.fit(scaled.iloc[train])
         gates = model.kernel_weights(scaled.iloc[train]).to_numpy()
         numbers = (

@@ -41,7 +41,9 @@ def digits(n: int, n_kernels: int, seed: int = 0) -> tuple[np.ndarray, np.ndarra
     X, y = datasets.load_multifeat(return_X_y=True)
     chosen = np.random.default_rng(seed).permutation(len(y))[:n]
     values = StandardScaler().fit_transform(X.to_numpy()[chosen])
-    kernels = [(view, Linear(view)) for view in VIEWS] + [(f"{view}-gaussian", Gaussian(view)) for view in VIEWS]
+    kernels = [(view, Linear(view)) for view in VIEWS] + [
+        (f"{view}-gaussian", Gaussian(view, scale="nearest")) for view in VIEWS
+    ]
     return KernelStack(kernels[:n_kernels]).fit(Views(values, X.columns)).matrices(), y[chosen]
 
 

@@ -28,7 +28,10 @@ costs = 10.0 ** np.arange(-1.5, 2.1, 0.5)
 digits = [Linear(view) for view in views]
 models = {
     name: [MKLClassifier(kernels, ConvexMKL(), C=C).fit(X_train, y_train) for C in costs]
-    for name, kernels in {"six views": digits, "six views and noise": [*digits, Gaussian("noise")]}.items()
+    for name, kernels in {
+        "six views": digits,
+        "six views and noise": [*digits, Gaussian("noise", scale="nearest")],
+    }.items()
 }
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

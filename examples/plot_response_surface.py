@@ -20,7 +20,7 @@ from kernelweave.model_selection import ResponseSurfaceSearchCV
 
 X, y = datasets.make_gauss(3, 200, random_state=1)
 factors = ["combiner__costs__polynomial", "combiner__costs__gaussian"]
-mkl = MKLClassifier([Linear(), Polynomial(degree=2), Gaussian()], ConvexMKL(), C=10.0)
+mkl = MKLClassifier([Linear(), Polynomial(degree=2), Gaussian(scale="nearest")], ConvexMKL(), C=10.0)
 folds = RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0)
 search = ResponseSurfaceSearchCV(mkl, factors, delta=0.5, cv=folds).fit(X, y)
 

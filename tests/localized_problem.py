@@ -1,6 +1,7 @@
 """Gates, machines and small problems that the tests of localized kernels share."""
 
 import numpy as np
+from sklearn.base import clone
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import (
@@ -60,12 +61,13 @@ TOY = np.random.default_rng(5).normal(size=(260, 2))
 SIDE = TOY[:, 1] * np.sign(TOY[:, 0]) > 0  # two linear models, switched by the sign of the first feature
 
 
-def toy_model(gating=None, C=10.0, l2=0.01, kernels=2, **options):
+def toy_model(gating=None, C=10.0, l2=0.001, kernels=2, **options):
     model = MKLClassifier([Linear()] * kernels, Localized(gating, l2=l2, **options), C=C, random_state=0)
     return model.fit(TOY[:160], SIDE[:160])
 
 
-def prepared(gate, stack, l2=0.3, spread=60.0, **options):
-    combiner = Localized(GATES[gate], l2=l2, **options)
+def prepared(gate, stack, l2=0.3, spread=60.0, norm="unit", **options):
+    combiner = Localized(clone(GATES[gate]).set_params(norm=norm), l2=l2, **options)
     state = combiner.prepare(STACKS[stack], None, np.random.RandomState(0))
+    state.penalty = l2
     return combiner, state, spread * combiner.start(state, None, None, np.random.RandomState(1))

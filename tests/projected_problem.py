@@ -46,6 +46,7 @@ def prepared(
     kernels = KERNELS[kernels] if isinstance(kernels, str) else kernels
     stack = KernelStack(kernels, normalize).fit(samples)
     state = combiner.prepare(stack, None, np.random.RandomState(0))
+    state.penalty = combiner.l2
     theta = combiner.start(state, MACHINES["one-class"] if machine is None else machine, None, np.random.RandomState(1))
     theta[: combiner.layout_.n_gating] *= 60.0
     return combiner, state, theta

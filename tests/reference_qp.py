@@ -39,6 +39,29 @@ def primal_objective(K, linear, lower, upper, total, insensitivity, c, b):
     return 0.5 * c @ K @ c + (z * corners - insensitivity * np.abs(corners)).max(axis=0).sum() + b * total
 
 
+def least_primal(K, linear, lower, upper, total, insensitivity, c):
+    """Minimum over b and t >= 0 of P(t, b) = t^2/2 c'Kc + sum_i h_i(p_i - t f_i - b) + b total, by Clarabel."""
+    K = np.asarray(K, dtype=float)
+    n, f = len(c), K @ c
+    corners = np.stack([lower, upper, np.clip(0.0, lower, upper)])
+    # Variables t, b, h_1 .. h_n with h_i >= v (p_i - t f_i - b) - e|v| at each corner v, each row scaled to size 1.
+    scale = np.maximum(1.0, np.abs(corners).max(axis=0))
+    rows = [np.column_stack([-v * f / scale, -v / scale, -np.diag(1.0 / scale)]) for v in corners]
+    limits = [(insensitivity * np.abs(v) - v * linear) / scale for v in corners]
+    A = np.vstack([*rows, np.eye(1, n + 2) * -1.0])
+    P = sparse.csc_matrix(([max(0.0, c @ f)], ([0], [0])), (n + 2, n + 2))
+    q = np.concatenate([[0.0, total], np.ones(n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    limits = np.concatenate([*limits, [0.0]])
+    answer = clarabel.DefaultSolver(
+        P, q, sparse.csc_matrix(A), limits, [clarabel.NonnegativeConeT(len(A))], settings
+    ).solve()
+    assert str(answer.status) in ("Solved", "AlmostSolved"), answer.status
+    return answer.obj_val
+
+
 def kkt_violation(K, linear, lower, upper, insensitivity, c):
     """Largest slope of a move that raises one coefficient and lowers another."""
     gradient = linear - np.asarray(K, dtype=float) @ c

@@ -1,6 +1,8 @@
 """The packages import only what the architecture allows (data flows one way)."""
 
 import ast
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +42,7 @@ ALLOWED = {
     },
 }
 STANDARD = sys.stdlib_module_names
+FOR_ALL = {"_warnings"}
 
 
 def imported_names(path: Path, package: str) -> set[str]:
@@ -69,7 +72,7 @@ def test_every_package_has_a_rule():
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_package_imports_only_what_its_rule_names(package):
     for path in (ROOT / package).rglob("*.py"):
-        allowed = STANDARD | NUMERICS | ALLOWED[package] | {package}
+        allowed = STANDARD | NUMERICS | FOR_ALL | ALLOWED[package] | {package}
         assert imported_names(path, package) <= allowed, path
 
 
@@ -77,3 +80,44 @@ def test_the_rule_sees_a_forbidden_import(tmp_path):
     file = tmp_path / "module.py"
     file.write_text("from ..estimators import MKLClassifier\nfrom . import base\nimport sklearn.svm\n")
     assert imported_names(file, "kernels") == {"estimators", "kernels", "sklearn"}
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Names of the modules that a fresh process has after a statement."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+    return set(subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).split())
+
+
+def test_the_package_alone_loads_nothing_heavy():
+    loaded = loaded_by("import kernelweave")
+    assert "kernelweave._version" in loaded
+    assert not loaded & {"numpy", "scipy", "pandas", "sklearn", "numba", "clarabel", "matplotlib", "rich", "joblib"}
+
+
+def test_an_estimator_loads_only_what_its_fit_needs():
+    loaded = loaded_by("from kernelweave import MKLClassifier")
+    assert {"sklearn.base", "pandas", "numba", "kernelweave.combiners.convex"} <= loaded
+    heavy = {
+        "cluster",
+        "metrics",
+        "model_selection",
+        "neighbors",
+        "pipeline",
+        "preprocessing",
+        "decomposition",
+        "datasets",
+    }
+    assert not loaded & {f"sklearn.{name}" for name in heavy}
+    assert not loaded & {"matplotlib", "rich", "rich.progress"}
+    unused = {"reduction", "model_selection", "datasets", "display", "persistence", "experiments", "cli"}
+    assert not loaded & {f"kernelweave.{name}" for name in unused}
+
+
+def test_every_public_name_is_there_at_its_first_use():
+    code = "import kernelweave\nfor name in [*kernelweave.__all__, 'estimators']:\n    getattr(kernelweave, name)"
+    assert {"kernelweave.display.gating", "kernelweave.persistence.files"} <= loaded_by(code)
+    assert set(kernelweave.__all__) <= set(dir(kernelweave))
+    assert kernelweave.MKLClassifier.__module__ == "kernelweave.estimators.classifier"
+    with pytest.raises(AttributeError, match="no attribute 'estimator'"):
+        kernelweave.estimator  # noqa: B018

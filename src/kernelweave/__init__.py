@@ -2,13 +2,20 @@
 
 Each description is a *view*, each view gets one or more *kernels*, and a *combiner* makes one kernel of them for a
 support vector machine: `MKLClassifier`, `MKLRegressor` and `MKLOneClass`.
+
+Each public name is imported at its first use, so that nobody waits for what is not used.
 """
 
-from . import combiners, datasets, display, kernels, model_selection, reduction
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from ._version import __version__
-from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
-from .persistence import load, save
-from .views import stack_views
+
+if TYPE_CHECKING:
+    from . import combiners, datasets, display, kernels, model_selection, reduction
+    from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
+    from .persistence import load, save
+    from .views import stack_views
 
 __all__ = [
     "KernelSAMME",
@@ -27,3 +34,35 @@ __all__ = [
     "save",
     "stack_views",
 ]
+
+_PACKAGES = {
+    *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
+    *("model_selection", "datasets", "display"),
+}
+_HOMES = {
+    "KernelSAMME": "estimators",
+    "KernelVoting": "estimators",
+    "MKLClassifier": "estimators",
+    "MKLOneClass": "estimators",
+    "MKLRegressor": "estimators",
+    "load": "persistence",
+    "save": "persistence",
+    "stack_views": "views",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what a public name stands for: a package, or something that lives in one."""
+    if name not in _HOMES and name not in _PACKAGES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = (
+        getattr(import_module(f".{_HOMES[name]}", __name__), name)
+        if name in _HOMES
+        else import_module(f".{name}", __name__)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -23,7 +23,7 @@ def digits():
 
 
 def test_a_noise_kernel_goes_at_small_cost_and_not_at_large(digits):
-    kernels = [Linear(view) for view in VIEWS] + [Gaussian("noise")]
+    kernels = [Linear(view) for view in VIEWS] + [Gaussian("noise", scale="nearest")]
     weights = {C: MKLClassifier(kernels, ConvexMKL(), C=C).fit(*digits).kernel_weights_ for C in (0.1, 10.0)}
     assert weights[0.1]["noise"] < 1e-3
     assert weights[10.0]["noise"] == weights[10.0].max() > 0.3

@@ -42,9 +42,9 @@ MACHINES = {
     "least-squares, classes": LeastSquaresClassMachine(LABELS, BOUND),
 }
 COMBINERS = {
-    "degree 1": PolynomialMKL(degree=1, constant=0.0),
-    "degree 2": PolynomialMKL(degree=2, constant=0.0),
-    "degree 3, constant": PolynomialMKL(degree=3, constant=0.8),
+    "degree 1": PolynomialMKL(degree=1, constant=0.0, tau=1.0),
+    "degree 2": PolynomialMKL(degree=2, constant=0.0, tau=1.0),
+    "degree 3, constant": PolynomialMKL(degree=3, constant=0.8, tau=0.25),
     "product": GeneralizedMKL("product", "l1", strength=0.3),
     "sum": GeneralizedMKL("sum", "l2", strength=0.3),
 }
@@ -77,7 +77,7 @@ def test_gradient_through_the_solved_machine(machine, combiner, stack):
 
 
 @pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center", None])
-@pytest.mark.parametrize("form", [Monomials(1), Monomials(2), Monomials(3, 0.5), GaussianForm()])
+@pytest.mark.parametrize("form", [Monomials(1), Monomials(2), Monomials(3, 0.5, 0.6, 0.2), GaussianForm()])
 def test_new_samples_are_compared_as_training_samples_are(form, normalize):
     stack = KernelStack(KERNELS, normalize).fit(X)
     state = form.prepare(stack)
@@ -91,7 +91,17 @@ def test_new_samples_are_compared_as_training_samples_are(form, normalize):
 
 
 @pytest.mark.parametrize("normalize", ["unit-diagonal", "center", None])
-@pytest.mark.parametrize("form", [Monomials(1), Monomials(2), Monomials(2, 0.5), GaussianForm()])
+@pytest.mark.parametrize(
+    "form",
+    [
+        Monomials(1),
+        Monomials(2),
+        Monomials(2, 0.5),
+        Monomials(2, 0.5, 0.6, 0.2),
+        Monomials(2, 0.5, 0.0, 1.0),
+        GaussianForm(),
+    ],
+)
 def test_samples_without_a_view(form, normalize):
     stack = KernelStack(GAPPY, normalize).fit(MISSING)
     state = form.prepare(stack)
@@ -104,7 +114,7 @@ def test_samples_without_a_view(form, normalize):
         np.testing.assert_allclose(K.diagonal(), full)
     weights = form.sample_weights(state, ETA, stack.reference)
     np.testing.assert_array_equal(weights > 0, stack.present)
-    if isinstance(form, Monomials) and form.degree == 1:
+    if isinstance(form, Monomials) and (form.degree == 1 or form.products == 0):
         np.testing.assert_allclose(weights.sum(axis=1), ETA.sum())
 
 
@@ -151,5 +161,6 @@ def test_distances_of_repaired_kernels(repair, normalize):
 
 def test_values_where_all_kernels_are_one():
     eta = np.array([0.5, 2.0])
-    expected = sum(np.prod(q) for q in itertools.combinations_with_replacement([0.3, *eta], 3))
+    expected = sum(np.prod(q) for q in itertools.combinations_with_replacement([0.3, *eta], 3)) - 0.3**3
     assert Monomials(3, 0.3).at_one(eta) == pytest.approx(expected)
+    assert Monomials(3, 0.3, 0.5, 2.0).at_one(eta) == pytest.approx(0.5 * expected + 2.0 * eta.sum())

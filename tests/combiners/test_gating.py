@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from kernelweave.combiners import ClusterGate, GaussianGate, InstanceGate, KernelMap, Sigmoid, Softmax
 from kernelweave.combiners.gating_inputs import GatingInputs
@@ -24,17 +25,26 @@ GATES = {
 }
 
 
-def ready(name, inputs=Z):
-    gate = GATES[name]
+BOTH = pytest.mark.parametrize("norm", ["unit", "paper"])
+
+
+def ready(name, inputs=Z, norm="unit"):
+    gate = clone(GATES[name]).set_params(norm=norm)
     gate.prepare(inputs, np.random.RandomState(0))
     codes = gate.encode(inputs)
     theta = gate.start(codes, P, np.random.RandomState(1))
     return gate, codes, 50.0 * theta
 
 
+def size_of(gate, gates):
+    """What is 1 for gates that share a length or a sum."""
+    return (gates**2).sum(axis=1) if gate.norm == "unit" else gates.sum(axis=1)
+
+
+@BOTH
 @pytest.mark.parametrize("name", GATES)
-def test_pullback_is_the_slope_of_the_gates(name):
-    gate, codes, theta = ready(name)
+def test_pullback_is_the_slope_of_the_gates(name, norm):
+    gate, codes, theta = ready(name, norm=norm)
     slopes = rng.normal(size=(N, P))
     gradient = gate.pullback(theta, codes, gate.values(theta, codes, PRESENT), slopes)
     assert gradient.shape == theta.shape
@@ -45,56 +55,74 @@ def test_pullback_is_the_slope_of_the_gates(name):
         assert gradient[k] == pytest.approx(((ahead - behind) * slopes).sum() / (2 * h), rel=1e-5, abs=1e-7)
 
 
+@BOTH
 @pytest.mark.parametrize("name", GATES)
-def test_gates_are_weights_of_what_is_present(name):
-    gate, codes, theta = ready(name)
+def test_gates_are_weights_of_what_is_present(name, norm):
+    gate, codes, theta = ready(name, norm=norm)
     for tol in (0.0, 0.2):
         gates = gate.values(theta, codes, PRESENT, tol)
         assert (gates[~PRESENT] == 0).all() and (gates >= 0).all() and (gates <= 1).all()
-        if gate.competes:
-            np.testing.assert_allclose(gates.sum(axis=1), 1.0)
-        assert not ((gates > 0) & (gates < tol)).any()
-    np.testing.assert_array_equal(gates[5] > 0, [True, False, False] if gate.competes else gates[5] > 0)
+        if gate.competes or norm == "unit":
+            np.testing.assert_allclose(size_of(gate, gates), 1.0)
+            np.testing.assert_array_equal(gates[5] > 0, [True, False, False])
+        assert not ((gates > 0) & (gates**2 < tol)).any()  # gate_tol compares squares
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_equal_scores_are_the_mean_of_what_is_present(name):
+    gate, codes, theta = ready(name)
+    gates = gate.values(0.0 * theta, codes, PRESENT)
+    np.testing.assert_allclose(gates**2, PRESENT / PRESENT.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_unit_gates_do_not_change_by_scale(name):
+    """Whatever the parameters, a kernel on one side of the other kernels cannot gain by scale: the length stays 1."""
+    gate, codes, theta = ready(name)
+    for factor in (1.0, 10.0, 1000.0):
+        np.testing.assert_allclose((gate.values(factor * theta, codes, PRESENT) ** 2).sum(axis=1), 1.0)
 
 
 def test_formulas():
     V, bias = rng.normal(size=(P, 4)), rng.normal(size=P)
     theta, everybody = np.concatenate([V.ravel(), bias]), np.ones((N, P), dtype=bool)
     scores = Z @ V.T + bias
-    np.testing.assert_allclose(
-        Softmax().values(theta, Z, everybody), np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    )  # (3.2)
-    np.testing.assert_allclose(Sigmoid().values(theta, Z, everybody), 1 / (1 + np.exp(-scores)))  # (3.3)
+    softmax = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(Softmax("paper").values(theta, Z, everybody), softmax)  # (3.2)
+    np.testing.assert_allclose(Softmax().values(theta, Z, everybody) ** 2, softmax)
+    sigmoid = 1 / (1 + np.exp(-scores))
+    np.testing.assert_allclose(Sigmoid("paper").values(theta, Z, everybody), sigmoid)  # (3.3)
+    lengths = np.linalg.norm(sigmoid, axis=1, keepdims=True)
+    np.testing.assert_allclose(Sigmoid().values(theta, Z, everybody), sigmoid / lengths)
     sigma = np.exp(bias)
     nearness = np.exp(-((Z[:, None] - V[None]) ** 2).sum(axis=2) / sigma**2)
-    np.testing.assert_allclose(
-        GaussianGate().values(theta, Z, everybody), nearness / nearness.sum(axis=1, keepdims=True), rtol=1e-10
-    )  # (3.4)
+    nearness /= nearness.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(GaussianGate("paper").values(theta, Z, everybody), nearness, rtol=1e-10)  # (3.4)
+    np.testing.assert_allclose(GaussianGate().values(theta, Z, everybody) ** 2, nearness, rtol=1e-10)
 
 
+@BOTH
 @pytest.mark.parametrize("name", GATES)
 @pytest.mark.parametrize("size", [1000.0, -1000.0, 1e8])
-def test_large_parameters_neither_overflow_nor_give_nan(name, size):
-    gate, codes, theta = ready(name)
+def test_large_parameters_neither_overflow_nor_give_nan(name, size, norm):
+    gate, codes, theta = ready(name, norm=norm)
     theta = size * np.sign(theta)
     with np.errstate(all="raise", under="ignore"):
         gates = gate.values(theta, codes, PRESENT)
         gradient = gate.pullback(theta, codes, gates, rng.normal(size=(N, P)))
     assert np.isfinite(gates).all() and np.isfinite(gradient).all()
-    if gate.competes:
-        np.testing.assert_allclose(gates.sum(axis=1), 1.0)
+    if gate.competes or norm == "unit":
+        np.testing.assert_allclose(size_of(gate, gates), 1.0)
 
 
-def test_a_softmax_never_closes_its_largest_gate():
-    gates = Softmax().values(np.zeros(5 * P), Z, np.ones((N, P), dtype=bool), tol=0.9)
-    np.testing.assert_allclose(gates, 1 / 3)
-
-
-def test_penalty_leaves_biases_alone():
-    theta = np.arange(15.0)
-    for gate in (Softmax(), Sigmoid()):
-        np.testing.assert_array_equal(gate.penalized(theta, 3), theta[:12])
-    assert len(GaussianGate().penalized(theta, 3)) == 15
+@BOTH
+def test_gates_that_share_never_close_the_largest(norm):
+    everybody = np.ones((N, P), dtype=bool)
+    for gate in (Softmax(norm), Sigmoid(norm)) if norm == "unit" else (Softmax(norm),):
+        gates = gate.values(np.zeros(5 * P), Z, everybody, tol=0.9)
+        np.testing.assert_allclose(size_of(gate, gates), 1.0)
+        assert (gates > 0).all()
+    assert not Sigmoid("paper").values(np.zeros(5 * P), Z, everybody, tol=0.9).any()
 
 
 def test_starts_are_random_and_small():

@@ -231,13 +231,13 @@ class Watched(Scale):
 
 def test_held_out_samples_choose_theta():
     combiner, machine = Watched(begin=-3.0), Counted(Y, 1.0)
-    found = combiner.fit(stack_of(Gaussian()), machine, None, np.random.RandomState(0), tol=1e-9)
+    found = combiner.fit(stack_of(Gaussian(scale="nearest")), machine, None, np.random.RandomState(0), tol=1e-9)
     distances = np.abs(np.array(combiner.asked) - combiner.target)
     assert distances[0] > distances.min() < distances[-1]
     assert abs(found.theta[0] - combiner.target) == distances.min()
     assert len(found.solution.coef) == 60 and len(machine.starts) == 1  # solved for all samples at the end, afresh
     assert [row.get("validation_risk") for row in found.history] == [*distances, None]
-    plain = machine.solve(Scale().gram(stack_of(Gaussian()), found.theta), tol=1e-9)
+    plain = machine.solve(Scale().gram(stack_of(Gaussian(scale="nearest")), found.theta), tol=1e-9)
     np.testing.assert_allclose(found.solution.coef, plain.coef, atol=1e-6)
 
 
@@ -245,7 +245,9 @@ def test_patience_ends(monkeypatch):
     monkeypatch.setattr("kernelweave.combiners.learning.PATIENCE", 2)
     combiner = Watched(begin=-3.0)
     combiner.target = -3.0
-    found = combiner.fit(stack_of(Gaussian()), BinaryMachine(Y, 1.0), None, np.random.RandomState(0), tol=1e-9)
+    found = combiner.fit(
+        stack_of(Gaussian(scale="nearest")), BinaryMachine(Y, 1.0), None, np.random.RandomState(0), tol=1e-9
+    )
     assert len(combiner.asked) == 3 and found.theta[0] == -3.0
 
 

@@ -40,13 +40,15 @@ from localized_problem import (
     toy_model,
 )
 
+CASES = [(gate, "unit") for gate in GATES] + [("softmax", "paper"), ("sigmoid", "paper")]
+
 
 @pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize(("gate", "norm"), CASES)
 @pytest.mark.parametrize("machine", MACHINES)
-def test_gradient_through_the_solved_machine(machine, gate, stack):
+def test_gradient_through_the_solved_machine(machine, gate, norm, stack):
     machine = MACHINES[machine]
-    combiner, state, theta = prepared(gate, stack)
+    combiner, state, theta = prepared(gate, stack, norm=norm)
     solution = machine.solve(combiner.gram(state, theta), gap_tol=1e-12)
     gradient = combiner.pullback(state, theta, solution.coef) + combiner.penalize(state, theta)[1]
     h = 1e-5
@@ -60,11 +62,11 @@ def test_gradient_through_the_solved_machine(machine, gate, stack):
         assert gradient @ direction == pytest.approx((ahead - behind) / (2 * h), rel=1e-3, abs=2e-5)
 
 
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize(("gate", "norm"), CASES)
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("tol", [0.0, 0.3])
-def test_the_kernel_is_what_the_thesis_says_for_training_and_new_samples(gate, stack, tol):
-    combiner, state, theta = prepared(gate, stack, gate_tol=tol)
+def test_the_kernel_is_what_the_thesis_says_for_training_and_new_samples(gate, norm, stack, tol):
+    combiner, state, theta = prepared(gate, stack, norm=norm, gate_tol=tol)
     combiner.finish(state, theta)
     K, gates = combiner.gram(state, theta), state.gates
     matrices = STACKS[stack].matrices()
@@ -72,13 +74,16 @@ def test_the_kernel_is_what_the_thesis_says_for_training_and_new_samples(gate, s
     assert np.linalg.eigvalsh(K).min() > -1e-10
     views = STACKS[stack].reference
     np.testing.assert_allclose(combiner.cross(state, theta, views), K, atol=1e-10)
-    np.testing.assert_allclose(combiner.kernel_weights(state, theta, views), gates, atol=1e-12)
+    np.testing.assert_allclose(combiner.gates(state, theta, views), gates, atol=1e-12)
+    np.testing.assert_allclose(combiner.kernel_weights(state, theta, views), gates**2, atol=1e-12)
+    if norm == "unit":  # these kernels have a unit diagonal, and so has any combination by gates of unit length
+        np.testing.assert_allclose(K.diagonal(), 1.0)
     coef = rng.normal(size=(N, 2))
     np.testing.assert_allclose(combiner.values(state, theta, views, coef), K @ coef, atol=1e-10)
     lean = state.restrict(np.array([2, 9, 30]), combiner.active(state, theta))
     np.testing.assert_allclose(combiner.cross(lean, theta, views), K[:, [2, 9, 30]], atol=1e-10)
     if tol:
-        assert (gates[STACKS[stack].present] == 0).any() and not ((gates > 0) & (gates < tol)).any()
+        assert (gates[STACKS[stack].present] == 0).any() and not ((gates > 0) & (gates**2 < tol)).any()
 
 
 @pytest.mark.parametrize("normalize", ["unit-trace", "center", None])
@@ -92,7 +97,7 @@ def test_normalisation_of_new_samples(normalize):
     np.testing.assert_allclose(combiner.cross(state, theta, Views(X)), K, atol=1e-10 * np.abs(K).max())
 
 
-@pytest.mark.parametrize("gate", ["softmax", "gaussian", "cluster", "instance"])
+@pytest.mark.parametrize("gate", GATES)
 def test_one_kernel_is_the_plain_machine(gate):
     model = MKLClassifier([Gaussian()], Localized(GATES[gate]), random_state=0).fit(X, LABELS)
     plain = MKLClassifier([Gaussian()]).fit(X, LABELS)
@@ -101,7 +106,7 @@ def test_one_kernel_is_the_plain_machine(gate):
 
 
 def test_a_constant_gate_is_a_fixed_weight():
-    combiner, state, theta = prepared("sigmoid", "complete", spread=0.0)
+    combiner, state, theta = prepared("sigmoid", "complete", spread=0.0, norm="paper")
     eta = np.array([0.9, 0.2, 0.5])
     theta[-3:] = np.log(eta / (1 - eta))
     np.testing.assert_allclose(
@@ -120,7 +125,7 @@ def test_learning_without_forming_the_kernel_changes_nothing(name, monkeypatch):
     }[name]
     solve, solved = machine.solve, []
     monkeypatch.setattr(machine, "solve", lambda *rest, **options: solved.append(1) or solve(*rest, **options))
-    parts, whole = Localized(), Localized()
+    parts, whole = Localized(l2=1e-3), Localized(l2=1e-3)
     monkeypatch.setattr(whole, "lazy_kernel", lambda *rest: None)
     ends = [combiner.fit(stack, machine, None, np.random.RandomState(0), tol=1e-4) for combiner in (parts, whole)]
     assert len(solved) < sum(row["solves"] for end in ends for row in end.history)
@@ -128,9 +133,13 @@ def test_learning_without_forming_the_kernel_changes_nothing(name, monkeypatch):
     assert objectives[0] == pytest.approx(objectives[1], rel=0.01)
 
 
-@pytest.mark.parametrize(("gate", "factor"), [("softmax", 1 / 3), ("gaussian", 1 / 3), ("sigmoid", 3 / 4)])
-def test_zero_parameters_are_the_mean_kernel(gate, factor):
-    combiner, state, theta = prepared(gate, "complete", spread=0.0)
+@pytest.mark.parametrize(
+    ("gate", "norm", "factor"),
+    [("softmax", "paper", 1 / 3), ("gaussian", "paper", 1 / 3), ("sigmoid", "paper", 3 / 4)]
+    + [(gate, "unit", 1.0) for gate in GATES],
+)
+def test_zero_parameters_are_the_mean_kernel(gate, norm, factor):
+    combiner, state, theta = prepared(gate, "complete", spread=0.0, norm=norm)
     mean = STACKS["complete"].matrices().mean(axis=0)
     np.testing.assert_allclose(combiner.gram(state, theta), factor * mean, atol=1e-12)
     scaled = BinaryMachine(SIGNS, BOUND).solve(combiner.gram(state, theta), gap_tol=1e-10)
@@ -161,7 +170,7 @@ def test_quadratic_gating():
 
 
 @pytest.mark.parametrize("gate", GATES)
-@pytest.mark.filterwarnings("ignore:the gates have collapsed")
+@pytest.mark.filterwarnings("ignore:.*this model is not localized")
 def test_every_estimator_and_machine(gate):
     gating, labels = GATES[gate], np.digitize(X[:, 0], [-0.4, 0.4])
     for options in (
@@ -183,7 +192,11 @@ def test_every_estimator_and_machine(gate):
 
 def test_a_gating_model_for_each_class():
     model = MKLClassifier(
-        KERNELS, Localized(inputs=KernelMap(Gaussian())), weights="per-class", multiclass="one-vs-one", random_state=0
+        KERNELS,
+        Localized(inputs=KernelMap(Gaussian()), l2=0.01),
+        weights="per-class",
+        multiclass="one-vs-one",
+        random_state=0,
     ).fit(X, LABELS)  # pairs of classes have different numbers of landmarks, so of parameters
     weights = model.kernel_weights(NEW)
     assert weights.shape == (9, 9) and model.kernel_weights_.shape == (3, 3)
@@ -191,10 +204,12 @@ def test_a_gating_model_for_each_class():
     assert not np.allclose(weights["0 vs 1"], weights["1 vs 2"])
 
 
-def test_weights_are_the_gates():
+def test_weights_are_the_squared_gates():
     model = toy_model()
     weights = model.kernel_weights(TOY[:160])
+    np.testing.assert_allclose(model.gates(TOY[:160]) ** 2, weights)
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert not hasattr(MKLClassifier(), "gates")
     np.testing.assert_allclose(model.kernel_weights_, weights.mean())
     right = TOY[:160, 0] > 0
     assert abs(weights.loc[right, "linear"].mean() - weights.loc[~right, "linear"].mean()) > 0.5
@@ -231,9 +246,10 @@ def test_early_stopping_keeps_the_theta_of_least_validation_risk():
 
 def test_validation_risk_is_that_of_the_held_out_samples():
     stack = KernelStack(KERNELS).fit(X)
-    combiner = Localized(validation_fraction=0.25)
+    combiner = Localized(l2=0.1, validation_fraction=0.25)
     state = combiner.prepare(stack, None, np.random.RandomState(0))
     machine = MACHINES["regression"]
+    combiner.l2_ = 0.1
     watch = combiner.watch(state, machine, np.random.RandomState(3))
     theta = 50.0 * combiner.start(state, None, None, np.random.RandomState(1))
     solution = watch.machine.solve(combiner.gram(watch.state, theta))
@@ -249,11 +265,17 @@ def test_validation_risk_is_that_of_the_held_out_samples():
     ("options", "message"),
     [
         ({"gating": "softmax"}, "gating must be a gating model"),
-        ({"l2": -1.0}, "l2 of Localized must be a number from 0"),
+        ({"l2": -1.0}, 'l2 of Localized must be a number from 0 and below inf or "auto", not -1.0'),
+        ({"l2": "strong"}, "l2 of Localized must be a number from 0"),
+        ({"validation_fraction": 0.2}, 'l2="auto" holds out samples by itself'),
+        ({"gating": Softmax("l1")}, "norm of Softmax must be one of .'unit', 'paper'., not 'l1'"),
         ({"gate_tol": 1.0}, "gate_tol of Localized must be a number from 0 and below 1"),
         ({"validation_fraction": 1.0}, "validation_fraction of Localized must be"),
-        ({"gating": InstanceGate(), "validation_fraction": 0.2}, "validation_fraction must be 0 with InstanceGate"),
-        ({"validation_fraction": 0.001}, "does not fit these samples"),
+        (
+            {"gating": InstanceGate(), "l2": 0.1, "validation_fraction": 0.2},
+            "validation_fraction must be 0 with InstanceGate",
+        ),
+        ({"l2": 0.1, "validation_fraction": 0.001}, "does not fit these samples"),
         ({"optimizer": "sgd"}, "optimizer must be one of"),
         ({"scaling": "rows"}, "scaling of the gating inputs must be one of"),
         ({"inputs": "nothing"}, "nothing"),
@@ -265,20 +287,24 @@ def test_bad_parameters(options, message):
 
 
 def test_more_kernels_than_samples():
-    model = MKLClassifier([Linear([k % 4]) for k in range(12)], Localized(), random_state=0).fit(X[:8], SIGNS[:8])
+    model = MKLClassifier([Linear([k % 4]) for k in range(12)], Localized(l2=0.1), random_state=0).fit(X[:8], SIGNS[:8])
     assert model.kernel_weights(NEW).shape == (9, 12)
 
 
 def test_a_constant_gating_input_learns_global_weights():
     frame = stack_views({"a": X[:, :2], "b": X[:, 2:], "one": np.ones((N, 1))})
-    model = MKLClassifier([Gaussian("a"), Gaussian("b")], Localized(inputs="one"), random_state=0).fit(frame, SIGNS)
+    model = MKLClassifier([Gaussian("a"), Gaussian("b")], Localized(inputs="one", l2=0.01), random_state=0)
+    with pytest.warns(
+        UserWarning, match="every sample has nearly the same kernel weights .a 0.*: this model is not loc"
+    ):
+        model.fit(frame, SIGNS)
     weights = model.kernel_weights(frame)
     np.testing.assert_allclose(weights - weights.iloc[0], 0.0, atol=1e-12)
 
 
 def test_float32():
     fits = [
-        MKLClassifier(KERNELS, Localized(), dtype=dtype, random_state=0).fit(X, LABELS)
+        MKLClassifier(KERNELS, Localized(l2=0.01), dtype=dtype, random_state=0).fit(X, LABELS)
         for dtype in ("float64", "float32")
     ]
     np.testing.assert_allclose(fits[0].kernel_weights(NEW), fits[1].kernel_weights(NEW), atol=0.02)

@@ -25,8 +25,8 @@ VIEWS = stack_views({"a": TOY[:, :1], "b": TOY[:, 1:], "c": rng.normal(size=(260
 
 
 def views_model(**options):
-    combiner = Localized(**{"gate_tol": 0.2, "l2": 1e-3, "inputs": "a", **options})
-    kernels = [Gaussian("a", scale=0.5), Gaussian("b"), Linear("c")]
+    combiner = Localized(**{"gate_tol": 0.2, "l2": 1e-5, "inputs": "a", **options})
+    kernels = [Gaussian("a", scale=0.5), Gaussian("b", scale=0.5), Linear("c")]
     truth = np.where(TOY[:, 0] > 0, TOY[:, 1] > 0, np.sin(4 * TOY[:, 0]) > 0)
     return MKLClassifier(kernels, combiner, C=10.0, random_state=0).fit(VIEWS[:160], truth[:160]), truth
 
@@ -113,7 +113,7 @@ def test_fetch_is_asked_only_for_what_is_missing():
 
 def test_fetch_is_asked_once_for_a_view_that_several_kernels_read():
     kernels = [Gaussian("a"), Gaussian("b"), Linear("b")]
-    model = MKLClassifier(kernels, Localized(inputs="a"), random_state=0).fit(VIEWS[:160], SIDE[:160])
+    model = MKLClassifier(kernels, Localized(inputs="a", l2=0.01), random_state=0).fit(VIEWS[:160], SIDE[:160])
     new, asked = VIEWS.iloc[160:], []
     assert (model.kernel_weights(new)[["b", "b-2"]] > 0).all(axis=1).any()
     values = model.decision_function(new.drop(columns="b__0"), fetch=costly(asked))
@@ -150,14 +150,13 @@ def test_fetch_needs_gates_that_do_not_need_it():
 def test_samples_that_lack_views(gate):
     frame = stack_views({"a": MISSING[:, :2], "b": MISSING[:, 2:]})
     kernels = [Gaussian("a"), Gaussian("b")]
-    model = MKLClassifier(kernels, Localized(GATES[gate]), random_state=0).fit(frame, LABELS)
-    weights = model.kernel_weights(frame).to_numpy()
+    model = MKLClassifier(kernels, Localized(GATES[gate], l2=1e-3), random_state=0).fit(frame, LABELS)
+    gates = model.gates(frame).to_numpy()
     absent = np.column_stack([np.isnan(MISSING[:, 0]), np.isnan(MISSING[:, 2])])
-    assert (weights[absent] == 0).all()
-    if gate != "sigmoid":
-        np.testing.assert_allclose(weights.sum(axis=1), 1.0)
+    assert (gates[absent] == 0).all()
+    np.testing.assert_allclose((gates**2).sum(axis=1), 1.0)
     stack = KernelStack(kernels).fit(frame)
-    K = np.einsum("im,mij,jm->ij", weights, stack.matrices(), weights)
+    K = np.einsum("im,mij,jm->ij", gates, stack.matrices(), gates)
     np.testing.assert_allclose(
         model._values(frame), K[:, model.support_] @ model.dual_coef_.T + model.intercept_, atol=1e-10
     )
@@ -167,31 +166,43 @@ def test_a_gating_view_that_samples_lack():
     frame = stack_views({"a": X[:, :2], "b": MISSING[:, 2:]})
     with pytest.raises(ValueError, match=r"sample 1 lacks all gating inputs \(b\)"):
         MKLClassifier([Gaussian("a")] * 2, Localized(inputs="b")).fit(frame, SIGNS)
-    model = MKLClassifier([Gaussian("a")] * 2, Localized(inputs=["a", "b"]), random_state=0).fit(frame, SIGNS)
+    kernels = [Gaussian("a", scale="nearest")] * 2
+    model = MKLClassifier(kernels, Localized(inputs=["a", "b"]), random_state=0).fit(frame, SIGNS)
     assert model.score(frame, SIGNS) > 0.7
 
 
 @pytest.mark.parametrize(
-    ("gating", "message"),
+    ("gating", "weights"),
     [
-        (Softmax(), "every sample has gate 1 for polynomial, and 0 for the other kernels; this"),
-        (Sigmoid(), "every sample has gate 1 for polynomial, gaussian; this"),
+        (Softmax(), "polynomial 1.00, gaussian 0.00"),
+        (Softmax("paper"), "polynomial 1.00, gaussian 0.00"),
+        (Sigmoid("paper"), "polynomial 1.00, gaussian 1.00"),
     ],
 )
-def test_one_class_collapse_is_told(gating, message):
+def test_one_class_collapse_is_told(gating, weights):
     kernels = [Polynomial([0], degree=3), Gaussian(scale=1.0)]
-    with pytest.warns(UserWarning, match=f"the gates have collapsed: {message}"):
+    told = (
+        f"every sample has nearly the same kernel weights .{weights}.: this model is not localized; for novelty .* Me"
+    )
+    with pytest.warns(UserWarning, match=told):
         MKLOneClass(kernels, Localized(gating, l2=0.0, max_iter=2000), random_state=0, tol=1e-8).fit(X)
+
+
+def test_gates_that_depend_on_the_sample_need_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        views_model()
 
 
 def test_summary_of_the_gates():
     model, truth = views_model()
     summary = model.gating_summary_
-    assert list(summary) == ["samples", "class", "kernel", "weight", "share"]
+    assert list(summary) == ["samples", "class", "kernel", "weight", "gate", "share"]
     weights, parts = model.kernel_weights(VIEWS[:160]), summary.groupby(["samples", "class"], sort=False)
     assert list(parts.groups) == [(samples, of) for samples in ("training", "support") for of in ("all", False, True)]
     np.testing.assert_allclose(parts.get_group(("training", "all"))["weight"], weights.mean())
     np.testing.assert_allclose(parts.get_group(("training", True))["weight"], weights[truth[:160]].mean())
+    np.testing.assert_allclose(parts.get_group(("training", "all"))["gate"], model.gates(VIEWS[:160]).mean())
     support = weights.iloc[model.support_]
     np.testing.assert_allclose(parts.get_group(("support", "all"))["share"], (support > 0).mean())
     chosen = support[truth[model.support_]]
@@ -200,7 +211,7 @@ def test_summary_of_the_gates():
     active = (model.kernel_weights(VIEWS[160:]) > 0).sum(axis=1).mean()
     assert given[given["class"] == "all"]["share"].sum() == pytest.approx(active)
     pd.testing.assert_frame_equal(model.gating_summary(), summary)
-    assert set(MKLRegressor(KERNELS, Localized()).fit(X, TARGET).gating_summary_["class"]) == {"all"}
+    assert set(MKLRegressor(KERNELS, Localized(l2=0.1)).fit(X, TARGET).gating_summary_["class"]) == {"all"}
 
 
 def test_summary_of_global_weights():
@@ -243,7 +254,7 @@ def test_a_sample_without_any_view_has_closed_gates():
         gates = Softmax().values(theta, codes, present, tol)
         assert gates[1].tolist() == [0.0, 0.0, 0.0]
         assert gates[2].tolist() == [0.0, 1.0, 0.0]
-        assert gates[0].sum() == pytest.approx(1.0)
+        assert (gates[0] ** 2).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("factor", [1e-11, 1.0, 1e160])
@@ -251,7 +262,7 @@ def test_units_of_gating_inputs_do_not_matter(factor):
     values = np.random.default_rng(0).normal(size=(200, 2))
     y = values[:, 1] * np.sign(values[:, 0]) > 0
     X = np.column_stack([values, factor * values[:, 0]])
-    combiner = Localized(inputs=[2], l2=0.01)
+    combiner = Localized(inputs=[2], l2=0.001)
     model = MKLClassifier([Linear([0, 1])] * 2, combiner, C=10.0, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.95
 
@@ -267,7 +278,7 @@ def test_collapse_is_told_where_views_are_missing():
     X = np.random.default_rng(1).normal(size=(80, 4))
     X[:5, 2:] = np.nan
     X[5:9, :2] = np.nan
-    with pytest.warns(UserWarning, match="collapsed"):
+    with pytest.warns(UserWarning, match="not localized"):
         MKLOneClass([Linear([0, 1]), Polynomial([2, 3])], Localized(l2=0.0), nu=0.2, random_state=0).fit(X)
 
 
@@ -275,7 +286,9 @@ def test_all_gates_closed_is_an_error():
     X = np.random.default_rng(0).normal(size=(40, 2))
     with pytest.raises(ValueError, match="lower gate_tol"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        MKLClassifier([Linear()] * 2, Localized(Sigmoid(), max_iter=1, gate_tol=0.99, l2=1e3)).fit(X, X[:, 0] > 0)
+        MKLClassifier([Linear()] * 2, Localized(Sigmoid("paper"), max_iter=1, gate_tol=0.99, l2=1e3)).fit(
+            X, X[:, 0] > 0
+        )
 
 
 def test_empty_inputs_are_named():

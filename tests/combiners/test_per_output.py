@@ -122,9 +122,9 @@ def test_a_view_that_nobody_of_a_pair_has(combiner):
 
 @pytest.mark.parametrize("multiclass", ["one-vs-one", "one-vs-all"])
 def test_summary_of_the_gates_of_each_output(multiclass):
-    model = fitted(Localized(), multiclass=multiclass, tol=1e-3, random_state=0)
+    model = fitted(Localized(l2=0.01), multiclass=multiclass, tol=1e-3, random_state=0)
     summary, weights = model.gating_summary_, model.kernel_weights(X)
-    assert list(summary) == ["samples", "class", "output", "kernel", "weight", "share"]
+    assert list(summary) == ["samples", "class", "output", "kernel", "weight", "gate", "share"]
     assert set(summary["samples"]) == {"training", "support"}
     for output, part in summary[summary["samples"] == "training"].groupby("output"):
         members = np.isin(Y, output.split(" vs ")) if multiclass == "one-vs-one" else np.full(N, True)

@@ -5,10 +5,11 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets
-from kernelweave.combiners import FixedWeights, PolynomialMKL
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets, stack_views
+from kernelweave.combiners import FixedWeights, Mean, PolynomialMKL
+from kernelweave.combiners.polynomial import TAUS, UNSEEN_TAU, _folds
 from kernelweave.kernels import Gaussian, KernelStack, Linear
-from kernelweave.machines import BinaryMachine
+from kernelweave.machines import BinaryMachine, OneVsAllMachine
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(70, 4))
@@ -31,17 +32,18 @@ def test_radius_zero_keeps_the_centre():
     fixed = MKLClassifier(KERNELS, FixedWeights([0.5, 0.2, 1.0]), tol=1e-8).fit(X, Y)
     model = MKLClassifier(KERNELS, PolynomialMKL(1, 0.0, [0.5, 0.2, 1.0], radius=0.0), tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(model.decision_function(NEW), fixed.decision_function(NEW), atol=1e-6)
-    one = MKLClassifier([Linear()], PolynomialMKL(2, 0.0, 1.0, radius=0.0), normalize=None, tol=1e-8).fit(X, Y)
+    one = MKLClassifier([Linear()], PolynomialMKL(2, 0.0, 1.0, radius=0.0, tau=1.0), normalize=None, tol=1e-8).fit(X, Y)
     square = MKLClassifier([Linear() * Linear()], normalize=None, tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(one.decision_function(NEW), square.decision_function(NEW), atol=1e-6)
 
 
 @pytest.mark.parametrize(("degree", "constant"), [(1, 0.0), (2, 0.0), (3, 0.5)])
 @pytest.mark.parametrize("center", [0.0, 0.2])
-def test_the_weights_minimise_the_optimum_over_the_ball(degree, constant, center):
-    combiner = PolynomialMKL(degree, constant, center, radius=0.6)
+@pytest.mark.parametrize("tau", [1.0, 0.25])
+def test_the_weights_minimise_the_optimum_over_the_ball(degree, constant, center, tau):
+    combiner = PolynomialMKL(degree, constant, center, radius=0.6, tau=tau)
     model = MKLClassifier(KERNELS, combiner, C=2.0, tol=1e-7).fit(X, Y)
-    stack = KernelStack(KERNELS).fit(X)
+    stack = combiner.prepare(KernelStack(KERNELS).fit(X), None, None)
     machine = BinaryMachine(np.where(Y, 1.0, -1.0), 2.0)
 
     def optimum(eta):
@@ -55,23 +57,111 @@ def test_the_weights_minimise_the_optimum_over_the_ball(degree, constant, center
     assert weights.min() >= 0.0 and np.linalg.norm(weights - center) <= 0.6 * (1 + 1e-9)
 
 
-def test_default_start_has_a_unit_diagonal():
-    stack = KernelStack(KERNELS).fit(X)
-    for combiner in (PolynomialMKL(), PolynomialMKL(3, constant=2.0), PolynomialMKL(center=0.0)):
+@pytest.mark.parametrize("tau", [0.0, 0.3, 1.0])
+def test_default_start_has_a_unit_diagonal(tau):
+    for combiner in (
+        PolynomialMKL(tau=tau),
+        PolynomialMKL(3, constant=2.0, tau=tau),
+        PolynomialMKL(center=0.0, tau=tau),
+    ):
+        stack = combiner.prepare(KernelStack(KERNELS).fit(X), None, None)
         start = combiner.start(stack, None, None, None)
         np.testing.assert_allclose(combiner.gram(stack, start).diagonal(), 1.0)
 
 
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_without_products_uniform_weights_are_the_mean_kernel(degree):
+    uniform = PolynomialMKL(degree, tau=0.0)._uniform(3)
+    model = MKLClassifier(KERNELS, PolynomialMKL(degree, center=uniform, radius=0.0, tau=0.0), tol=1e-8).fit(X, Y)
+    mean = MKLClassifier(KERNELS, Mean(), tol=1e-8).fit(X, Y)
+    np.testing.assert_allclose(model.decision_function(NEW), mean.decision_function(NEW), atol=1e-6)
+
+
+def test_the_share_of_products_mixes_both_kernels():
+    stack = KernelStack(KERNELS).fit(X)
+    eta = np.array([0.3, 0.1, 0.5])
+
+    def gram(tau):
+        combiner = PolynomialMKL(tau=tau)
+        return combiner.gram(combiner.prepare(stack, None, None), eta)
+
+    np.testing.assert_allclose(gram(0.3), 0.7 * gram(0.0) + 0.3 * gram(1.0))
+
+
+class TestHeldOutShare:
+    def test_products_that_decide_are_taken(self):
+        options = {"normalize": None, "C": 10.0, "random_state": 0}
+        model = MKLClassifier([Linear([0]), Linear([1])], PolynomialMKL(), **options).fit(X, Y)
+        assert model.combiner_.tau_ > 0.0
+        plain = MKLClassifier([Linear([0]), Linear([1])], PolynomialMKL(tau=0.0), **options).fit(X, Y)
+        fresh = np.random.default_rng(1).normal(size=(300, 4))
+        truth = fresh[:, 0] * fresh[:, 1] > 0
+        assert model.score(fresh, truth) > 0.9 > plain.score(fresh, truth)
+
+    def test_products_that_are_nearly_diagonal_are_not(self):
+        noise = np.random.default_rng(0).normal(size=(120, 2, 400))
+        direction, side = np.random.default_rng(1).normal(size=400), np.arange(120) % 2
+        views = noise + 0.12 * (2 * side[:, None, None] - 1) * direction
+        A = stack_views({"a": views[:, 0], "b": views[:, 1]})
+        model = MKLClassifier([Linear("a"), Linear("b")], PolynomialMKL(), random_state=0).fit(A[:60], side[:60])
+        mean = MKLClassifier([Linear("a"), Linear("b")]).fit(A[:60], side[:60])
+        assert model.combiner_.tau_ < 1.0
+        assert model.score(A[60:], side[60:]) >= mean.score(A[60:], side[60:]) - 0.02
+
+    def test_is_the_one_of_least_error_and_the_smallest_of_equals(self):
+        stack, machine = KernelStack(KERNELS).fit(X), BinaryMachine(np.where(Y, 1.0, -1.0), 2.0)
+        combiner = PolynomialMKL()
+        combiner.fit(stack, machine, Y, np.random.RandomState(3))
+        errors = {}
+        for tau in TAUS:
+            given = PolynomialMKL(center=combiner._uniform(3), radius=0.0, tau=tau)
+            wrong = 0
+            for training, held_out in _folds(machine, np.random.RandomState(3)):
+                model = MKLClassifier(KERNELS, given, C=2.0).fit(X[training], Y[training])
+                wrong += np.sum(model.predict(X[held_out]) != Y[held_out])
+            errors[tau] = wrong
+        assert combiner.tau_ == min(TAUS, key=lambda tau: (errors[tau], tau))
+
+    def test_given_numbers_are_used(self):
+        model = MKLClassifier(KERNELS, PolynomialMKL(tau=0.3)).fit(X, Y)
+        assert model.combiner_.tau_ == 0.3
+
+    def test_repeats_with_the_random_state(self):
+        shares = [MKLClassifier(KERNELS, PolynomialMKL(), random_state=5).fit(X, Y).combiner_.tau_ for _ in range(2)]
+        assert shares[0] == shares[1]
+
+    def test_novelty_has_a_documented_value(self):
+        assert MKLOneClass(KERNELS, PolynomialMKL(), nu=0.2).fit(X).combiner_.tau_ == UNSEEN_TAU
+
+    @pytest.mark.parametrize("n", [2, 3, 7, 1200])
+    def test_folds_are_stratified_and_never_hold_out_a_whole_class(self, n):
+        labels = np.random.default_rng(0).permutation(np.r_[np.zeros(1, int), np.ones(n, int), np.full(4 * n, 2)])
+        machine = OneVsAllMachine(labels, 1.0)
+        folds = _folds(machine, np.random.RandomState(0))
+        assert len(folds) == (4 if n < 200 else 1)
+        for training, held_out in folds:
+            assert set(labels[training]) == {0, 1, 2}
+            assert len(np.union1d(training, held_out)) == len(labels) == len(training) + len(held_out)
+            counts = np.bincount(labels[held_out], minlength=3)
+            assert counts[0] == 0 and np.abs(counts[1:] - np.array([n, 4 * n]) / 4).max() < 1.01
+
+    def test_classes_of_one_sample_cannot_be_held_out(self):
+        model = MKLClassifier(KERNELS, PolynomialMKL()).fit(X[:4], np.arange(4))
+        assert model.combiner_.tau_ == UNSEEN_TAU
+
+
 def test_order_of_kernels_does_not_matter():
-    models = [MKLClassifier(kernels, PolynomialMKL(), tol=1e-7).fit(X, Y) for kernels in (KERNELS, KERNELS[::-1])]
+    options = {"tol": 1e-7, "random_state": 0}
+    models = [MKLClassifier(kernels, PolynomialMKL(), **options).fit(X, Y) for kernels in (KERNELS, KERNELS[::-1])]
     np.testing.assert_allclose(models[0].decision_function(NEW), models[1].decision_function(NEW), atol=1e-3)
     np.testing.assert_allclose(models[0].kernel_weights_, models[1].kernel_weights_[::-1], atol=1e-3)
 
 
-def test_a_weight_of_two_is_a_sample_given_twice():
-    weight = np.where(np.arange(70) % 4 == 0, 2, 1)
-    model = MKLClassifier(KERNELS, PolynomialMKL(), tol=1e-7).fit(X, Y, sample_weight=weight)
-    again = MKLClassifier(KERNELS, PolynomialMKL(), tol=1e-7).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
+@pytest.mark.parametrize("tau", [0.25, 1.0])
+def test_a_weight_of_two_is_a_sample_given_twice(tau):
+    weight, combiner = np.where(np.arange(70) % 4 == 0, 2, 1), PolynomialMKL(tau=tau)
+    model = MKLClassifier(KERNELS, combiner, tol=1e-7).fit(X, Y, sample_weight=weight)
+    again = MKLClassifier(KERNELS, combiner, tol=1e-7).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight))
     np.testing.assert_allclose(model.decision_function(NEW), again.decision_function(NEW), atol=1e-3)
 
 
@@ -79,7 +169,7 @@ def test_regression_novelty_and_more_classes():
     target = X[:, 0] * X[:, 1]
     linear = [Linear([0]), Linear([1]), Linear([2, 3])]
     model = MKLRegressor(linear, PolynomialMKL(), C=10.0, normalize=None).fit(X, target)
-    assert model.score(NEW, NEW[:, 0] * NEW[:, 1]) > 0.95
+    assert model.score(NEW, NEW[:, 0] * NEW[:, 1]) > 0.95 and model.combiner_.tau_ > 0
     assert np.mean(MKLOneClass(KERNELS, PolynomialMKL(), nu=0.2).fit(X).predict(X) == 1) > 0.7
     classes = np.digitize(target, [-0.3, 0.3])
     for options in ({"multiclass": "joint"}, {"multiclass": "one-vs-all", "machine": "least-squares"}, {"n_jobs": 2}):
@@ -118,6 +208,10 @@ def test_multifeat_beats_the_mean_kernel():
         ({"center": {"unknown": 1.0}}, "center names kernels that are not there"),
         ({"center": [1.0]}, "center must have one entry"),
         ({"center": 0.0, "radius": 0.0}, "every weight of PolynomialMKL is 0"),
+        ({"tau": 1.5}, "tau of PolynomialMKL must be a number from 0 to 1"),
+        ({"tau": "half"}, "tau of PolynomialMKL"),
+        ({"tau": True}, "tau of PolynomialMKL"),
+        ({"tau": [0.5]}, "tau of PolynomialMKL"),
         ({"max_iter": None}, "max_iter of PolynomialMKL"),
     ],
 )

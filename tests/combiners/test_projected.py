@@ -59,7 +59,7 @@ def test_gradient_with_penalty_and_quadratic_inputs():
     check_gradient(combiner, state, theta, MACHINES["binary"], 4)
     V, T = combiner.layout_.gating(theta)
     matrices = combiner.layout_.projections(theta)
-    expected = 0.15 * (V[:-3] ** 2).sum() + sum((W**2).sum() for W in matrices)  # the last three are biases
+    expected = 0.15 * (V**2).sum() + sum((W**2).sum() for W in matrices)  # biases too
     assert combiner.penalize(state, theta)[0] == pytest.approx(expected)
 
 
@@ -250,7 +250,8 @@ def test_new_samples_are_treated_as_training_samples(gating, samples, normalize)
         views = state.stack.reference
         assert np.linalg.eigvalsh(K).min() > -1e-10
         assert_allclose(combiner.cross(state, theta, views), K, atol=1e-9)
-        assert_allclose(combiner.kernel_weights(state, theta, views), state.gates, atol=1e-9)
+        assert_allclose(combiner.gates(state, theta, views), state.gates, atol=1e-9)
+        assert_allclose(combiner.kernel_weights(state, theta, views), state.gates**2, atol=1e-9)
         coef = np.random.default_rng(0).normal(size=(len(K), 2))
         assert_allclose(combiner.values(state, theta, views, coef), K @ coef, atol=1e-8)
         lean = state.restrict(np.array([2, 9, 30]), combiner.active(state, theta))

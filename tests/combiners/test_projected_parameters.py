@@ -113,11 +113,11 @@ def test_stopping_early_is_told():
 
 
 def test_parameters_are_not_changed_by_a_fit():
-    gate, start = Softmax(), {"linear": np.eye(6, 1)}
+    gate, start = Softmax("unit"), {"linear": np.eye(6, 1)}
     combiner = Projected(1, gate, init=start, inputs=KernelMap(Linear()))
     before = clone(combiner)
     local_model(combiner)
-    assert repr(combiner) == repr(before) and not vars(gate)
+    assert repr(combiner) == repr(before) and vars(gate) == {"norm": "unit"}
     assert not hasattr(combiner.inputs, "landmarks_") and not hasattr(combiner, "layout_")
     assert_array_equal(start["linear"], np.eye(6, 1))
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from kernelweave.datasets import list_datasets, load_dataset, load_multifeat
 from kernelweave.datasets.loading import ENVIRONMENT
 from kernelweave.datasets.registry import REGISTRY, find_spec
+from kernelweave.views.selection import resolve_columns
 
 HOME = os.environ.get(ENVIRONMENT)
 rng = np.random.default_rng(0)
@@ -25,6 +26,12 @@ def save(folder, name, n_samples, **changes):
     if spec.is_text:
         X = sp.random(n_samples, 30, 0.2, format="csr", random_state=0)
         arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    if spec.sparse:
+        arrays = {}
+        for view, size in spec.views.items():
+            X = sp.random(n_samples, size, 0.02, format="csr", random_state=len(arrays))
+            parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+            arrays |= {f"{view}_{part}": values for part, values in parts.items()}
     labels = np.arange(n_samples) % max(1, len(spec.classes)) + spec.first_label
     arrays |= {"y": labels if spec.classes else rng.normal(size=n_samples)}
     arrays |= {extra: np.arange(n_samples) % 2 == 0 for extra in spec.extras}
@@ -37,7 +44,7 @@ def save(folder, name, n_samples, **changes):
 def test_every_set_and_variant_loads_from_a_small_file(name, tmp_path):
     spec = REGISTRY[name]
     if spec.origin == "home":
-        save(tmp_path, name, 60)
+        save(tmp_path, name, max(60, len(spec.classes)))
     for variant in [None, *spec.variants]:
         bunch = load_dataset(name, variant, data_home=tmp_path)
         n_samples = bunch.data.shape[0]
@@ -103,6 +110,23 @@ def test_multifeat_is_embedded(monkeypatch):
     np.testing.assert_array_equal(bunch.original_target >= 5, y)
 
 
+@pytest.mark.parametrize("name", ["ngs", "tr23", "protein_fold", "pendigits"])
+def test_views_select_their_columns(name, tmp_path):
+    arrays = save(tmp_path, name, 60)
+    bunch = load_dataset(name, data_home=tmp_path)
+    assert list(bunch.views) == bunch.view_names
+    positions = [resolve_columns(view, column_names(bunch.data), bunch.data.shape[1]) for view in bunch.views.values()]
+    np.testing.assert_array_equal(np.concatenate(positions), np.arange(bunch.data.shape[1]))
+    if name == "ngs":
+        parts = [arrays[f"v2_{part}"] for part in ("data", "indices", "indptr")]
+        view = sp.csr_matrix(tuple(parts), shape=arrays["v2_shape"])
+        assert (bunch.data[:, bunch.views["v2"]] != view).nnz == 0
+
+
+def column_names(data):
+    return None if sp.issparse(data) else data.columns.to_numpy(dtype=str)
+
+
 def test_data_home_comes_from_the_argument_before_the_environment(tmp_path, monkeypatch):
     for folder, value in (("a", 1.0), ("b", 2.0)):
         (tmp_path / folder).mkdir()
@@ -141,6 +165,8 @@ def test_unknown_names():
         ("banana", {"y": np.zeros(8)}, "'y' must have one entry for each of 9 samples"),
         ("banana", {"y": np.full(9, 7)}, r"labels of 'banana' must be 0 ... 1, but some are \[7\]"),
         ("protein_fold", {"volume": np.ones((8, 21))}, r"'volume' must be of shape \(9, 21\)"),
+        ("ngs", {"v2_data": None}, "ngs.npz .* lacks the array.s. v2_data"),
+        ("ngs", {"v2_shape": np.array([9, 2001])}, r"'v2' must be of shape \(9, 2000\), not \(9, 2001\)"),
         ("tr23", {"indices": np.full(54, 99)}, "tr23.npz does not hold the parts of a CSR matrix"),
     ],
 )

@@ -23,10 +23,10 @@ def data():
 @pytest.mark.parametrize(
     "combiner",
     [
-        Localized(Softmax(), scaling="standard", gate_tol=0.0),
-        Localized(Sigmoid(), scaling="standard", gate_tol=0.0),
+        Localized(Softmax(), scaling="standard", l2=0.01, gate_tol=0.0),
+        Localized(Sigmoid("paper"), scaling="standard", l2=0.01, gate_tol=0.0),
         Projected(1, Softmax(), gate_tol=0.0),
-        Projected(1, Sigmoid(), gating_components=2, gate_tol=0.0),
+        Projected(1, Sigmoid("paper"), gating_components=2, gate_tol=0.0),
         Projected(1, Softmax(), gating_components=1, gate_tol=0.0),
     ],
 )
@@ -36,8 +36,8 @@ def test_gates_are_functions_of_linear_scores(data, combiner):
     assert list(model.gating_coef_.index) == ["a", "b", "c"] and list(model.gating_coef_) == ["one", "two"]
     assert list(model.gating_intercept_.index) == ["one", "two"]
     scores = StandardScaler().fit_transform(X) @ model.gating_coef_.to_numpy() + model.gating_intercept_.to_numpy()
-    gates = softmax(scores, axis=1) if isinstance(combiner.gating, Softmax) else expit(scores)
-    np.testing.assert_allclose(model.kernel_weights(X), gates, atol=1e-10)
+    weights = softmax(scores, axis=1) if isinstance(combiner.gating, Softmax) else expit(scores) ** 2
+    np.testing.assert_allclose(model.kernel_weights(X), weights, atol=1e-10)
 
 
 def test_gating_space_is_the_projection_of_the_inputs(data):
@@ -50,20 +50,20 @@ def test_gating_space_is_the_projection_of_the_inputs(data):
 
 
 def test_gating_space_is_there_only_with_a_gating_projection(data):
-    for combiner in (Projected(1, Softmax()), Projected(1), Localized(), ConvexMKL(), None):
+    for combiner in (Projected(1, Softmax()), Projected(1), Localized(l2=0.01), ConvexMKL(), None):
         assert not hasattr(MKLClassifier(TWO, combiner).fit(*data), "gating_space")
 
 
 def test_scores_that_are_not_linear_have_no_coefficients(data):
-    model = MKLClassifier(TWO, Localized(), random_state=0).fit(*data)
+    model = MKLClassifier(TWO, Localized(l2=0.01), random_state=0).fit(*data)
     assert hasattr(model, "gating_coef_") and hasattr(model, "gating_intercept_")
-    for combiner in (Localized(GaussianGate()), Projected(1), ConvexMKL()):
+    for combiner in (Localized(GaussianGate(), l2=0.01), Projected(1), ConvexMKL()):
         model.set_params(combiner=combiner).fit(*data)
         assert not hasattr(model, "gating_coef_") and not hasattr(model, "gating_intercept_")
 
 
 def test_coefficients_of_quadratic_inputs_are_labelled(data):
-    model = MKLClassifier(TWO, Localized(quadratic=True), random_state=0).fit(*data)
+    model = MKLClassifier(TWO, Localized(quadratic=True, l2=0.01), random_state=0).fit(*data)
     assert list(model.gating_coef_.index) == ["a", "b", "c", "a * a", "a * b", "a * c", "b * b", "b * c", "c * c"]
 
 
@@ -76,7 +76,7 @@ def test_decision_at_a_point_is_the_decision_of_a_sample_there(data):
 
 def test_stored_models_keep_them(data, tmp_path):
     X, y = data
-    model = MKLClassifier(TWO, Localized(), random_state=0).fit(X, y)
+    model = MKLClassifier(TWO, Localized(l2=0.01), random_state=0).fit(X, y)
     kernelweave.save(model, tmp_path / "model.kw")
     again = kernelweave.load(tmp_path / "model.kw")
     pd.testing.assert_frame_equal(again.gating_coef_, model.gating_coef_)
@@ -84,4 +84,4 @@ def test_stored_models_keep_them(data, tmp_path):
     model = MKLClassifier(TWO, Projected(1, Softmax(), gating_components=2), random_state=0).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(again.gating_space(X), model.gating_space(X))
-    np.testing.assert_allclose(again._gates_at(model.gating_space(X).to_numpy()), model.kernel_weights(X))
+    np.testing.assert_allclose(again._gates_at(model.gating_space(X).to_numpy()), model.gates(X))

@@ -15,18 +15,18 @@ LABELS = np.digitize(TARGET, [-0.5, 0.5])
 KERNELS = [Linear("a"), Gaussian("b")]
 
 
-@pytest.mark.parametrize("combiner", [Localized(), Projected(1, Softmax()), Projected(2)])
+@pytest.mark.parametrize("combiner", [Localized(l2=0.01), Projected(1, Softmax()), Projected(2)])
 def test_gates_times_local_values_are_the_decision_value(combiner):
     model = MKLRegressor(KERNELS, combiner, C=10.0, random_state=0).fit(X, TARGET)
-    local, gates = model.local_values(X), model.kernel_weights(X)
+    local, gates = model.local_values(X), model.gates(X)
     assert list(local) == ["a", "b"] and local.index.equals(X.index)
     bias = model.intercept_[0]
     np.testing.assert_allclose((gates * (local - bias)).sum(axis=1) + bias, model.predict(X), atol=1e-9)
 
 
 def test_outputs_of_a_machine_for_several_classes():
-    model = MKLClassifier(KERNELS, Localized(), multiclass="one-vs-all", random_state=0).fit(X, LABELS)
-    local, gates = model.local_values(X), model.kernel_weights(X)
+    model = MKLClassifier(KERNELS, Localized(l2=0.01), multiclass="one-vs-all", random_state=0).fit(X, LABELS)
+    local, gates = model.local_values(X), model.gates(X)
     assert list(local.columns) == [(label, kernel) for label in (0, 1, 2) for kernel in ("a", "b")]
     for place, label in enumerate((0, 1, 2)):
         bias = model.intercept_[place]
@@ -35,7 +35,7 @@ def test_outputs_of_a_machine_for_several_classes():
 
 
 def test_missing_views_and_other_combiners():
-    model = MKLRegressor(KERNELS, Localized(inputs="a"), random_state=0).fit(X, TARGET)
+    model = MKLRegressor(KERNELS, Localized(inputs="a", l2=0.01), random_state=0).fit(X, TARGET)
     partly = X.copy()
     partly.iloc[:3, 2:] = np.nan
     local = model.local_values(partly)

@@ -24,7 +24,8 @@ def frame_model(gating=None, gating_components=None, kernels=None, normalize="un
 @pytest.mark.parametrize("gating", [None, Softmax(), Sigmoid()])
 def test_projected_samples_are_gates_times_projected_features(gating):
     model, new = frame_model(gating), FRAME[120:]
-    projected, weights = model.project(new), model.kernel_weights(new)
+    projected, gates = model.project(new), model.gates(new)
+    assert_allclose((gates**2).sum(axis=1), 1.0)
     assert list(projected) == ["a__0", "a__1", "b__0", "b__1"]
     assert_array_equal(projected.index, new.index)
     apart = model.project(new, by_kernel=True)
@@ -35,7 +36,7 @@ def test_projected_samples_are_gates_times_projected_features(gating):
         points = features @ model.projections_[name].to_numpy()
         assert_allclose(apart[name], points, atol=1e-12)
         assert_array_equal(apart[name].index, new.index)
-        assert_allclose(projected[[f"{name}__0", f"{name}__1"]], weights[[name]].to_numpy() * points, atol=1e-12)
+        assert_allclose(projected[[f"{name}__0", f"{name}__1"]], gates[[name]].to_numpy() * points, atol=1e-12)
     assert isinstance(model.project(new.to_numpy()[:1].repeat(2, axis=0)).index, pd.RangeIndex)
 
 
@@ -97,7 +98,7 @@ def test_regions_are_those_of_the_largest_gate():
 def test_active_and_removable_kernels():
     views = stack_views({"a": WIDE[:, :2], "b": WIDE[:, 2:4], "none": 1e-3 * WIDE[:, 4:]})
     truth = np.where(WIDE[:, 0] > 0, WIDE[:, 1] > 0, WIDE[:, 2] > 0)
-    combiner = Projected(1, Softmax(), inputs="a", l2=1e-3, gate_tol=0.4)
+    combiner = Projected(1, Softmax("paper"), inputs="a", l2=1e-5, gate_tol=0.16)
     model = MKLClassifier(combiner=combiner, C=10.0, normalize=None, random_state=1).fit(views[:120], truth[:120])
     assert model.active_kernels_ == ["a", "b"] and model.removable_kernels_ == ["none"]
     plain = MKLClassifier().fit(views, truth)
@@ -143,7 +144,7 @@ def test_a_model_that_is_not_fitted():
 
 
 def test_samples_whose_gates_are_all_closed_are_in_no_region():
-    combiner = Projected(1, Sigmoid(), gate_tol=0.2, l2=1e-4)
+    combiner = Projected(1, Sigmoid("paper"), gate_tol=0.04, l2=1e-6)
     model = MKLClassifier([Linear([0]), Linear([1])], combiner, normalize=None, random_state=0).fit(WIDE, SIDE)
     far = 50.0 * WIDE
     closed = (model.kernel_weights(far) == 0.0).all(axis=1).to_numpy()

@@ -15,6 +15,7 @@ from kernelweave.datasets.registry import find_spec
 from kernelweave.experiments import (
     Comparison,
     Contender,
+    Problem,
     error_table,
     find_experiment,
     list_experiments,
@@ -22,12 +23,12 @@ from kernelweave.experiments import (
     run_experiment,
     write_report,
 )
-from kernelweave.experiments import comparison as module
+from kernelweave.experiments import comparison_run as module
 from kernelweave.experiments.layout import sections
 from kernelweave.model_selection import RepeatedHalves, RepeatedKFoldProtocol, ThesisProtocol
 
 
-def neighbours(X, y):
+def neighbours(data):
     return {f"k = {k}": KNeighborsClassifier(k) for k in (1, 40)}
 
 
@@ -37,9 +38,9 @@ SMALL = Comparison(
     source="nowhere",
     datasets={"iris": ("iris", None), "merged": ("iris", "merged")},
     contenders=(
-        Contender("1-NN", lambda X, y: {"raw": KNeighborsClassifier(1)}),
+        Contender("1-NN", lambda data: {"raw": KNeighborsClassifier(1)}),
         Contender("k-NN", neighbours),
-        Contender("nothing", lambda X, y: {"most": DummyClassifier()}),
+        Contender("nothing", lambda data: {"most": DummyClassifier()}),
     ),
     protocol=RepeatedHalves(n_repeats=5),
     paper={"iris": {"1-NN": (4.0, 1.5)}},
@@ -118,7 +119,7 @@ def test_finished_cells_are_not_computed_again(tmp_path, monkeypatch):
     assert measured == []
     np.testing.assert_array_equal(error_table(first), error_table(again))
     changed = dataclasses.replace(
-        SMALL, contenders=(*SMALL.contenders[:2], Contender("nothing", lambda X, y: {"x": DummyClassifier(constant=1)}))
+        SMALL, contenders=(*SMALL.contenders[:2], Contender("nothing", lambda data: {"x": DummyClassifier(constant=1)}))
     )
     run_experiment(changed, tmp_path)
     assert len(measured) == 2 * 5
@@ -182,7 +183,7 @@ def test_candidates_of_the_subspace_kernel_tables():
     X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 6
     for name, kpls in (("skfe-2", 18), ("skfe-3", 3)):
         for contender in find_experiment(name).contenders:
-            candidates = contender.candidates(X, y)
+            candidates = contender.candidates(Problem(X, y))
             assert len(candidates) == {"KPLS": kpls, "1-NN": 1}.get(contender.name, 6 if name == "skfe-2" else 1)
             for model in candidates.values():
                 assert model.fit(X, y).predict(X).shape == (30,)

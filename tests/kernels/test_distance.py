@@ -33,19 +33,6 @@ def test_euclidean_is_gaussian():
     assert Distance("l2").positive_semidefinite and not Distance("l1").positive_semidefinite
 
 
-@pytest.mark.parametrize("metric", ["cityblock", "cosine", lambda a, b: np.abs(a - b).sum(), D])
-def test_scale_is_the_mean_nearest_neighbour_distance(metric):
-    samples = IDS if metric is D else X
-    distances = D if metric is D else pairwise_distances(X, metric=metric)
-    distances = distances + np.diag(np.full(12, np.inf))
-    assert Distance(metric).fit(samples).scale_ == pytest.approx(distances.min(axis=1).mean(), rel=1e-9)
-
-
-@pytest.mark.parametrize("metric", ["cosine", "correlation", "euclidean"])
-def test_copies_are_not_neighbours_despite_rounding(metric):
-    assert Distance(metric).fit(np.vstack([X, X])).scale_ == pytest.approx(Distance(metric).fit(X).scale_, rel=1e-9)
-
-
 def test_of_equal_samples_gives_ones():
     np.testing.assert_array_equal(Distance("cityblock").fit(np.ones((3, 2))).gram(np.ones((3, 2))), np.ones((3, 3)))
     np.testing.assert_array_equal(Distance(np.zeros((3, 3))).fit([[0], [2]]).gram([[0], [2]]), np.ones((2, 2)))

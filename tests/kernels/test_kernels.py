@@ -185,38 +185,6 @@ def test_sparse_equals_dense(kernel):
     np.testing.assert_allclose(kernel.fit(sparse).diagonal(sparse), kernel.fit(dense).diagonal(dense))
 
 
-class TestGaussianScale:
-    def test_is_the_mean_nearest_neighbour_distance(self):
-        A = rng.normal(size=(700, 2))  # more than one block
-        distance = np.sqrt(((A[:, None] - A[None]) ** 2).sum(axis=2))
-        np.fill_diagonal(distance, np.inf)
-        assert Gaussian().fit(A).scale_ == pytest.approx(distance.min(axis=1).mean(), rel=1e-6)
-
-    def test_repeating_samples_equals_weighting_them(self):
-        weight = rng.integers(1, 4, size=len(X))
-        repeated = Gaussian().fit(np.repeat(X, weight, axis=0)).scale_
-        assert repeated == pytest.approx(Gaussian().fit(X, weight.astype(float)).scale_, rel=1e-9)
-
-    def test_is_accurate_far_from_the_origin(self):
-        assert Gaussian().fit(X + 1e6).scale_ == pytest.approx(Gaussian().fit(X).scale_, rel=1e-6)
-        np.testing.assert_allclose(
-            Gaussian(scale=1.0).fit(X).gram(X + 1e6), Gaussian(scale=1.0).fit(X).gram(X), atol=1e-6
-        )
-
-    def test_of_a_constant_view_gives_ones(self):
-        np.testing.assert_array_equal(Gaussian().fit(np.ones((4, 2))).gram(np.ones((4, 2))), np.ones((4, 4)))
-
-    def test_survives_extreme_values(self):
-        A = X * 1e-170
-        K = Gaussian(scale=1e-170).fit(A).gram(A)
-        assert np.isfinite(K).all()
-
-    @pytest.mark.parametrize("scale", [0, -1.0, np.inf, np.nan, "wide"])
-    def test_must_be_positive(self, scale):
-        with pytest.raises(ValueError, match="scale of the kernel 'gaussian' must be a positive number or None"):
-            Gaussian(scale=scale).fit(X)
-
-
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [

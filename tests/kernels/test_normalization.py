@@ -28,8 +28,15 @@ def test_unit_diagonal_is_the_cosine():
 
 def test_unit_trace():
     gram, cross = normalised("unit-trace")
-    assert np.trace(gram) == pytest.approx(1.0)
-    np.testing.assert_allclose(cross, B @ A.T / np.trace(A @ A.T))
+    assert np.diagonal(gram).mean() == pytest.approx(1.0)
+    np.testing.assert_allclose(cross, B @ A.T / np.diagonal(A @ A.T).mean())
+    weight = rng.integers(1, 4, size=10).astype(float)
+    assert weight @ np.diagonal(normalised("unit-trace", weight)[0]) == pytest.approx(weight.sum())
+
+
+def test_unit_trace_takes_huge_diagonals():
+    K = np.diag(np.linspace(0.5e308, 1.5e308, 10))
+    assert np.diagonal(Normalizer("unit-trace", "k").gram(K, np.ones(10, bool), np.ones(10))).mean() == pytest.approx(1)
 
 
 def test_center_subtracts_the_training_mean():
@@ -91,3 +98,8 @@ def test_negative_diagonal_names_the_kernel(method, message):
 def test_unknown_method():
     with pytest.raises(ValueError, match="normalize must be one of .*not 'cosine'"):
         Normalizer("cosine", "k")
+
+
+def test_unit_trace_leaves_a_unit_diagonal_as_it_is():
+    K = np.exp(-((A[:, :1] - A[:, 0]) ** 2))
+    np.testing.assert_allclose(Normalizer("unit-trace", "k").gram(K.copy(), np.ones(10, bool), rng.random(10)), K)

@@ -5,6 +5,7 @@ import pytest
 
 from kernelweave.model_selection import (
     KFoldProtocol,
+    RepeatedDraws,
     RepeatedHalves,
     RepeatedKFoldProtocol,
     SubjectProtocol,
@@ -22,6 +23,7 @@ PROTOCOLS = [
     KFoldProtocol(supplied=True),
     RepeatedHalves(),
     RepeatedKFoldProtocol(),
+    RepeatedDraws(),
 ]
 
 
@@ -109,3 +111,17 @@ def test_each_protocol_names_its_test():
     assert ThesisProtocol(n_repeats=2).compare(first[:4], second[:4]) == SubjectProtocol().compare(
         first[:4], second[:4]
     )
+
+
+def test_draws_are_limited_and_stratified():
+    y = np.repeat([0, 1, 2], [600, 90, 10])
+    result = RepeatedDraws(n_repeats=5, n_train=70, n_validation=35, n_test=140).split(y, True)
+    assert [fold.run for fold in result] == list(range(5))
+    for fold in result:
+        for part, size in ((fold.train, 70), (fold.validation, 35), (fold.test, 140)):
+            assert len(part) == size
+            assert (np.abs(np.bincount(y[part], minlength=3) - size * np.array([600, 90, 10]) / 700) < 2.0).all()
+    drawn = np.bincount(np.concatenate([fold.train for fold in RepeatedDraws(400, n_train=70).split(y, False)]))
+    assert drawn.min() > 15 and drawn.max() < 75  # everybody has the same chance
+    short = RepeatedDraws(n_train=50, n_validation=50).split(np.arange(40) % 2, True)[0]
+    assert [len(part) for part in (short.train, short.validation, short.test)] == [20, 10, 10]

@@ -200,7 +200,9 @@ def test_folds_are_drawn_once_even_by_a_random_splitter():
             Recording.asked += 1
             return super().split(X, y, groups)
 
-    search = ResponseSurfaceSearchCV(Ridge(), ["alpha"], cv=Recording(3, shuffle=True), max_iter=5, tol=1e-6)
+    search = ResponseSurfaceSearchCV(
+        Ridge(), ["alpha"], cv=Recording(3, shuffle=True, random_state=np.random.RandomState(0)), max_iter=5, tol=1e-6
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         search.fit(*make_regression(60, 20, noise=10.0, random_state=0))

@@ -56,9 +56,10 @@ def test_always_ends_and_tells_the_truth(case, from_the_top):
     weight = np.abs(c).sum() + (problem["upper"] - problem["lower"]).sum()
     assert result.objective == pytest.approx(objective, rel=1e-9, abs=slack * weight)
     gap = primal_objective(K, **problem, c=c, b=result.multiplier) - objective
-    assert result.gap == pytest.approx(gap, rel=1e-6, abs=slack * weight)
+    assert 0.0 <= result.gap <= gap * (1.0 + 1e-6) + slack * weight
     violation = kkt_violation(K, **parts, c=c)
     assert result.violation == pytest.approx(violation, rel=1e-6, abs=slack)
     # Converged means converged; where it is not, the budget or floating point must be the reason.
-    assert (result.status == "converged") == (result.violation <= 1e-3)
+    within = result.violation <= 1e-3 and result.gap <= 1e-2 * max(1.0, abs(result.objective))
+    assert (result.status == "converged") == within
     assert result.status == "converged" or result.steps >= 200_000 or violation <= 1e3 * slack

@@ -15,10 +15,11 @@ ROWS = np.array([0, 3, 4, 17, 33, 40])
 COEF = rng.normal(size=(len(ROWS), 2))
 
 
-def enumerated(eta, degree, constant):
-    """The sum over all monomials, one by one."""
+def enumerated(eta, degree, constant, products=1.0, sums=0.0):
+    """The sum over all monomials but the constant alone, one by one, and the plain sum."""
     parts = [np.full((N, N), constant), *(weight * K for weight, K in zip(eta, MATRICES, strict=True))]
-    return sum(np.prod(chosen, axis=0) for chosen in itertools.combinations_with_replacement(parts, degree))
+    monomials = list(itertools.combinations_with_replacement(parts, degree))[1:]
+    return products * sum(np.prod(chosen, axis=0) for chosen in monomials) + sums * sum(parts[1:])
 
 
 def distances():
@@ -41,19 +42,21 @@ def contraction(kernel_of, eta):
 @pytest.mark.parametrize("constant", [0.0, 0.7])
 @pytest.mark.parametrize("degree", [1, 2, 3, 5])
 def test_polynomial_is_every_monomial_once(degree, constant):
-    K = polynomial(MATRICES, ETA, degree, constant)
-    np.testing.assert_allclose(K, enumerated(ETA, degree, constant), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(K, K.T)
+    for shares in ((1.0, 0.0), (0.3, 0.9), (0.0, 2.0)):
+        K = polynomial(MATRICES, ETA, degree, constant, *shares)
+        np.testing.assert_allclose(K, enumerated(ETA, degree, constant, *shares), rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(K, K.T)
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.7])
 @pytest.mark.parametrize("degree", [1, 2, 4])
 def test_polynomial_pullback(degree, constant):
-    gradient, row_sums = polynomial_pullback(MATRICES, ETA, degree, constant, ROWS, COEF)
-    expected = contraction(lambda eta: enumerated(eta, degree, constant), ETA)
-    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
-    K = enumerated(ETA, degree, constant)[np.ix_(ROWS, ROWS)]
-    np.testing.assert_allclose(row_sums, ((COEF @ COEF.T) * K).sum(axis=1), rtol=1e-10)
+    for shares in ((1.0, 0.0), (0.3, 0.9)):
+        gradient, row_sums = polynomial_pullback(MATRICES, ETA, degree, constant, *shares, ROWS, COEF)
+        expected = contraction(lambda eta, shares=shares: enumerated(eta, degree, constant, *shares), ETA)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+        K = enumerated(ETA, degree, constant, *shares)[np.ix_(ROWS, ROWS)]
+        np.testing.assert_allclose(row_sums, ((COEF @ COEF.T) * K).sum(axis=1), rtol=1e-10)
 
 
 def test_gaussian():
@@ -75,8 +78,8 @@ def test_single_precision_and_given_space():
     assert polynomial(matrices, ETA, 2, out=out) is out
     np.testing.assert_allclose(out, enumerated(ETA, 2, 0.0), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(
-        polynomial_pullback(matrices, ETA, 2, 0.0, ROWS, COEF)[0],
-        polynomial_pullback(MATRICES, ETA, 2, 0.0, ROWS, COEF)[0],
+        polynomial_pullback(matrices, ETA, 2, 0.0, 1.0, 0.0, ROWS, COEF)[0],
+        polynomial_pullback(MATRICES, ETA, 2, 0.0, 1.0, 0.0, ROWS, COEF)[0],
         rtol=1e-4,
     )
     assert gaussian(matrices, ETA, DIAGONALS, out) is out
@@ -85,5 +88,5 @@ def test_single_precision_and_given_space():
 
 def test_no_support_vector_gives_no_gradient():
     none, empty = np.empty(0, dtype=int), np.empty((0, 1))
-    np.testing.assert_array_equal(polynomial_pullback(MATRICES, ETA, 2, 0.0, none, empty)[0], 0.0)
+    np.testing.assert_array_equal(polynomial_pullback(MATRICES, ETA, 2, 0.0, 1.0, 0.0, none, empty)[0], 0.0)
     np.testing.assert_array_equal(gaussian_pullback(MATRICES, ETA, DIAGONALS, none, empty), 0.0)

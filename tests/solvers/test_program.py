@@ -34,17 +34,20 @@ def test_programs_say_what_the_machine_solves(name):
     assert value - 0.5 * np.sum(coef * (K @ coef)) == pytest.approx(solution.objective, rel=1e-8)
 
 
-@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("way", ["together", "direct", "conjugate gradients"])
 @pytest.mark.parametrize("name", MACHINES)
-def test_curvature_is_the_change_of_the_gradient(name, direct, monkeypatch):
+def test_curvature_is_the_change_of_the_gradient(name, way, monkeypatch):
     """Against finite differences of -1/2 q through the re-solved machine."""
+    monkeypatch.setattr(module, "SMALL", 10_000 if way == "together" else 0)
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    direct = way != "conjugate gradients"
     if not direct:
         monkeypatch.setattr(module, "DIRECT", 0)
         monkeypatch.setattr(module, "MOST_STEPS", 500)
     machine, step = MACHINES[name], 1e-5
     solution = solved(machine, ETA)
-    rows, parts = images(MATRICES, solution.coef)
-    H = curvature(machine.programs(), np.tensordot(ETA, MATRICES, axes=1), solution.coef, rows, parts)
+    found = images(MATRICES, solution.coef)
+    H = curvature(machine.programs(), np.tensordot(ETA, MATRICES, axes=1), solution.coef, found)
 
     def gradient(eta):
         coef = solved(machine, eta).coef

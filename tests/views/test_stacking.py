@@ -41,7 +41,7 @@ def test_arrays_follow_the_order_of_labelled_views():
     [
         ({}, "at least one view"),
         ([A], "mapping"),
-        ({"a": A, "b": A[:2]}, "different numbers of samples: {'a': 3, 'b': 2}"),
+        ({"a": A, "b": A[:2]}, "different numbers of samples: view 'a' has 3, view 'b' has 2"),
         ({"a__b": A}, "'a__b' contains '__'"),
         ({"": A}, "non-empty strings"),
         ({1: A}, "non-empty strings"),
@@ -50,10 +50,56 @@ def test_arrays_follow_the_order_of_labelled_views():
         ({"a": pd.DataFrame(A, index=[0, 0, 1]), "b": pd.DataFrame(A)}, "view 'a' has repeated row labels"),
         (
             {"a": pd.Series([1], index=[5]), "b": pd.Series([1], index=[6]), "c": [1]},
-            "'a' and 'b' have different row",
+            "view 'a' and view 'b' have different row",
         ),
     ],
 )
 def test_bad_views_are_named(views, message):
     with pytest.raises(ValueError, match=message):
         stack_views(views)
+
+
+P = pd.DataFrame(A, index=["p1", "p2", "p3"])
+
+
+def test_targets_are_matched_by_label():
+    X, y = stack_views({"rna": P, "dna": P[::-1]}, y=pd.Series([3, 1, 2], index=["p3", "p1", "p2"], name="target"))
+    assert list(X.index) == list(y.index) == ["p1", "p2", "p3"]
+    assert list(y) == [1, 2, 3]
+    assert y.name == "target"
+
+
+def test_targets_of_samples_that_lack_a_view():
+    X, y = stack_views(
+        {"rna": P[:2], "dna": P[1:]}, y=pd.Series(list("abc"), index=["p3", "p2", "p1"], dtype="category")
+    )
+    assert dict(y) == {"p1": "c", "p2": "b", "p3": "a"}
+    assert y.dtype == "category"
+    assert list(X.index) == list(y.index)
+
+
+def test_targets_without_labels_follow_the_rows():
+    X, y = stack_views({"rna": P}, y=[1, 2, 3])
+    assert dict(y) == {"p1": 1, "p2": 2, "p3": 3}
+    X, y = stack_views({"rna": A}, y=pd.Series([1, 2, 3], index=["p3", "p2", "p1"]))
+    assert list(X.index) == list(y.index) == ["p3", "p2", "p1"]
+    np.testing.assert_array_equal(X, A)
+    X, y = stack_views({"rna": A}, y=np.arange(3))
+    assert list(X.index) == list(y.index) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("views", "y", "message"),
+    [
+        ({"a": P}, pd.Series([1, 2], index=["p1", "p2"]), "sample 'p3' has no target in y .1 such"),
+        ({"a": P[:2]}, pd.Series([1, 2, 3], index=["p1", "p2", "p3"]), "sample 'p3' has a target but no view"),
+        ({"a": P}, pd.Series([1, 2, 3], index=["p1", "p1", "p2"]), "y has repeated row labels"),
+        ({"a": P, "b": A}, pd.Series([1, 2, 3], index=["p2", "p1", "p3"]), "view 'a' and y have different row"),
+        ({"a": A}, [1, 2], "different numbers of samples: view 'a' has 3, y has 2"),
+        ({"a": A}, A, "y must have one dimension"),
+        ({"a": A}, 1, "y must have one dimension"),
+    ],
+)
+def test_bad_targets(views, y, message):
+    with pytest.raises(ValueError, match=message):
+        stack_views(views, y=y)

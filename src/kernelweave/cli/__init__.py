@@ -1,4 +1,4 @@
-"""The command line: ``kernelweave demo`` and ``kernelweave reproduce``."""
+"""The command line: ``kernelweave demo``, ``kernelweave reproduce`` and ``kernelweave defaults``."""
 
 from .main import main
 

@@ -47,24 +47,37 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seed", type=int, default=0, help="seed of the splits (default 0)")
     demo.set_defaults(command=_demo)
     _add_reproduce(commands)
+    _add_defaults(commands)
     return parser
 
 
 def _add_reproduce(commands: argparse._SubParsersAction) -> None:
     reproduce = commands.add_parser("reproduce", help="run the papers' tables, with paper and ours side by side")
     reproduce.add_argument("tables", nargs="*", metavar="TABLE", help='number of a table, such as 5.16; or "all"')
-    reproduce.add_argument("--list", action="store_true", help="list the tables and whether their data are there")
-    reproduce.add_argument("--quick", action="store_true", help="fewer folds and samples")
-    reproduce.add_argument(
+    _add_run_options(reproduce)
+    reproduce.set_defaults(command=_reproduce, usage=reproduce.error)
+
+
+def _add_defaults(commands: argparse._SubParsersAction) -> None:
+    defaults = commands.add_parser("defaults", help="hold defaults against their alternatives on the data sets there")
+    defaults.add_argument("names", nargs="*", metavar="NAME", help="a default, such as multiclass (default: all)")
+    _add_run_options(defaults)
+    defaults.set_defaults(command=_defaults)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    """What the commands share that run experiments."""
+    parser.add_argument("--list", action="store_true", help="list what can be run and whether its data are there")
+    parser.add_argument("--quick", action="store_true", help="fewer folds and samples")
+    parser.add_argument(
         "--output",
         type=Path,
         default=Path("kernelweave-results"),
         help="folder for results; a run continues where an earlier one stopped (default kernelweave-results)",
     )
-    reproduce.add_argument("--data", type=Path, help="folder with the data sets (default: KERNELWEAVE_DATA)")
-    reproduce.add_argument("--n-jobs", type=_positive, default=1, help="folds to run at the same time (default 1)")
-    reproduce.add_argument("--page", type=Path, help="also gather all full runs in --output as one Markdown page")
-    reproduce.set_defaults(command=_reproduce, usage=reproduce.error)
+    parser.add_argument("--data", type=Path, help="folder with the data sets (default: KERNELWEAVE_DATA)")
+    parser.add_argument("--n-jobs", type=_positive, default=1, help="folds to run at the same time (default 1)")
+    parser.add_argument("--page", type=Path, help="also gather all full runs in --output as one Markdown page")
 
 
 def _demo(chosen: argparse.Namespace) -> int:
@@ -82,6 +95,14 @@ def _reproduce(chosen: argparse.Namespace) -> int:
     if not chosen.tables and chosen.page is None:
         chosen.usage("name a TABLE, or --list them, or gather finished ones with --page")
     return run_reproduce(chosen.tables, chosen.output, chosen.quick, chosen.data, chosen.n_jobs, chosen.page)
+
+
+def _defaults(chosen: argparse.Namespace) -> int:
+    from .reproduce import print_list, run_defaults
+
+    if chosen.list:
+        return print_list(chosen.data, defaults=True)
+    return run_defaults(chosen.names, chosen.output, chosen.quick, chosen.data, chosen.n_jobs, chosen.page)
 
 
 def _positive(text: str) -> int:

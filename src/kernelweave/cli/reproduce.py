@@ -1,8 +1,11 @@
-"""``kernelweave reproduce``: run the papers' tables, with paper and ours side by side."""
+"""``kernelweave reproduce`` and ``kernelweave defaults``: run declared comparisons of methods.
+
+The first runs the papers' tables, with paper and ours side by side; the second holds defaults against alternatives.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ..datasets import list_datasets
-from ..experiments import find_experiment, list_experiments, results_page, run_experiment, write_report
+from ..experiments import (
+    defaults_page,
+    find_default,
+    find_experiment,
+    list_defaults,
+    list_experiments,
+    results_page,
+    run_experiment,
+    write_report,
+)
 from ..experiments.layout import Grid, heading, label, sections
 
 
@@ -41,9 +53,45 @@ def run_reproduce(
     page : Path, optional
         Where to gather all full runs in `output` as one Markdown page.
     """
+
+    def find(name: str) -> list[Any]:
+        return list_experiments() if name == "all" else [find_experiment(name)]
+
+    return _run_all(find, names, results_page, output, quick, data_home, n_jobs, page)
+
+
+def run_defaults(
+    names: Sequence[str],
+    output: Path,
+    quick: bool = False,
+    data_home: Path | None = None,
+    n_jobs: int | None = None,
+    page: Path | None = None,
+) -> int:
+    """Run comparisons of defaults, print them and write JSON and Markdown; returns the exit status.
+
+    Parameters are those of `run_reproduce`, with names of defaults; none means all of them.
+    """
+
+    def find(name: str) -> list[Any]:
+        return list_defaults() if name == "all" else [find_default(name)]
+
+    return _run_all(find, names or ["all"], defaults_page, output, quick, data_home, n_jobs, page)
+
+
+def _run_all(
+    find: Callable[[str], list[Any]],
+    names: Sequence[str],
+    gather: Callable[[Path, Path], list[str]],
+    output: Path,
+    quick: bool,
+    data_home: Path | None,
+    n_jobs: int | None,
+    page: Path | None,
+) -> int:
     console, failed = Console(), 0
     try:
-        chosen = [e for name in names for e in (list_experiments() if name == "all" else [find_experiment(name)])]
+        chosen = [experiment for name in names for experiment in find(name)]
     except ValueError as error:
         Console(stderr=True).print(str(error), highlight=False)
         return 2
@@ -67,7 +115,7 @@ def run_reproduce(
         console.print(f"Written: {files[0]} and {files[1]}", highlight=False, soft_wrap=True)
     if page is not None:
         try:
-            tables = results_page(output, page)
+            tables = gather(output, page)
         except (ValueError, OSError) as error:
             Console(stderr=True).print(str(error), highlight=False, soft_wrap=True)
             return 1
@@ -75,11 +123,11 @@ def run_reproduce(
     return failed
 
 
-def print_list(data_home: Path | None = None) -> int:
-    """Print every experiment and whether its data are there."""
+def print_list(data_home: Path | None = None, defaults: bool = False) -> int:
+    """Print every table of the papers, or every default that is compared, and whether its data are there."""
     available = list_datasets(data_home)["available"]
     table = Table("table", "what", "data set", "methods", "data", title="Experiments")
-    for experiment in list_experiments():
+    for experiment in list_defaults() if defaults else list_experiments():
         absent = [name for name in experiment.dataset_names if not available[name]]
         there = "there" if not absent else "absent" if len(experiment.dataset_names) == 1 else f"{len(absent)} absent"
         table.add_row(experiment.name, experiment.title, experiment.data_label, str(experiment.n_methods), there)

@@ -19,13 +19,12 @@ keep the kernel positive semidefinite).
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..solvers import minimize_scale_free
 from .base import ChosenWeights
 from .checks import non_negative
@@ -103,7 +102,7 @@ class AlignmentWeights(ChosenWeights):
         found = similarities(stack, factor, self.centered, pairs=self.rule != "proportional")
         self.alignments_ = pd.Series(found.alignments, index=stack.names)
         if not (found.alignments > 0).any():
-            warnings.warn("no kernel is aligned with the targets, so all weights are equal", UserWarning, stacklevel=2)
+            warn("no kernel is aligned with the targets, so all weights are equal")
             eta = np.ones(stack.n_kernels)
         elif self.rule == "proportional":
             eta = np.maximum(found.alignments, 0.0)  # thesis (2.7)
@@ -149,11 +148,10 @@ def _ascent(found: Similarity) -> np.ndarray:
     # Alignments of non-negative combinations have no other local maxima where they are positive.
     result = minimize_scale_free(descent, np.maximum(a, 0.0))
     if not result.converged:
-        warnings.warn(
+        warn(
             f"AlignmentWeights stopped after {result.steps} steps with a violation of {result.violation:.2g}; "
             'rule="qcqp" finds the same weights directly',
             ConvergenceWarning,
-            stacklevel=3,
         )
     eta = np.zeros(len(known))
     eta[known] = result.solution / norms

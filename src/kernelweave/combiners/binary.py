@@ -13,12 +13,11 @@ D          n_kernels: one kernel a feature there
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..solvers.bundle import Bundle
 from ..solvers.sets import Budget
 from ..solvers.weights import minimize_newton
@@ -93,11 +92,10 @@ class BinaryMKL(ChosenWeights):
 
         found = minimize_newton(problem.evaluate, Budget(stack.n_kernels, n_selected), tol, max_iter, tell)
         if not found.converged:
-            warnings.warn(
+            warn(
                 f"BinaryMKL stopped after {found.evaluations} machines with a gap of {found.gap:.2g} (J is "
                 f"{found.upper:.4g}); raise its max_iter or the estimator's tol",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         relaxed = found.best.point
         self.relaxed_weights_ = pd.Series(relaxed, index=stack.names)

@@ -20,11 +20,11 @@ training samples.
 from __future__ import annotations
 
 import time
-import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
 from ..kernels.repair import Repair
@@ -161,11 +161,10 @@ class KernelDifference(Combiner):
 
     def _warn(self, first: Solution) -> None:
         if not first.converged:
-            warnings.warn(
+            warn(
                 f"the machine on the mean kernel, by which KernelDifference labels new samples, stopped after "
                 f"{first.steps} steps; raise max_iter, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _signs(self, machine) -> np.ndarray:

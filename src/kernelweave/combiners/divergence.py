@@ -17,12 +17,11 @@ yy'        ideal kernel T plus sigma I                    `ideal_factor`
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, lapack
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..solvers import minimize_on_simplex
 from .base import ChosenWeights
 from .checks import non_negative
@@ -85,11 +84,10 @@ class KLDivergence(ChosenWeights):
         start = np.full(stack.n_kernels, 1.0 / stack.n_kernels)
         result = minimize_on_simplex(divergence, start, tol=_TOLERANCE)
         if not result.converged:
-            warnings.warn(
+            warn(
                 f"KLDivergence stopped after {result.steps} steps with a gap of {result.gap:.2g} per sample; "
                 "raise sigma or ridge",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.divergence_ = result.objective * stack.n_samples
         self.gap_ = result.gap * stack.n_samples

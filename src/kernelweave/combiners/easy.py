@@ -11,12 +11,12 @@ alpha'y = 0, then gamma = 2 alpha / sum(alpha).
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..machines import BinaryMachine, Machine
 from ..solvers.sums import images, weighted_sum
 from .base import ChosenWeights
@@ -73,8 +73,7 @@ class EasyMKL(ChosenWeights):
             coef[rows, 0] = self._distribution(
                 K if len(rows) == len(K) else K[np.ix_(rows, rows)], signs, tol, max_steps
             )
-            support, parts = images(matrices, coef)
-            forms = np.maximum(np.einsum("msr,sr->m", parts, coef[support]), 0.0)
+            forms = np.maximum(images(matrices, coef).forms(), 0.0)
             total += forms / forms.sum() if forms.any() else 1.0 / stack.n_kernels
             if progress is not None:
                 progress(done + 1, len(problems))
@@ -86,10 +85,9 @@ class EasyMKL(ChosenWeights):
         bound = 4.0 / (self.lam * ((1.0 / (signs > 0).sum()) + 1.0 / (signs < 0).sum()))
         solution = BinaryMachine(signs, bound).solve(K, tol=tol, max_steps=max_steps)
         if not solution.converged:
-            warnings.warn(
+            warn(
                 f"EasyMKL's margin problem stopped after {solution.steps} solver steps; raise max_iter or lam",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return solution.coef[:, 0]
 

@@ -12,20 +12,20 @@ be +-1. What a kernel of features is divided by is also taken before:
 normalize          here
 =================  =======================================================================================
 ``unit-diagonal``  rows of length 1, polynomials divided by (1 + coef0)^degree; a Gaussian has it anyway
-``unit-trace``     divided by the sum over training samples of k(x, x), without projection
+``unit-trace``     divided by the mean over training samples of k(x, x), without projection
 ``center``         features minus their mean; a Gaussian depends on differences only
 =================  =======================================================================================
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from .._warnings import warn
 from ..kernels import Gaussian, KernelStack, Linear, Polynomial
 from ..kernels.derivatives import is_differentiable
 from ..kernels.measures import squared_norms
@@ -68,16 +68,17 @@ class ViewFeatures:
             self.mean = weight @ values / weight.sum()
         if self.method == "unit-trace":
             with np.errstate(over="ignore"):
-                trace = stack.weight[present] @ kernel._diagonal(values[present])
-                gain = float(1.0 / trace) if trace > 0.0 else 0.0
-            if not np.isfinite(trace):
+                shares = stack.weight[present] / max(stack.weight[present].sum(), np.finfo(float).tiny)
+                mean = shares @ kernel._diagonal(values[present])
+                gain = float(1.0 / mean) if mean > 0.0 else 0.0
+            if not np.isfinite(mean):
                 raise self._overflow()
         if self.method == "unit-diagonal" and isinstance(kernel, Polynomial):
             gain = (1.0 + kernel.coef0) ** -kernel.degree
         if isinstance(kernel, Linear):
             self.factor, gain = np.sqrt(gain), 1.0
         self.kernel = PointKernel(kernel, gain)
-        return self._normalized(values, present, warn=True)
+        return self._normalized(values, present, tell=True)
 
     def read(self, stack: KernelStack, m: int, views: Views) -> Any:
         """What `directions` are applied to, of new samples: their normalised features."""
@@ -91,7 +92,7 @@ class ViewFeatures:
         """What `read` needs, once `directions` are known."""
         return self
 
-    def _normalized(self, values: Any, present: np.ndarray, warn: bool = False) -> Any:
+    def _normalized(self, values: Any, present: np.ndarray, tell: bool = False) -> Any:
         if self.mean is not None:
             values = np.where(present[:, None], values - self.mean, 0.0)
         if self.method == "unit-diagonal" and self.scales:
@@ -99,7 +100,7 @@ class ViewFeatures:
             largest = largest.toarray().ravel() if sp.issparse(largest) else largest
             zero = largest == 0.0
             values = _scaled_rows(values, np.where(zero, 1.0, largest))
-            if warn:
+            if tell:
                 self._warn_of_zeros(zero & present & (self.kernel.kernel._diagonal(values) == 0.0))
             values = _scaled_rows(values, np.where(zero, 1.0, np.sqrt(squared_norms(values))))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -119,11 +120,9 @@ class ViewFeatures:
 
     def _warn_of_zeros(self, zero: np.ndarray) -> None:
         if zero.any():  # those of a polynomial are not, if it has a constant
-            warnings.warn(
+            warn(
                 f"the kernel {self.label!r} is zero for {np.count_nonzero(zero)} sample(s), which stay zero after "
                 "normalisation to a unit diagonal",
-                UserWarning,
-                stacklevel=3,
             )
 
 

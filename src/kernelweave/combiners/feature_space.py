@@ -19,13 +19,13 @@ FSM       mean over pairs of classes                                 `_measure`
 
 from __future__ import annotations
 
-import warnings
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..solvers import minimize_scale_free
 from .base import ChosenWeights
@@ -93,10 +93,9 @@ class FeatureSpaceMeasure(ChosenWeights):
             )
         result = minimize_scale_free(lambda eta: _measure(eta, pairs), start)
         if not result.converged:
-            warnings.warn(
+            warn(
                 f"FeatureSpaceMeasure stopped after {result.steps} steps with a violation of {result.violation:.2g}",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.measure_ = result.objective
         return result.solution, 0

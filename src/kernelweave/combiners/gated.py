@@ -1,13 +1,13 @@
 """What combiners with a gating model share: K = sum_m diag(g_m) K_m diag(g_m), with gates g that depend on the sample.
 
 Thesis (3.9) holds whatever K_m is: a base kernel (`Localized`) or the kernel of a learned projection (`Projected`).
-Here is everything that only needs the gates and blocks of K_m: closing small gates, dropping kernels that nobody uses,
-predicting from open gates only, holding samples out, and saying when a one-class model has collapsed.
+Here is everything that only needs the gates and blocks of K_m: the penalty on the gating parameters, closing small
+gates, dropping kernels that nobody uses, predicting from open gates only, holding samples out, and saying so when gates
+hardly depend on the sample.
 """
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Real
@@ -16,23 +16,36 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine, Solution
 from ..views import Views
 from .base import Combination
+from .even_gate import EvenGate
+from .fixed import Mean
 from .gated_stack import GatedStack
-from .gating import Gate, LinearGate
+from .gating import NORMS, Gate, LinearGate
+from .l2_path import choose_l2
 from .learning import LearnedCombiner, support_rows
 from .watching import Watch, split
+
+HARDLY = 0.01  # share of the weight that differs between samples, below which a model is not localized
+HELD_TO_MEAN = 0.3  # l2 where no sample can be held out
+PRECISION = 1e-4  # relative duality gap of J0
+TINY = np.finfo(float).tiny
 
 
 class GatedCombiner(LearnedCombiner):
     """A combiner k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z) whose gates eta (and perhaps k_m) are learned.
 
-    Minimises J(theta) plus a penalty. Subclasses implement `block` and `training_block`, the values of k_m, and what
-    `LearnedCombiner` asks; they have the parameters `gating`, `inputs`, `quadratic`, `scaling`, `l2`, `gate_tol` and
+    Minimises J + l2/2 J0 ||V||^2, where J0 is the optimum under the mean kernel and V are all parameters of the gating
+    model, biases too. Subclasses implement `block` and `training_block`, the values of k_m, and what `LearnedCombiner`
+    asks; they have the parameters `gating`, `inputs`, `quadratic`, `scaling`, `l2`, `gate_tol` and
     `validation_fraction` of `Localized`.
     """
+
+    chooses_l2 = False  # whether l2 may be "auto"
+    l2_: float
 
     takes_fetch = True
 
@@ -49,16 +62,49 @@ class GatedCombiner(LearnedCombiner):
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Learn the gating model, close small gates, then solve the machine."""
         found = super().fit(stack, machine, y, rng, tol, max_steps, progress)
-        if is_one_class(machine):
-            self._warn_of_collapse(found.state)
+        self._tell_of_even_gates(found.state, machine)
         return found
 
+    def starts(self, state: GatedStack, machine: Machine, y, rng, learner) -> list[np.ndarray]:
+        """Random gating parameters, or those that were learned with the chosen penalty from parts of the samples."""
+        scale = self.mean_optimum(state, machine)
+        random = super().starts(state, machine, y, rng, learner)
+        self.__dict__.pop("l2_path_", None)
+        if self.l2 != "auto":
+            self.l2_ = float(self.l2)
+        elif is_one_class(machine) or self.gating_.per_sample:
+            self.l2_ = HELD_TO_MEAN if is_one_class(machine) else HELD_TO_MEAN / machine.n_samples
+        else:
+            self.l2_, learned, self.l2_path_ = choose_l2(self, state, machine, random[0], rng, learner)
+            if np.isinf(self.l2_):
+                random = [np.zeros_like(random[0])]
+            else:
+                state.penalty = self.l2_ * scale
+                run = learner(state, machine)
+                random[0] = min(learned, key=lambda theta: run.evaluate(theta)[0])
+        state.penalty = self.l2_ * scale
+        return random
+
+    def mean_optimum(self, state: GatedStack, machine: Machine) -> float:
+        """J0, the size of the optimum under the mean kernel (1 where that is 0), in which the penalty is measured."""
+        if isinstance(self.gating_, EvenGate):  # there is nothing to penalise
+            return 1.0
+        optimum = abs(machine.solve(self.mean_gram(state), gap_tol=PRECISION).objective)
+        return optimum if optimum > 0.0 else 1.0
+
+    def mean_gram(self, state: Any) -> np.ndarray:
+        """The mean kernel of the training samples."""
+        return Mean().gram(state.stack, np.full(state.n_kernels, 1.0 / state.n_kernels))
+
+    def is_settled(self, state: GatedStack) -> bool:
+        """An infinite penalty leaves the mean kernel."""
+        return bool(np.isinf(state.penalty))
+
     def penalize(self, state: GatedStack, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """l2/2 ||V||^2, without the biases."""
-        gradient = np.zeros_like(theta)
-        part = self.gating_.penalized(theta, state.n_kernels)
-        self.gating_.penalized(gradient, state.n_kernels)[:] = self.l2 * part
-        return 0.5 * self.l2 * float(part @ part), gradient
+        """l2/2 J0 ||V||^2."""
+        if self.is_settled(state):
+            return 0.0, np.zeros_like(theta)
+        return 0.5 * state.penalty * float(theta @ theta), state.penalty * theta
 
     def watch(self, state: GatedStack, machine: Machine, rng: np.random.RandomState) -> Watch | None:
         """Hold out a part of the samples for early stopping."""
@@ -70,19 +116,26 @@ class GatedCombiner(LearnedCombiner):
                 "for each sample: those of held-out samples could not be learned"
             )
         training, held_out = split(machine, self.validation_fraction, rng)
-        judge = machine.subset(held_out)
+        part, its_machine, judge = state.subset(training), machine.subset(training), machine.subset(held_out)
+        part.penalty = self.l2_ * self.mean_optimum(part, its_machine)
 
         def risk(theta: np.ndarray, solution: Solution) -> float:
-            gates = self._gates(theta, state.codes, state.stack.present)
-            rows, coef = support_rows(solution.coef)
-            columns = training[rows]
-            values = np.zeros((len(held_out), coef.shape[1])) + solution.intercept
-            for m in range(state.n_kernels):
-                inner = self.training_block(state, theta, m, held_out, columns) @ (gates[columns, m, None] * coef)
-                values += gates[held_out, m, None] * inner
-            return judge.risk(values)
+            return judge.risk(self.held_out_values(state, theta, solution, training, held_out))
 
-        return Watch(state.subset(training), machine.subset(training), risk)
+        return Watch(part, its_machine, risk)
+
+    def held_out_values(
+        self, state: GatedStack, theta: np.ndarray, solution: Solution, training: np.ndarray, held_out: np.ndarray
+    ) -> np.ndarray:
+        """Raw values of held-out samples under a solution on the training part: (n_held_out, n_outputs)."""
+        gates = self._gates(theta, state.codes, state.stack.present)
+        rows, coef = support_rows(solution.coef)
+        columns = training[rows]
+        values = np.zeros((len(held_out), coef.shape[1])) + solution.intercept
+        for m in range(state.n_kernels):
+            inner = self.training_block(state, theta, m, held_out, columns) @ (gates[columns, m, None] * coef)
+            values += gates[held_out, m, None] * inner
+        return values
 
     def finish(self, state: GatedStack, theta: np.ndarray) -> np.ndarray:
         """Close small gates; kernels that are closed everywhere leave the model."""
@@ -128,7 +181,11 @@ class GatedCombiner(LearnedCombiner):
         return values
 
     def kernel_weights(self, state: GatedStack, theta: np.ndarray, views: Views) -> np.ndarray:
-        """The gates of new samples."""
+        """The squared gates of new samples, which multiply k_m(x, x)."""
+        return self.gates(state, theta, views) ** 2
+
+    def gates(self, state: GatedStack, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The gates of new samples, of shape (n_new, n_kernels)."""
         if views.can_fetch:  # whatever is needed can be had
             present = np.tile(state.active, (views.n_samples, 1))
         else:
@@ -136,12 +193,12 @@ class GatedCombiner(LearnedCombiner):
         return self._gates(theta, self.gating_.encode(state.inputs.transform(views)), present, self.gate_tol)
 
     def sample_weights(self, state: GatedStack, theta: np.ndarray) -> np.ndarray:
-        """The gates of the training samples."""
-        return state.gates
+        """The squared gates of the training samples."""
+        return state.gates**2
 
     def global_weights(self, state: GatedStack, theta: np.ndarray) -> np.ndarray:
-        """The gates averaged over the training samples."""
-        return state.gates.mean(axis=0)
+        """The squared gates averaged over the training samples."""
+        return (state.gates**2).mean(axis=0)
 
     def gating_coefficients(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Slopes of the scores by the gating inputs, of shape (n_inputs, n_kernels), and biases; None if not linear."""
@@ -172,7 +229,7 @@ class GatedCombiner(LearnedCombiner):
         self, state: GatedStack, theta: np.ndarray, views: Views
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
         """Kernel values between new and training samples whose gates are both open, kernel by kernel."""
-        new = self.kernel_weights(state, theta, views)
+        new = self.gates(state, theta, views)
         for m in range(state.n_kernels):
             rows, columns = np.flatnonzero(new[:, m]), np.flatnonzero(state.gates[:, m])
             if len(rows) and len(columns):
@@ -202,32 +259,41 @@ class GatedCombiner(LearnedCombiner):
     def _check(self) -> None:
         if self.gating is not None and not isinstance(self.gating, Gate):
             raise ValueError(f"gating must be a gating model such as Softmax() or None, not {self.gating!r}")
-        for name, limit in (("l2", np.inf), ("gate_tol", 1.0), ("validation_fraction", 1.0)):
+        if self.gating is not None and self.gating.norm not in NORMS:
+            owner = type(self.gating).__name__
+            raise ValueError(f"norm of {owner} must be one of {list(NORMS)}, not {self.gating.norm!r}")
+        for name, limit in (("gate_tol", 1.0), ("validation_fraction", 1.0)):
             self._check_number(name, limit)
+        if not (self.chooses_l2 and isinstance(self.l2, str) and self.l2 == "auto"):
+            self._check_number("l2", np.inf, 'or "auto"' if self.chooses_l2 else "")
+        elif self.validation_fraction > 0.0:
+            raise ValueError('l2="auto" holds out samples by itself; set validation_fraction to 0, or l2 to a number')
 
-    def _check_number(self, name: str, limit: float) -> None:
+    def _check_number(self, name: str, limit: float, otherwise: str = "") -> None:
         value = getattr(self, name)
         if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= value < limit:
             owner = type(self).__name__
-            raise ValueError(f"{name} of {owner} must be a number from 0 and below {limit:g}, not {value!r}")
+            wanted = f"a number from 0 and below {limit:g}" + (f" {otherwise}" if otherwise else "")
+            raise ValueError(f"{name} of {owner} must be {wanted}, not {value!r}")
 
-    def _warn_of_collapse(self, state: GatedStack) -> None:
-        """Gates that are 0 or 1, and the same for every sample, as one-class machines like them."""
-        present = state.stack.present
-        free = present.sum(axis=1) > 1  # samples with one view have no choice
-        if not free.any():
+    def _tell_of_even_gates(self, state: GatedStack, machine: Machine) -> None:
+        """Say so where gates hardly depend on the sample: a model with one weight per kernel would do."""
+        whole = state.stack.present.all(axis=1)  # samples that lack views have other gates anyway
+        if state.n_kernels < 2 or not whole.any() or isinstance(self.gating_, EvenGate):
             return
-        gates, present = state.gates[free], present[free]
-        on = gates.sum(axis=0) > 0.5 * present.sum(axis=0)
-        if np.abs(np.where(present, gates - on, 0.0)).max() < 0.05:
-            names = ", ".join(name for name, is_on in zip(state.stack.names, on, strict=True) if is_on)
-            others = "" if on.all() else ", and 0 for the other kernels"
-            warnings.warn(
-                f"the gates have collapsed: every sample has gate 1 for {names}{others}; this one-class model is not "
-                "localized (raise l2, or use a combiner with one weight per kernel)",
-                UserWarning,
-                stacklevel=4,
-            )
+        weights = state.gates[whole] ** 2
+        average = weights.mean(axis=0)
+        if 0.5 * np.abs(weights - average).sum(axis=1).mean() > HARDLY * max(average.sum(), TINY):
+            return
+        if np.isinf(self.l2_):
+            found = 'held-out samples give no reason to weigh kernels differently, so l2="auto" took the mean kernel'
+        else:
+            listed = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(state.stack.names, average, strict=True))
+            found = f"every sample has nearly the same kernel weights ({listed})"
+        advice = "Mean() is this model at less cost" if np.isinf(self.l2_) else "ConvexMKL() learns such weights faster"
+        if is_one_class(machine):
+            advice = "for novelty detection prefer Mean(), because J only favours the kernel of largest similarities"
+        warn(f"{found}: this model is not localized; {advice}")
 
 
 def is_one_class(machine: Machine) -> bool:

@@ -32,6 +32,8 @@ class GatedStack:
         For which share of the training samples each kernel is open.
     latest : tuple
         The theta of the last evaluation, and its gates.
+    penalty : float
+        What ||V||^2 / 2 costs while the gates are learned: l2 in units of the mean kernel's optimum.
     """
 
     def __init__(self, stack: KernelStack, inputs: GatingInputs, codes: np.ndarray | None):
@@ -39,6 +41,7 @@ class GatedStack:
         self.gates: np.ndarray | None = None
         self.active = np.ones(stack.n_kernels, dtype=bool)
         self.open_share = np.ones(stack.n_kernels)
+        self.penalty = 0.0
         self.latest: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
 
     @property

@@ -3,7 +3,8 @@
 Features of some views (`FeatureSource`) or values of a kernel (`KernelMap`, (3.5)) are standardised, second-order terms
 are added if asked for, and rows are scaled: large inputs saturate a softmax at once. All constants come from the
 training samples and are kept for new ones. A part of the inputs that a sample lacks is 0 after standardisation, the
-mean; a sample that lacks all of them is an error.
+mean; a sample that lacks all of them is an error. Sparse views are gating inputs with ``scaling=None`` only: they are
+then made dense, as large as standardising would make them, because the user said so.
 
 ==========  =======================================
 paper       here
@@ -51,8 +52,9 @@ class GatingInputs:
             raise ValueError(f"scaling of the gating inputs must be one of {list(SCALINGS)}, not {scaling!r}")
         if isinstance(source, KernelMap):
             source = clone(source)
-        elif not isinstance(source, ProjectedFeatures):
-            source = FeatureSource(source)
+        else:
+            source = source if isinstance(source, ProjectedFeatures) else FeatureSource(source)
+            source.takes_sparse = scaling is None
         self.source = source
         self.quadratic = quadratic
         self.scaling = scaling
@@ -167,6 +169,8 @@ class FeatureSource:
         any other selector is one view.
     """
 
+    takes_sparse = False
+
     def __init__(self, selector: Any):
         self.selector = selector
 
@@ -195,11 +199,7 @@ class FeatureSource:
         parts, there = [], []
         for label, columns in self.groups_:
             values, present = views.read(columns, label)
-            if sp.issparse(values):
-                raise ValueError(
-                    f"the gating input {label!r} is sparse, and standardising would make it dense; set the "
-                    "combiner's inputs to dense columns, or to KernelMap(...) for kernel values as inputs"
-                )
+            values = _dense(values, f"the gating input {label!r}", self.takes_sparse)
             parts.append(values)
             there.append(np.broadcast_to(present[:, None], values.shape))
         there = np.hstack(there)
@@ -238,6 +238,8 @@ class ProjectedFeatures:
         Those of the training samples.
     """
 
+    takes_sparse = False
+
     def __init__(self, maps: list[Any], features: list[Any]):
         self.maps, self._features = maps, features
         self.chosen = [m for m in range(len(maps)) if not any(_equal(features[m], features[h]) for h in range(m))]
@@ -259,9 +261,7 @@ class ProjectedFeatures:
     def _joined(self, views: Views, features: Callable[[int], Any]) -> tuple[np.ndarray, np.ndarray]:
         parts, there = [], []
         for m in self.chosen:
-            values = features(m)
-            if sp.issparse(values):
-                raise ValueError(f"the kernel {self.stack.names[m]!r} has a sparse view; set the combiner's inputs")
+            values = _dense(features(m), f"the view of the kernel {self.stack.names[m]!r}", self.takes_sparse)
             parts.append(values)
             there.append(np.broadcast_to(self.stack.kernels[m].present(views)[:, None], values.shape))
         there = np.hstack(there)
@@ -286,6 +286,18 @@ class ProjectedFeatures:
     def lookups(self) -> list:
         """Those of the kernels, which are told elsewhere."""
         return []
+
+
+def _dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
+    """Features as an array; sparse ones only where nothing but the user's wish makes them dense."""
+    if not sp.issparse(values):
+        return values
+    if takes_sparse:
+        return values.toarray()
+    raise ValueError(
+        f"{what} is sparse, and standardising would make it dense; set the combiner's inputs to dense columns, or to "
+        "KernelMap(...) for kernel values as inputs, or its scaling to None for values as they are"
+    )
 
 
 def _check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:

@@ -18,20 +18,28 @@ LARGEST_LOG = 100.0  # of a spread, either way: its square must not overflow
 
 
 class GaussianGate(Gate):
-    """Gaussian gating, eta_m(x) = exp(-||x^G - mu_m||^2 / sigma_m^2) / sum_h ..., thesis (3.4).
+    """Gaussian gating: a softmax of the scores s_m = -||x^G - mu_m||^2 / sigma_m^2, thesis (3.4).
 
     The kernels compete for each sample by how near it is to their centres. Parameters are the means mu_m and the
     logarithms of the spreads sigma_m; the `l2` penalty of `Localized` counts both (a spread of 1 costs nothing). As the
     gating model of `Localized` it minimises what that says (Gönen and Alpaydın 2008; thesis 3.3).
 
+    Parameters
+    ----------
+    norm : {"unit", "paper"}
+        Gates of length 1, sum_m g_m^2 = 1; or of sum 1, as in the papers.
+
     Examples
     --------
     >>> import numpy as np
     >>> theta = np.array([0.0, 1.0, 0.0, 0.0])  # mu_1, mu_2, log sigma_1, log sigma_2
-    >>> GaussianGate().values(theta, np.array([[0.5], [1.0]]), np.ones((2, 2), dtype=bool)).round(3)
+    >>> GaussianGate("paper").values(theta, np.array([[0.5], [1.0]]), np.ones((2, 2), dtype=bool)).round(3)
     array([[0.5  , 0.5  ],
            [0.269, 0.731]])
     """
+
+    def __init__(self, norm: str = "unit"):
+        self.norm = norm
 
     def start(self, codes, n_kernels, rng) -> np.ndarray:
         """Means near the mean of standardised inputs, spreads near 1."""

@@ -56,7 +56,8 @@ class GroupMKL(LearnedWeights):
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> kernels = [("a", Linear([0])), ("b", Gaussian([0])), ("c", Linear([1])), ("d", Gaussian([1]))]
-    >>> model = MKLClassifier(kernels, GroupMKL({"signal": ["a", "b"], "noise": ["c", "d"]}), normalize="unit-trace")
+    >>> groups = GroupMKL({"signal": ["a", "b"], "noise": ["c", "d"]})
+    >>> model = MKLClassifier(kernels, groups, C=0.02, normalize="unit-trace")
     >>> (model.fit(X, X[:, 0] > 0).kernel_weights_ > 0).tolist()
     [True, True, False, False]
     """

@@ -10,11 +10,10 @@ thesis         here                                   name
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..solvers import solve_box_qp
 from .base import ChosenWeights
 from .similarity import ideal_factor, similarities
@@ -28,8 +27,8 @@ class IdealKernelDistance(ChosenWeights):
     Minimises ``eta'G eta - 2 a'eta`` with ``G_mh = <K_m, K_h>`` and ``a_m = <K_m, T>`` over eta >= 0, sum(eta) = 1
     (He et al., 2008; thesis (2.8)). T is that of `AlignmentWeights`; nothing is centred.
 
-    It helps where kernels are on the scale of the targets' agreement, as with a unit diagonal; unlike the alignment it
-    depends on that scale, and with kernels much smaller than T (unit trace) it just takes the one with the largest
+    It helps where kernels are on the scale of the targets' agreement, as with a unit diagonal or trace; unlike the
+    alignment it depends on that scale, and with kernels much smaller than T it just takes the one with the largest
     <K_m, T>. A sample without a view counts as a zero row of that kernel.
 
     Attributes
@@ -63,10 +62,9 @@ class IdealKernelDistance(ChosenWeights):
             found.between / unit, found.to_target / unit, 0.0 * ones, ones, total=1.0, gap_tol=_GAP
         )
         if not result.converged:
-            warnings.warn(
+            warn(
                 f"IdealKernelDistance stopped with a gap of {result.gap * unit:.2g}; scale the kernels alike",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         square = found.target_norm**2 - 2.0 * unit * result.objective
         self.distance_ = float(np.sqrt(max(square, 0.0)))

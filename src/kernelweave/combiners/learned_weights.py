@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -31,11 +31,12 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
 from ..machines import Machine, Solution
 from ..solvers.bundle import Bundle, Evaluation
-from ..solvers.program import curvature
+from ..solvers.program import DualProgram, curvature
 from ..solvers.sums import add_weighted, images, weighted_sum
 from .base import Combination, WeightedSum
 from .named import NamedNumbers, as_numbers
@@ -131,27 +132,31 @@ class WeightProblem:
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
         """An evaluation, and a line of the history, from a solution."""
         self.last = solution
-        factor = 1.0 if self.factor is None else self.factor[:, None]
-        rows, parts = images(self.matrices, factor * solution.coef)
-        if self.factor is not None:
-            parts *= self.factor[rows, None]
-        forms = self.scale * np.einsum("msr,sr->m", parts, solution.coef[rows])
+        if self.factor is None:
+            found = images(self.matrices, solution.coef)
+        else:
+            found = images(self.matrices, self.factor[:, None] * solution.coef).scaled(self.factor)
+        forms = self.scale * found.forms()
         now = time.perf_counter()
         self.history.append(
             {
                 "objective": solution.objective,
                 "solves": 1,
                 "seconds": now - self._clock,
-                "n_support": len(rows),
+                "n_support": len(np.unique(found.rows)),
             }
         )
         self._clock = now
 
         def bend() -> np.ndarray:
-            H = curvature(self.machine.programs(), self._K, solution.coef, rows, parts)
+            H = curvature(self._programs, self._K, solution.coef, found)
             return self.scale[:, None] * H * self.scale
 
         return Evaluation(point, solution.objective, solution.gap, forms, bend, solution)
+
+    @cached_property
+    def _programs(self) -> list[DualProgram]:
+        return self.machine.programs()
 
     def scaled_matrices(self) -> np.ndarray:
         """The kernels that x weighs, as a new stack."""
@@ -235,17 +240,14 @@ class LearnedWeights(NamedNumbers, WeightedSum):
 
     def _tell_of_no_view(self, problem: str) -> None:
         """Weights that are learned may leave a sample without any; its row is zero then."""
-        warnings.warn(
+        warn(
             f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight",
-            UserWarning,
-            stacklevel=6,
         )
 
     def _warn(self, solves: int, gap: float, size: float, tol: float) -> None:
-        warnings.warn(
+        warn(
             f"{type(self).__name__} stopped after {solves} solves of the machine with a relative duality gap of "
             f"{gap / max(size, np.finfo(float).tiny):.2g} (tol is {tol:g}); raise max_iter of the combiner, scale the "
             "kernels, or lower C",
             ConvergenceWarning,
-            stacklevel=4,
         )

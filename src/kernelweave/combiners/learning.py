@@ -26,14 +26,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, Solution
 from ..machines.multiclass import in_threads
@@ -44,6 +45,7 @@ from ..solvers.working_set import LazyKernel
 from .base import Combination, Combiner
 from .watching import PATIENCE, Watch
 
+Learner = Callable[[Any, Machine], "Run"]
 _OPTIMIZERS = {"lbfgs": minimize_lbfgs, "armijo": minimize_armijo}
 _PRECISION = 0.1  # relative duality gap of a solve within the loop, in units of tol
 
@@ -99,6 +101,21 @@ class LearnedCombiner(Combiner):
         Only rows of samples with coefficients count, see `support_rows`.
         """
 
+    def starts(
+        self, state: Any, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState, learner: Learner
+    ) -> list[np.ndarray]:
+        """A theta for each of `n_init` descents to begin at; what else has to be settled before them is settled here.
+
+        Parameters
+        ----------
+        state, machine, y, rng
+            As in `start`, which gives each of them by default.
+        learner : callable
+            ``learner(state, machine)`` minimises over some of the samples, see `Run`.
+        """
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+        return [self.start(state, machine, y, np.random.RandomState(seed)) for seed in seeds]
+
     def lazy_kernel(self, state: Any, theta: np.ndarray) -> LazyKernel | None:
         """K_theta in parts, for combiners that can compute some entries faster than all; None by default."""
         return None
@@ -110,6 +127,10 @@ class LearnedCombiner(Combiner):
     def domain(self, state: Any) -> Domain:
         """Where theta may be; everywhere by default."""
         return Space()
+
+    def is_settled(self, state: Any) -> bool:
+        """Whether theta stays where it starts; by default it does not."""
+        return False
 
     def blocks(self, state: Any) -> list[tuple[slice, Domain]] | None:
         """Parts of theta, and their domains, that Armijo descent moves in turn; None (the default) is all at once."""
@@ -128,18 +149,24 @@ class LearnedCombiner(Combiner):
         begin = time.perf_counter()
         self._check_loop()
         state = self.prepare(stack, y, rng)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        starts = [self.start(state, machine, y, np.random.RandomState(seed)) for seed in seeds]
         finished = itertools.count(1)  # counting is atomic, so that threads can share it
 
         def report() -> None:
             if progress is not None:
                 progress(next(finished), self.n_init * self.max_iter)
 
+        earlier: list[Run] = []
+
+        def learner(part: Any, its_machine: Machine) -> Run:
+            earlier.append(Run(self, part, its_machine, None, tol, max_steps, begin, report))
+            return earlier[-1]
+
+        starts = self.starts(state, machine, y, rng, learner)
         watch = self.watch(state, machine, rng)
-        runs = [_Run(self, state, machine, watch, tol, max_steps, begin, report) for _ in starts]
-        ends = in_threads(lambda k: runs[k].descend(starts[k]), range(self.n_init), self.n_jobs)
-        chosen = min(range(self.n_init), key=lambda k: (runs[k].risk, ends[k].objective))
+        runs = [Run(self, state, machine, watch, tol, max_steps, begin, report) for _ in starts]
+        runs[0].solves = sum(run.total for run in earlier)
+        ends = in_threads(lambda k: runs[k].descend(starts[k]), range(len(starts)), self.n_jobs)
+        chosen = min(range(len(starts)), key=lambda k: (runs[k].risk, ends[k].objective))
         self._warn_unless_converged(ends[chosen], tol)
         return runs[chosen].close(self.finish(state, ends[chosen].solution), ends[chosen].detail)
 
@@ -155,16 +182,15 @@ class LearnedCombiner(Combiner):
 
     def _warn_unless_converged(self, end: Descent, tol: float) -> None:
         if end.status == "max_iterations":
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {end.steps} outer iterations with a relative progress of "
                 f"{end.progress:.2g} in the last one (tol is {tol:g}); raise the combiner's max_iter, or tol",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
 
-class _Run:
-    """One descent: the function that it minimises, and its history."""
+class Run:
+    """Descents over the same samples: the function that they minimise, and their history."""
 
     def __init__(self, combiner, state, machine, watch, tol, max_steps, begin, report):
         self.combiner, self.whole, self.watch = combiner, (state, machine), watch
@@ -173,7 +199,8 @@ class _Run:
         self.report = report
         self.last: Solution | None = None
         self.K: np.ndarray | None = None
-        self.solves = 0
+        self.solves = 0  # since the last row of the history
+        self.total = 0
         self.clock = begin
         self.history: list[dict[str, float]] = []
         self.risk = np.inf  # of the held-out samples, the least so far
@@ -181,6 +208,10 @@ class _Run:
 
     def descend(self, theta: np.ndarray) -> Descent:
         """Minimise from theta."""
+        if self.combiner.is_settled(self.state):
+            value, gradient, solution = self.evaluate(theta)
+            self.record(0, Point(theta, value, gradient, solution))
+            return Descent(theta, value, solution, 0, 1, 0.0, "converged")
         size = np.linalg.norm(theta)
         blocks = self.combiner.blocks(self.state) if self.combiner.optimizer == "armijo" else None
         minimize = _OPTIMIZERS[self.combiner.optimizer] if blocks is None else minimize_alternating
@@ -210,6 +241,7 @@ class _Run:
             gap_tol = _PRECISION * self.tol
             solution = self.machine.solve(self.K, start=self.last, gap_tol=gap_tol, max_steps=self.max_steps)
         self.solves += 1
+        self.total += 1
         self.last = solution
         gradient = gradient + self.combiner.pullback(self.state, theta, solution.coef)
         return solution.objective + value, gradient, solution

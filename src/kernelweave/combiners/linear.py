@@ -13,11 +13,10 @@ The thesis learns in a transductive setting; here K_eta is positive semidefinite
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine
 from ..solvers import Result, solve_alignment_program, solve_margin_program
@@ -122,11 +121,10 @@ class LinearMKL(ChosenWeights):
 
     def _warn(self, result: Result) -> None:
         if not result.converged:
-            warnings.warn(
+            warn(
                 f"LinearMKL stopped after {result.steps} steps with a duality gap of {result.gap:.2g}; scale the "
                 "kernels alike, or remove kernels that others repeat",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _missing_factor(self, stack: KernelStack, eta: np.ndarray, present: np.ndarray, views: Views) -> np.ndarray:

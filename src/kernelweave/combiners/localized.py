@@ -104,7 +104,7 @@ class Localized(GatedCombiner):
     >>> from kernelweave.kernels import Linear
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 1] * np.sign(X[:, 0]) > 0
-    >>> model = MKLClassifier([Linear()] * 2, Localized(Softmax(), l2=0.01), C=10.0, random_state=0)
+    >>> model = MKLClassifier([Linear()] * 2, Localized(Softmax(), l2=0.003), C=10.0, random_state=0)
     >>> model = model.fit(X[:100], y[:100])
     >>> model.score(X[100:], y[100:]) > 0.9
     True
@@ -113,6 +113,8 @@ class Localized(GatedCombiner):
     dtype: float64
     """
 
+    chooses_l2 = True
+
     def __init__(
         self,
         gating: Gate | None = None,
@@ -120,7 +122,7 @@ class Localized(GatedCombiner):
         quadratic: bool = False,
         scaling: str | None = "unit-mean",
         optimizer: str = "lbfgs",
-        l2: float = 0.1,
+        l2: float | str = "auto",
         max_iter: int = 200,
         n_init: int = 1,
         n_jobs: int | None = None,

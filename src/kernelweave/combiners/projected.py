@@ -1,7 +1,7 @@
 """`Projected`: low-dimensional projections, one for each kernel, learned with the machine (thesis chapter 4, SLDR).
 
     k(x, z) = sum_m eta_m(x|V, T) k_m(W_m' x^m, W_m' z^m) eta_m(z|V, T)                        SLDR (3), (5)
-    minimise over V, T, W_m   J + l2/2 ||V||^2,     J = max_C l(C) - 1/2 sum_r c_r' K c_r,     any machine
+    minimise over V, T, W_m   J + l2/2 J0 ||V||^2,     J = max_C l(C) - 1/2 sum_r c_r' K c_r,     any machine
 
 A projection is one more block of parameters. Its gradient goes from kernel values to the projected points z_i^m and
 from there to W_m, dJ/dW_m = sum_i x_i^m (dJ/dz_i^m)', a sum over support vectors only. One kernel without gating is GPK
@@ -48,8 +48,9 @@ SCORES = 0.2  # spread of the scores of standardised gating inputs at the start
 class Projected(GatedCombiner):
     """Projection kernels: k(x, z) = sum_m eta_m(x) k_m(W_m' x^m, W_m' z^m) eta_m(z), with learned W_m and eta.
 
-    Minimises J(V, T, W) + l2/2 ||V||^2 over the projections W_m of each kernel's features, the parameters V of the
-    gating model and the projection T of its inputs, where J is the optimum of the machine under that kernel. With one
+    Minimises J(V, T, W) + l2/2 J0 ||V||^2 over the projections W_m of each kernel's features, the parameters V of the
+    gating model and the projection T of its inputs, where J is the optimum of the machine under that kernel and J0 that
+    under the mean kernel. With one
     kernel and no gating these are global projection kernels, with gating over copies of one kernel local ones (thesis
     4.1, 4.2), with gating over several representations supervised and localized dimensionality reduction (SLDR). J is
     not convex; this is a local minimum, the best of `n_init`.
@@ -86,7 +87,7 @@ class Projected(GatedCombiner):
         Limited-memory BFGS on the product of manifolds, all parameters at once; or the papers' descent, in which W, T
         and V take turns, with Armijo's rule and projections by a singular value decomposition.
     l2 : float
-        Weight of the penalty on V, biases excepted.
+        Weight of the penalty on V, biases included, in units of the optimum J0 under the mean kernel.
     n_init : int
         Number of starts, of which the smallest objective (or validation risk) wins. Minima differ much: a few starts
         are worth their time, for local projections of one view above all.
@@ -102,17 +103,21 @@ class Projected(GatedCombiner):
 
     Notes
     -----
-    Normalisation of the estimator is applied to features, before the projection; a Gaussian kernel's width is that of
-    its view without projection (thesis (2.10) by default). Kernel PCA is not centred, unless ``normalize="center"``. J
-    depends on W_m only through W_m W_m', and with softmax and sigmoid gates on T and V only through T V.
+    Normalisation of the estimator is applied to features, before the projection. A Gaussian kernel whose `scale` is a
+    rule takes its width from the first starting projection: samples lie closer there than in the whole view. Gates of
+    unit length keep the scale of the mean kernel, of which orthonormal projections leave a part: the diagonal of K is
+    at most that of the mean kernel, and equal to it for Gaussian kernels. Kernel PCA is not centred, unless
+    ``normalize="center"``. J depends on W_m only through W_m W_m', and with softmax and sigmoid gates on T and V only
+    through T V.
 
     A fitted estimator offers `project`, `gating_space`, `region`, `projections_`, `gating_projection_`, `gating_coef_`,
     `active_kernels_` and `feature_importance_`; `display.ProjectionDisplay` draws them. Views whose gate never opens
     are not read any more.
 
-    Memory: the features, one n x n matrix for each thread and one more where a kernel is not linear, and what the
-    machine takes. No Gram matrices of base kernels are formed, but features of kernel PCA and of the kernel map are up
-    to n x n for each kernel, and as large again (four times as large for a moment) as gating inputs.
+    Memory: the features, one n x n matrix for each thread and one more where a kernel is not linear, two for the mean
+    kernel before learning starts, and what the machine takes. No Gram matrices of base kernels are kept, but features
+    of kernel PCA and of the kernel map are up to n x n for each kernel, and as large again (four times as large for a
+    moment) as gating inputs.
 
     References
     ----------
@@ -216,11 +221,25 @@ class Projected(GatedCombiner):
         V = self.gating_.start(codes, state.n_kernels, rng)
         if codes.ndim == 2 and codes.shape[1]:
             V = V * (SCORES / (SMALL * np.sqrt(codes.shape[1])))
-        return self.layout_.domain().enter(self.layout_.join(V, T, matrices))
+        theta = self.layout_.domain().enter(self.layout_.join(V, T, matrices))
+        if not state.has_widths:
+            state.learn_widths(self.layout_.projections(theta))
+        return theta
 
     def gram(self, state: ProjectedStack, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """K of the training samples, SLDR A.1."""
         return self._evaluate(state, theta).kernel.gram(out, state.stack.dtype)
+
+    def mean_gram(self, state: ProjectedStack) -> np.ndarray:
+        """The mean of the kernels of whole features, without projection."""
+        gates = EvenGate().values(np.empty(0), state.codes, state.stack.present)
+        K = np.zeros((state.stack.n_samples, state.stack.n_samples), state.stack.dtype)
+        for m, (each, F) in enumerate(zip(state.maps, state.features, strict=True)):
+            values = each.kernel.of_width(state.stack.kernels[m]).gram(F)
+            values *= gates[:, m, None]
+            values *= gates[:, m]
+            K += values
+        return K
 
     def lazy_kernel(self, state: ProjectedStack, theta: np.ndarray) -> ProjectedSum:
         """K in parts: few samples are support vectors, and only their rows matter."""
@@ -232,14 +251,14 @@ class Projected(GatedCombiner):
         _, codes, kernel = self._evaluate(state, theta)
         by_gates, by_points = kernel.pullback(rows, coef)
         V, T = self.layout_.gating(theta)
-        by_scores = self.gating_.score_slopes(kernel.gates[rows], by_gates)
+        by_scores = self.gating_.score_slopes(V, codes[rows], kernel.gates[rows], by_gates)
         by_V = self.gating_.scores_pullback(V, codes[rows], by_scores)
         by_T = None if T is None else state.codes[rows].T @ self.gating_.codes_pullback(V, codes[rows], by_scores)
         matrices = [np.asarray(F[rows].T @ slopes) for F, slopes in zip(state.features, by_points, strict=True)]
         return self.layout_.join(by_V, by_T, matrices)
 
     def penalize(self, state: ProjectedStack, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """l2/2 ||V||^2 without the biases, and penalty/2 ||W||^2 where W is free."""
+        """l2/2 J0 ||V||^2, and penalty/2 ||W||^2 where W is free."""
         gradient, n_gating, first = np.zeros_like(theta), self.layout_.n_gating, self.layout_.first_projection
         value, gradient[:n_gating] = super().penalize(state, theta[:n_gating])
         if self.constraint == "penalty":
@@ -286,7 +305,7 @@ class Projected(GatedCombiner):
 
     def project(self, state: ProjectedStack, theta: np.ndarray, views: Views) -> tuple[np.ndarray, list[np.ndarray]]:
         """The gates of new samples, and their projections for each kernel, NaN where a sample lacks the view."""
-        gates = self.kernel_weights(state, theta, views)
+        gates = self.gates(state, theta, views)
         present = state.stack.presence(views, state.active)
         found = []
         for m, (_, n_components) in enumerate(self.layout_.shapes):

@@ -58,11 +58,19 @@ class ProjectedStack(GatedStack):
         self.points: list[np.ndarray] = []
         self.directions: list[np.ndarray] = []
         self.evaluation: Evaluation | None = None
+        self.has_widths = False
 
     @property
     def by_kernel(self) -> np.ndarray:
         """Which kernels compare new samples with all training samples to find their features."""
         return np.array([each.by_kernel for each in self.maps])
+
+    def learn_widths(self, matrices: list[np.ndarray]) -> None:
+        """Take the widths that kernels learn by a rule from these projections of the training samples."""
+        for m, (each, F, W) in enumerate(zip(self.maps, self.features, matrices, strict=True)):
+            present = self.stack.present[:, m]
+            each.kernel = each.kernel.with_width_of(np.asarray(F @ W)[present], self.stack.weight[present])
+        self.has_widths = True
 
     def settle_projections(self, matrices: list[np.ndarray]) -> None:
         """Make these projections final."""

@@ -3,11 +3,11 @@
 ===================  =====================================================
 thesis               here
 ===================  =====================================================
-eta_{c_i}^m          softmax of a row of theta, that of the cluster c_i
-eta_i^m              softmax of a row of theta, that of the sample i
+eta_{c_i}^m          gates by a row of theta, that of the cluster c_i
+eta_i^m              gates by a row of theta, that of the sample i
 ===================  =====================================================
 
-The weights of a region are written as a softmax, so they are positive and sum to 1. A new sample takes those of the
+The gates of a region are written as a softmax, like those of `Softmax`. A new sample takes those of the
 nearest cluster centre (Yang et al. 2009) or of the nearest training sample, in the space of the gating inputs; Yang et
 al. (2010) give new samples equal weights instead, which makes training and prediction two kernels.
 """
@@ -17,8 +17,6 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances_argmin
 
 from .gating import SMALL, Gate
 
@@ -30,6 +28,8 @@ class RegionGate(Gate):
 
     def encode(self, inputs) -> np.ndarray:
         """The position of the nearest centre."""
+        from sklearn.metrics import pairwise_distances_argmin
+
         return pairwise_distances_argmin(inputs, self.centers_)
 
     def start(self, codes, n_kernels, rng) -> np.ndarray:
@@ -57,6 +57,8 @@ class ClusterGate(RegionGate):
     ----------
     n_clusters : int
         At most as many are made as there are different samples.
+    norm : {"unit", "paper"}
+        Gates of length 1, sum_m g_m^2 = 1; or of sum 1, as in the papers.
 
     Attributes
     ----------
@@ -76,11 +78,14 @@ class ClusterGate(RegionGate):
     2
     """
 
-    def __init__(self, n_clusters: int = 5):
+    def __init__(self, n_clusters: int = 5, norm: str = "unit"):
         self.n_clusters = n_clusters
+        self.norm = norm
 
     def prepare(self, inputs, rng) -> None:
         """Find the clusters."""
+        from sklearn.cluster import KMeans
+
         if not isinstance(self.n_clusters, Integral) or isinstance(self.n_clusters, bool) or self.n_clusters < 1:
             raise ValueError(f"n_clusters of ClusterGate must be an integer of at least 1, not {self.n_clusters!r}")
         count = min(self.n_clusters, len(np.unique(inputs, axis=0)))
@@ -93,6 +98,11 @@ class InstanceGate(RegionGate):
     The weights minimise what `Localized` says; the `l2` penalty, which counts the logarithms of the weights (up to a
     constant), is all that keeps n_samples * n_kernels parameters from fitting every sample. Samples with the same
     gating inputs share their weights. A new sample takes the weights of the nearest training sample.
+
+    Parameters
+    ----------
+    norm : {"unit", "paper"}
+        Gates of length 1, sum_m g_m^2 = 1; or of sum 1, as in the papers.
 
     Attributes
     ----------
@@ -114,6 +124,9 @@ class InstanceGate(RegionGate):
     """
 
     per_sample = True
+
+    def __init__(self, norm: str = "unit"):
+        self.norm = norm
 
     def prepare(self, inputs, rng) -> None:
         """Keep the inputs."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine
 from .base import ChosenWeights, Progress
@@ -55,11 +54,10 @@ class SingleKernelScores(ChosenWeights):
             if progress is not None:
                 progress(done + 1, len(candidates))
         if early:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} compares machines that stopped early, with the kernels {early}; raise "
                 "max_iter, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return pd.Series(values, index=stack.names), len(candidates) * len(splits)
 
@@ -98,6 +96,8 @@ def _held_out(
 
 
 def _splits(combiner: SingleKernelScores, machine: Machine, rng: np.random.RandomState) -> list:
+    from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
     name, wanted, strata = type(combiner).__name__, combiner.cv, machine.strata
     if isinstance(wanted, int | np.integer):
         smallest = machine.n_samples if strata is None else np.unique(strata, return_counts=True)[1].min()

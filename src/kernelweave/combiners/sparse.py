@@ -11,7 +11,6 @@ becomes linear and the problem `ConvexMKL`.
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..solvers.sets import Simplex
 from ..solvers.weights import minimize_newton
 from .learned_weights import Learned, LearnedWeights, WeightProblem
@@ -65,7 +65,7 @@ class SparseMKL(LearnedWeights):
     >>> from kernelweave.combiners import SparseMKL
     >>> from kernelweave.kernels import Linear
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> model = MKLClassifier([Linear([0]), Linear([1]), Linear([2])], SparseMKL(), normalize="unit-trace")
+    >>> model = MKLClassifier([Linear([0]), Linear([1]), Linear([2])], SparseMKL(), C=0.02, normalize="unit-trace")
     >>> int((model.fit(X, X[:, 0] > 0).kernel_weights_ > 0).sum())
     1
     """
@@ -95,11 +95,10 @@ class SparseMKL(LearnedWeights):
             if len(self.rounds_) > 1 and self.rounds_[-2] - bundle.upper <= tol * abs(bundle.upper):
                 break
         else:
-            warnings.warn(
+            warn(
                 f"SparseMKL stopped after {self.n_rounds} rounds while J still fell, to {bundle.upper:.4g}; raise "
                 "n_rounds",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         return Learned.of(bundle)
 

@@ -13,7 +13,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from ..machines import Machine, Solution
 
@@ -41,6 +40,8 @@ class Watch:
 
 def split(machine: Machine, fraction: float, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the training part and of the held-out one, stratified by class where there are classes."""
+    from sklearn.model_selection import train_test_split
+
     if not isinstance(fraction, Real) or isinstance(fraction, bool) or not 0.0 < fraction < 1.0:
         raise ValueError(f"validation_fraction must be at least 0 and below 1, not {fraction!r}")
     try:

@@ -1,8 +1,8 @@
 """`load_dataset` and `list_datasets`: the papers' data sets from a data home.
 
 A data home is a folder with one ``NAME.npz`` a data set: an array for each view (``X`` where there is one view) and
-``y``; text sets hold ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix. Files are read without pickle and
-checked.
+``y``; text sets hold ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix, sets of sparse views the same for
+each view (``VIEW_data``, ...). Files are read without pickle and checked.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,11 @@ def load_dataset(name: str, variant: str | None = None, return_X_y: bool = False
     Returns
     -------
     Bunch
-        With ``data`` (a DataFrame with columns ``view__0``, ``view__1``, ...; a CSR matrix for text), ``target`` (0, 1,
-        ... in the order of ``target_names``, or the numbers to predict), ``target_names``, ``original_target`` (the
-        labels of the file: modes and groups within merged classes), ``view_names``, ``DESCR`` and, for PROTEIN,
-        ``is_train``.
+        With ``data`` (a DataFrame with columns ``view__0``, ``view__1``, ...; a CSR matrix for text and other sparse
+        views), ``target`` (0, 1, ... in the order of ``target_names``, or the numbers to predict), ``target_names``,
+        ``original_target`` (the labels of the file: modes and groups within merged classes), ``view_names``, ``views``
+        (from each name to what a kernel takes as its view: the name itself, or the slice of a CSR matrix's columns),
+        ``DESCR`` and, for PROTEIN, ``is_train``.
 
     Raises
     ------
@@ -78,13 +80,14 @@ def load_dataset(name: str, variant: str | None = None, return_X_y: bool = False
         target, target_names = labels.astype(float), []
     if return_X_y:
         return data, target
-    views = [] if spec.is_text else list(dict.fromkeys(str(column).partition("__")[0] for column in data.columns))
+    views = _selectors(spec, data)
     return Bunch(
         data=data,
         target=target,
         target_names=target_names,
         original_target=labels,
-        view_names=views,
+        view_names=list(views),
+        views=views,
         DESCR=_description(name, spec, data, variant),
         **extras,
     )
@@ -146,16 +149,30 @@ def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray
         values, labels = _SCIKIT_LEARN[name](return_X_y=True)
         return stack_views({"x": values}), labels, {}
     path = _find_file(name, spec, data_home)
-    needed = [*(spec.views or _CSR), "y", *spec.extras]
-    arrays = _load_arrays(path, needed)
-    labels, n_samples = arrays.pop("y"), len(arrays["indptr"]) - 1 if spec.is_text else len(next(iter(arrays.values())))
-    extras = {key: arrays.pop(key) for key in spec.extras}
+    arrays = _load_arrays(path, [*_stored(spec), "y", *spec.extras])
+    labels, extras = arrays.pop("y"), {key: arrays.pop(key) for key in spec.extras}
+    data = _sparse_views(path, spec, arrays) if spec.is_sparse else stack_views(_views(path, spec, arrays))
     for key, values in {"y": labels, **extras}.items():
-        if values.shape != (n_samples,):
-            raise ValueError(f"{path.name}: {key!r} must have one entry for each of {n_samples} samples")
+        if values.shape != (data.shape[0],):
+            raise ValueError(f"{path.name}: {key!r} must have one entry for each of {data.shape[0]} samples")
+    return data, labels, extras
+
+
+def _stored(spec: DatasetSpec) -> list[str]:
+    """The names of the arrays that make the data."""
+    if spec.sparse:
+        return [f"{view}_{part}" for view in spec.views for part in _CSR]
+    return list(spec.views or _CSR)
+
+
+def _selectors(spec: DatasetSpec, data: Any) -> dict[str, Any]:
+    """What a kernel takes as its view, by name: the name itself, or the positions of a CSR matrix's columns."""
     if spec.is_text:
-        return _sparse(path, arrays), labels, extras
-    return stack_views(_views(path, spec, arrays, n_samples)), labels, extras
+        return {"x": slice(0, data.shape[1])}
+    if spec.sparse:
+        ends = np.cumsum([0, *spec.views.values()]).tolist()
+        return {view: slice(*pair) for view, pair in zip(spec.views, pairwise(ends), strict=True)}
+    return {name: name for name in dict.fromkeys(str(column).partition("__")[0] for column in data.columns)}
 
 
 def _find_file(name: str, spec: DatasetSpec, data_home: Any) -> Path:
@@ -164,7 +181,8 @@ def _find_file(name: str, spec: DatasetSpec, data_home: Any) -> Path:
     if path is not None and path.is_file():
         return path
     arrays = {view: f"({spec.n_samples}, {columns})" for view, columns in spec.views.items()}
-    arrays = arrays or {part: "part of a CSR matrix" for part in _CSR}
+    if spec.is_sparse:
+        arrays = {part: "part of a CSR matrix" for part in _stored(spec)}
     arrays |= {"y": f"({spec.n_samples},)", **{extra: f"({spec.n_samples},)" for extra in spec.extras}}
     inside = ", ".join(f"{key} {what}" for key, what in arrays.items())
     where = f"no data home is set ({ENVIRONMENT} or data_home)" if path is None else f"there is no file {path}"
@@ -191,19 +209,33 @@ def _load_arrays(path: Path, needed: list[str]) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _views(path: Path, spec: DatasetSpec, arrays: dict[str, np.ndarray], n_samples: int) -> dict[str, np.ndarray]:
+def _views(path: Path, spec: DatasetSpec, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    n_samples = len(next(iter(arrays.values())))
     for view, n_columns in spec.views.items():
-        if arrays[view].shape != (n_samples, n_columns):
-            raise ValueError(
-                f"{path.name}: the array {view!r} must be of shape ({n_samples}, {n_columns}), not {arrays[view].shape}"
-            )
+        _check_shape(path, view, arrays[view].shape, (n_samples, n_columns))
     numbers = {view: values.astype(float) for view, values in arrays.items()}
     if spec.derive is not None:
         return spec.derive(numbers)
     return {view.lower(): values for view, values in numbers.items()}
 
 
-def _sparse(path: Path, parts: dict[str, np.ndarray]) -> sp.csr_matrix:
+def _sparse_views(path: Path, spec: DatasetSpec, arrays: dict[str, np.ndarray]) -> sp.csr_matrix:
+    """The views of a file side by side."""
+    if spec.is_text:
+        return _sparse(path, arrays)
+    parts = {view: _sparse(path, {part: arrays[f"{view}_{part}"] for part in _CSR}) for view in spec.views}
+    n_samples = next(iter(parts.values())).shape[0]
+    for view, n_columns in spec.views.items():
+        _check_shape(path, view, parts[view].shape, (n_samples, n_columns))
+    return sp.hstack(list(parts.values()), format="csr")
+
+
+def _check_shape(path: Path, view: str, shape: tuple[int, ...], expected: tuple[int, int]) -> None:
+    if shape != expected:
+        raise ValueError(f"{path.name}: the array {view!r} must be of shape {expected}, not {shape}")
+
+
+def _sparse(path: Path, parts: Mapping[str, np.ndarray]) -> sp.csr_matrix:
     shape = tuple(int(size) for size in parts["shape"])
     try:
         matrix = sp.csr_matrix((parts["data"].astype(float), parts["indices"], parts["indptr"]), shape=shape)

@@ -1,7 +1,8 @@
 """Every data set that `load_dataset` knows, as one declaration each.
 
 The sets are those of the thesis (chapter 5 and appendix B), of the projection paper (PROTEIN) and of the subspace
-kernel paper (gene expression and text). A *variant* is one of the papers' binary or merged-class problems, written as
+kernel paper (gene expression and text), and further ones with several views, on which defaults are compared. A
+*variant* is one of the papers' binary or merged-class problems, written as
 ``{new class: labels of the file}``; samples whose label no new class names are left out.
 
 ================================  ===========================================================
@@ -40,6 +41,8 @@ class DatasetSpec:
         As published.
     views : mapping from view name to number of columns
         The arrays of the file; empty for text, which is stored as the parts of one CSR matrix.
+    sparse : bool
+        Whether each view is stored as the parts of a CSR matrix, named ``VIEW_data``, ``VIEW_indices``, ...
     classes : tuple of str
         Names of the labels ``first_label``, ``first_label + 1``, ...; empty for regression.
     variants : mapping from name to `Merge`
@@ -67,11 +70,17 @@ class DatasetSpec:
     extras: tuple[str, ...] = ()
     origin: str = "home"
     note: str = ""
+    sparse: bool = False
 
     @property
     def is_text(self) -> bool:
         """Whether the file holds one CSR matrix."""
         return not self.views
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the data are a CSR matrix."""
+        return self.is_text or self.sparse
 
 
 _UCI = "UCI Machine Learning Repository"
@@ -131,6 +140,12 @@ def _text(n_samples: int, n_classes: int, note: str = "") -> DatasetSpec:
     archive = "TREC collections of NIST, as term counts distributed with CLUTO by G. Karypis"
     licence = "the terms of the TREC collections; term counts published for research"
     return DatasetSpec("TREC documents", archive, licence, n_samples, {}, _numbered(n_classes), note=note)
+
+
+def _views(title: str, archive: str, n_samples: int, n_classes: int, views: Mapping[str, int], **more) -> DatasetSpec:
+    """A set of several views, with classes 1, 2, ..."""
+    classes = tuple(str(label) for label in range(1, n_classes + 1))
+    return DatasetSpec(title, archive, _UNSTATED, n_samples, views, classes, first_label=1, **more)
 
 
 REGISTRY: dict[str, DatasetSpec] = {
@@ -277,6 +292,80 @@ REGISTRY: dict[str, DatasetSpec] = {
         extras=("is_train",),
         note="`is_train` marks the published training part; swblosum62 and swpam50 are Smith-Waterman scores against "
         "its 311 proteins, so they are features, not square kernels.",
+    ),
+    "landuse21": _views(
+        "Land use from aerial images",
+        "UC Merced Land Use, Y. Yang and S. Newsam (2010), as views in LandUse_21.mat",
+        2100,
+        21,
+        {"gist": 20, "phog": 59, "lbp": 40},
+    ),
+    "cub10": _views(
+        "Caltech-UCSD birds, ten species",
+        "CUB-200-2011, C. Wah et al. (2011), as views in cub_googlenet_doc2vec_c10.mat",
+        600,
+        10,
+        {"image": 1024, "text": 300},
+    ),
+    "pie10": _views(
+        "CMU PIE faces, ten images a subject",
+        "CMU PIE, T. Sim et al. (2002), as views in PIE_face_10.mat",
+        680,
+        68,
+        {"v1": 484, "v2": 256, "v3": 279},
+    ),
+    "wikipedia": _views(
+        "Wikipedia articles, images and topics",
+        "N. Rasiwasia et al. (2010), as views in Wikipedia-test.mat",
+        693,
+        10,
+        {"image": 128, "text": 10},
+    ),
+    "mnist4": _views(
+        "MNIST, four digits",
+        "Y. LeCun et al. (1998), as views in MNIST-4.mat",
+        4000,
+        4,
+        {"iso": 30, "lda": 9, "npe": 30},
+    ),
+    "ccv": _views(
+        "Columbia consumer video",
+        "Y-G. Jiang et al. (2011), as views in CCV.mat",
+        6773,
+        20,
+        {"stip": 20, "sift": 20, "mfcc": 20},
+    ),
+    "cora": _views(
+        "Cora citations",
+        "A. McCallum et al. (2000), as views in Cora.mat",
+        2708,
+        7,
+        {"cites": 2708, "content": 1433, "inbound": 2706, "outbound": 2706},
+        sparse=True,
+    ),
+    "movies": _views(
+        "Movies by keywords and actors",
+        "IMDb, G. Bisson and C. Grimal (2012), as views in Movies.mat",
+        617,
+        17,
+        {"keywords": 1878, "actors": 1398},
+        sparse=True,
+    ),
+    "ngs": _views(
+        "Newsgroups, three ways to count words",
+        "20 Newsgroups, K. Lang (1995), as views in NGs.mat",
+        500,
+        5,
+        {"v1": 2000, "v2": 2000, "v3": 2000},
+        sparse=True,
+    ),
+    "reuters1200": _views(
+        "Reuters, documents in five languages",
+        "M. Amini et al. (2009), as views in Reuters-1200.mat",
+        1200,
+        6,
+        {language: 2000 for language in ("english", "french", "german", "spanish", "italian")},
+        sparse=True,
     ),
 }
 

@@ -68,7 +68,7 @@ def _same(X: Any) -> Any:
     return X
 
 
-def gates_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
+def weights_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
     """The weight of each kernel for each sample, of one output where each has weights of its own."""
     model, prepare = locate(estimator, "kernel_weights")
     weights = model.kernel_weights(prepare(X))

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from ._models import check_length, check_samples, check_support, differences, gates_of, is_quantity, like, locate
+from ._models import check_length, check_samples, check_support, differences, is_quantity, like, locate, weights_of
 from ._style import DARK, colour, legend_below, marker, new_axes, options
 
 _KINDS = ("auto", "regions", "strongest", "panels")
@@ -150,7 +150,7 @@ class GatingDisplay:
         GatingDisplay
         """
         kind = _kind(kind, np.shape(X)[1], embedding is not None)
-        gates = gates_of(estimator, X, output)
+        gates = weights_of(estimator, X, output)
         found = {"gates": gates, "y": check_length(y, len(gates), "y", "X")}
         found["support"] = check_support(estimator, len(gates)) if support else None
         if kind == "regions":
@@ -209,7 +209,7 @@ class GatingDisplay:
         if kind == "panels":
             for panel in axes:
                 panel.label_outer()
-            axes[0].figure.colorbar(axes[0].collections[0], ax=axes, label="gate")
+            axes[0].figure.colorbar(axes[0].collections[0], ax=axes, label="kernel weight")
         if legend:
             self._explain(axes, kind)
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
@@ -335,7 +335,7 @@ def _plane(estimator: Any, X: Any, output: Any, resolution: int) -> dict[str, An
     margin = 0.06 * np.where(high > low, high - low, 1.0)
     first, second = (np.linspace(a, b, resolution) for a, b in zip(low - margin, high + margin, strict=True))
     grid = like(X, np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2))
-    gates = gates_of(estimator, grid, output).to_numpy()
+    gates = weights_of(estimator, grid, output).to_numpy()
     found = {"points": points, "first": first, "second": second}
     found["grid_gates"] = gates.reshape(resolution, resolution, -1)
     if hasattr(estimator, "decision_function"):

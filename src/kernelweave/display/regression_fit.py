@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._models import as_models, check_samples, check_support, gates_of, like, local_values_of, locate, offers
+from ._models import as_models, check_samples, check_support, like, local_values_of, locate, offers, weights_of
 from ._style import DARK, colour, new_axes, options
 
 _DASHES = ["-", "--", "-.", ":"]
@@ -202,7 +202,8 @@ class RegressionFitDisplay:
                 line = {"color": colour(m + len(self.fits.columns)), "linestyle": _DASHES[m % len(_DASHES)]}
                 panel.plot(self.grid, gates[name], **options({**line, "label": str(name)}, gate_kw))
             panel.set(
-                ylabel="gate" if len(self.gates) == 1 else f"gate\n{label}", ylim=(-0.05, 1.1 * gates.max(axis=None))
+                ylabel="weight" if len(self.gates) == 1 else f"weight\n{label}",
+                ylim=(-0.05, 1.1 * gates.max(axis=None)),
             )
             panel.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
         for panel in axes:
@@ -253,5 +254,5 @@ def _epsilons(models: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _gates(models: Mapping[str, Any], rows: Any) -> dict[str, pd.DataFrame]:
-    weights = {label: gates_of(model, rows) for label, model in models.items() if offers(model, "kernel_weights")}
+    weights = {label: weights_of(model, rows) for label, model in models.items() if offers(model, "kernel_weights")}
     return {label: frame for label, frame in weights.items() if frame.shape[1] > 1}

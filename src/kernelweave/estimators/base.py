@@ -6,7 +6,6 @@ optimum, and stores support vectors. Everything that differs between methods is 
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -14,9 +13,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._warnings import warn
 from ..combiners import Combiner, Mean
 from ..combiners.base import Combination
 from ..combiners.named import as_numbers
@@ -29,6 +29,7 @@ from .checks import (
     check_max_iter,
     check_new_views,
     check_number,
+    check_row_labels,
     check_sample_weight,
     check_training_views,
     unchanged_on_failure,
@@ -73,6 +74,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             combiner = Mean() if self.combiner is None else self.combiner
             if not isinstance(combiner, Combiner):
                 raise ValueError(f"combiner must be a combiner such as Mean() or None, not {combiner!r}")
+            check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
             views = check_training_views(self, X)
             weight = check_sample_weight(sample_weight, views.n_samples)
             y = self._check_target(y, views.n_samples)
@@ -81,7 +83,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             kept = np.flatnonzero(weight)
             if len(kept) < len(weight):
                 views, weight, y = views.rows(kept), weight[kept], None if y is None else y[kept]
-                posterior = None if posterior is None else posterior[kept]
+                posterior = None if posterior is None else _safe_indexing(posterior, kept)
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
             kernels = default_kernels(views) if self.kernels is None else self.kernels
@@ -119,11 +121,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
     def _store(self, found: Combination, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution = found.solution
         if not solution.converged:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {solution.steps} solver steps with a largest KKT violation of "
                 f"{solution.violation:.2g} (tol is {self.tol:g}); raise max_iter, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=5,
             )
         support = np.flatnonzero(solution.coef.any(axis=1))
         self._rule = machine.without_samples()
@@ -153,7 +154,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         labels = y if is_classifier(self) else None
         support = np.flatnonzero(found.solution.coef.any(axis=1))
         self.gating_summary_ = summarize(
-            self._labelled_weights(weights), labels, {"training": slice(None), "support": support}
+            self._labelled_weights(weights),
+            labels,
+            {"training": slice(None), "support": support},
+            hasattr(self, "gates"),
         )
 
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
@@ -192,7 +196,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         return self.combiner_.reads(self._state)
 
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
-        """The weight of each kernel for each sample.
+        """The weight of each kernel for each sample: what multiplies k_m(x, x) in the combined kernel.
+
+        Where that is no sum over kernels, the combiner says what its weights are. With gates they are g_m(x)^2; the
+        gates themselves are `gates`.
 
         Parameters
         ----------
@@ -237,11 +244,12 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         -------
         DataFrame
             Columns ``samples`` ("given", or "training" and "support"), ``class`` ("all" is first), ``kernel``,
-            ``weight`` and ``share``. Shares of one class add up to the average number of active kernels (Table 5.17).
+            ``weight``, ``gate`` where the model has gates, and ``share``. Shares of one class add up to the average
+            number of active kernels (Table 5.17).
         """
         check_is_fitted(self)
         if X is not None:
-            return summarize(self.kernel_weights(X), y, {"given": slice(None)})
+            return summarize(self.kernel_weights(X), y, {"given": slice(None)}, hasattr(self, "gates"))
         if not hasattr(self, "gating_summary_"):
             raise ValueError(
                 f"{type(self.combiner_).__name__} keeps no weights of the training samples, see kernel_weights_; for "

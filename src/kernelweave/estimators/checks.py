@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
 from ..views import Views
+from ..views.plain import check_plain, check_unmasked, holds_dates, is_date, without_mask
 
 
 @contextmanager
@@ -63,7 +65,7 @@ def check_max_iter(value: Any) -> int | None:
 
 def check_training_views(estimator: Any, X: Any) -> Views:
     """X of a fit as `Views`; records `n_features_in_` and `feature_names_in_`."""
-    X = _text_as_frame(X)
+    X = _other_than_numbers_as_frame(without_mask(X))
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, skip_check_array=True)
         if len(X) < 2 or X.shape[1] < 1:
@@ -87,7 +89,7 @@ def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
         Positions of the columns that the model reads.
     """
     names = getattr(estimator, "feature_names_in_", None)
-    X = _text_as_frame(X)
+    X = _other_than_numbers_as_frame(without_mask(X))
     if not isinstance(X, pd.DataFrame):
         return Views(validate_data(estimator, X, reset=False, **_ARRAYS), names)
     if names is not None:
@@ -100,25 +102,72 @@ def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
     return Views(X, names)
 
 
-def _text_as_frame(X: Any) -> Any:
-    """Arrays and lists that hold text as data frames, whose views are checked one by one; anything else as it is."""
+def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
+    """X as one array of float64 without missing entries, for transformers that have no views."""
+    X = without_mask(X)
+    if holds_dates(X):
+        wrong = [name for name in X.columns if holds_dates(X[name])] if isinstance(X, pd.DataFrame) else []
+        where = f" in the column {wrong[0]!r}" if wrong else ""
+        raise ValueError(f"X holds dates or time spans{where}; turn them into numbers, such as days since the first")
+    return validate_data(estimator, X, dtype=np.float64, **options)
+
+
+def _other_than_numbers_as_frame(X: Any) -> Any:
+    """Arrays and lists that hold text or dates as data frames, whose views are checked one by one; others as they are.
+
+    NumPy would turn dates into numbers, without a word.
+    """
     if isinstance(X, list | tuple):
         if not (
             X
             and isinstance(X[0], list | tuple)
-            and any(isinstance(entry, str) for row in X if isinstance(row, list | tuple) for entry in row)
+            and any(_is_other(entry) for row in X if isinstance(row, list | tuple) for entry in row)
         ):
             return X
         X = np.array(X, dtype=object)
-    could_be_text = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "UO"
-    holds_text = could_be_text and any(isinstance(entry, str) for entry in X.ravel())
-    return pd.DataFrame(X.astype(object)) if holds_text else X
+    is_table = isinstance(X, np.ndarray) and X.ndim == 2
+    holds_others = is_table and (
+        X.dtype.kind in "mM" or (X.dtype.kind in "UO" and any(_is_other(entry) for entry in X.ravel()))
+    )
+    return pd.DataFrame(X if X.dtype.kind in "mM" else X.astype(object)) if holds_others else X
+
+
+def _is_other(entry: Any) -> bool:
+    return isinstance(entry, str) or is_date(entry)
+
+
+def check_row_labels(X: Any, **others: Any) -> None:
+    """Refuse arguments whose rows carry the labels of X in another order; rows are matched by position.
+
+    Only pandas objects carry labels. Where the labels are not all the same ones (numbers that pandas gave beside names,
+    or rows of another time) nothing can be said, and positions count, as in scikit-learn.
+
+    Parameters
+    ----------
+    X : array, DataFrame or sparse matrix
+    **others : Series, DataFrame or anything else
+        By the name of the argument.
+    """
+    if not isinstance(X, pd.DataFrame):
+        return
+    for name, other in others.items():
+        if not isinstance(other, pd.Series | pd.DataFrame) or len(other) != len(X) or X.index.equals(other.index):
+            continue
+        if Counter(X.index) == Counter(other.index):
+            row = next(i for i, (a, b) in enumerate(zip(X.index, other.index, strict=True)) if a != b)
+            remedy = "sort both alike" if X.index.has_duplicates else f"pass {name}.loc[X.index]"
+            raise ValueError(
+                f"X and {name} carry the same row labels in another order: row {row} is {X.index[row]!r} in X and "
+                f"{other.index[row]!r} in {name}; {remedy} to match rows by label (stack_views(views, y=y) does so), "
+                f"or {name}.to_numpy() if row by row they belong together as they are"
+            )
 
 
 def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     """A one-dimensional y without NaN, as long as X."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    check_unmasked(y, "y")
     y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False), warn=True)
     assert_all_finite(y, input_name="y")
     if len(y) != n_samples:
@@ -151,7 +200,13 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Finite weights from 0, one for each sample, not all of them 0; None means 1 each."""
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = np.asarray(sample_weight, dtype=float)
+    check_plain(sample_weight, "sample_weight")
+    try:
+        weight = np.asarray(sample_weight, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"sample_weight must be an array of {n_samples} numbers or one number, not {sample_weight!r:.80}"
+        ) from None
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))
     if weight.ndim != 1:

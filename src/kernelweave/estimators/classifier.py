@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
 from ..machines import (
@@ -50,7 +50,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     C : float
         Cost of a margin violation.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
-        Normalisation of each kernel, with constants from the training samples.
+        Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
+        average over the training samples, or around their mean.
     multiclass : {"one-vs-one", "one-vs-all", "joint"}
         For more than two classes; two classes are always one binary machine.
     weights : {"shared", "per-class"}
@@ -176,13 +177,15 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         y : array of shape (n_samples,)
-            Class labels of any type.
+            Class labels of any type. Rows are matched by position; a Series whose row labels are those of X in another
+            order is an error, and so are such sample weights and posteriors.
         sample_weight : array of shape (n_samples,), optional
             Factors of C by sample; a sample of weight 0 is left out.
         posterior : array of shape (n_samples, n_classes) or, for two classes, (n_samples,), optional
-            Soft labels: Pr(class|x) with one column for each label, in sorted order, or Pr(second label|x). With two
-            classes a sample whose posterior is within 0.025 of 1/2 is left out, with a warning: the less certain a
-            sample is, the harder its constraint would be (see `machines.PosteriorMachine`).
+            Soft labels: Pr(class|x) with one column for each label, in sorted order or, in a data frame, named by the
+            labels in any order; or Pr(second label|x). With two classes a sample whose posterior is within 0.025 of 1/2
+            is left out, with a warning: the less certain a sample is, the harder its constraint would be (see
+            `machines.PosteriorMachine`).
 
         Returns
         -------
@@ -290,10 +293,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
                 "samples on both sides"
             )
         if machine.dropped.any():
-            warnings.warn(
+            warn(
                 f"{machine.dropped.sum()} of {len(labels)} samples have a posterior within {machine.threshold / 2:g} "
                 "of 1/2 and are left out of the fit",
-                UserWarning,
-                stacklevel=7,
             )
         return machine

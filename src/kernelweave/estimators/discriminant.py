@@ -23,6 +23,7 @@ from .checks import (
     check_count,
     check_labels,
     check_number,
+    check_row_labels,
     check_training_views,
     encode_labels,
     unchanged_on_failure,
@@ -105,6 +106,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
     def _fit(self, X: Any, y: Any) -> DiscriminantEnsemble:
         with unchanged_on_failure(self):
             rule = self._check_parameters()
+            check_row_labels(X, y=y)
             views = check_training_views(self, X)
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             kernels = default_kernels(views) if self.kernels is None else self.kernels

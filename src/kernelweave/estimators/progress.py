@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import Progress
-
 
 @contextmanager
 def progress_bar(description: str, verbose: int) -> Iterator[Callable[[int, int], None] | None]:
@@ -14,6 +12,8 @@ def progress_bar(description: str, verbose: int) -> Iterator[Callable[[int, int]
     if not verbose:
         yield None
         return
+    from rich.progress import Progress
+
     with Progress() as bars:
         bar = bars.add_task(description, total=None)
         yield lambda done, total: bars.update(bar, completed=done, total=total)

@@ -24,6 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from ..combiners import Projected
 from ..combiners.gated import GatedCombiner
 from ..views import Views
+from ..views.fetched import Fetch
 from .fitted import in_blocks
 
 _ATTRIBUTES = ("projections_", "gating_projection_", "feature_importance_", "gating_coef_", "gating_intercept_")
@@ -40,6 +41,13 @@ def _has_gates(estimator: Any) -> bool:
     combiner = getattr(estimator, "combiner_", estimator.combiner)
     if not isinstance(combiner, GatedCombiner):
         raise AttributeError(f"this needs the combiner Localized or Projected, not {type(combiner).__name__}")
+    return True
+
+
+def _weighs_by_gates(estimator: Any) -> bool:
+    combiner = getattr(estimator, "combiner_", estimator.combiner)
+    if not isinstance(getattr(combiner, "combiner", combiner), GatedCombiner):
+        raise AttributeError(f"gates needs the combiner Localized or Projected, not {type(combiner).__name__}")
     return True
 
 
@@ -133,6 +141,23 @@ class ProjectionMethods:
         names[weights.max(axis=1) == 0.0] = None
         return names
 
+    @available_if(_weighs_by_gates)
+    def gates(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
+        """How open each kernel is for each sample: g_m(x), whose squares are `kernel_weights`.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        fetch : callable, optional
+            As in `predict`.
+
+        Returns
+        -------
+        DataFrame of shape (n_samples, n_kernels)
+            Columns as in `kernel_weights`. Squares sum to 1, unless the gating model has ``norm="paper"``.
+        """
+        return np.sqrt(self.kernel_weights(X, fetch))
+
     @available_if(_has_gates)
     def local_values(self, X: Any) -> pd.DataFrame:
         """What the model would say of each sample if one kernel's gate were 1 and all others 0.
@@ -182,7 +207,14 @@ class ProjectionMethods:
         active = self.combiner_.active(state, theta)
         names = self.kernel_names_
         self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
-        self.removable_kernels_ = [name for name, is_active in zip(names, active, strict=True) if not is_active]
+        read = [*self.combiner_.reads(state)]
+        for kernel, is_active in zip(self.kernels_, active, strict=True):
+            read += [*kernel.columns()] if is_active and not kernel.reads_ids else []
+        self.removable_kernels_ = [
+            name
+            for name, kernel, is_active in zip(names, self.kernels_, active, strict=True)
+            if not is_active and (kernel.reads_ids or not np.isin(kernel.columns(), read).any())
+        ]
         for attribute in _ATTRIBUTES:
             self.__dict__.pop(attribute, None)
         if isinstance(self.combiner_, GatedCombiner):

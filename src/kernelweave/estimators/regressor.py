@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from ..kernels import KernelStack
 from ..machines import LeastSquaresMachine, Machine, RegressionMachine
 from ..views.fetched import Fetch
+from ..views.plain import check_plain
 from .base import KernelMachineEstimator
 from .checks import check_machine, check_number, check_target
 
@@ -115,6 +116,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         y = check_target(self, y, n_samples)
+        check_plain(y, "y of a regression")
         if y.dtype.kind not in "fiub":
             try:
                 y = y.astype(float)

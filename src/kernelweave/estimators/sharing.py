@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from ..kernels import Kernel, named_kernels
@@ -49,6 +48,8 @@ class SharedFoldKernels:
     """
 
     def __init__(self, estimator: Any, changing: Iterable[str]):
+        from sklearn.pipeline import Pipeline
+
         changing = list(changing)
         in_pipeline = isinstance(estimator, Pipeline) and len(estimator.steps) > 0
         self._before = estimator[:-1] if in_pipeline and len(estimator.steps) > 1 else None

@@ -11,30 +11,39 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..combiners import Mean
 from ..kernels import KernelStack
+from ..views.plain import check_plain
 
 _BLOCK_ROWS = 512
 
 
-def check_posterior(posterior: Any, n_samples: int) -> np.ndarray:
-    """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error."""
+def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | pd.DataFrame:
+    """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error.
+
+    Series and data frames stay such: their names say which classes are meant.
+    """
+    check_plain(posterior, "posterior")
+    labelled = isinstance(posterior, pd.Series | pd.DataFrame)
     try:
-        posterior = np.asarray(posterior, dtype=float)
-    except (TypeError, ValueError):
+        posterior = posterior.astype(float) if labelled else np.asarray(posterior, dtype=float)
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("posterior must be an array of probabilities") from None
     if posterior.ndim not in (1, 2) or len(posterior) != n_samples:
         raise ValueError(
             f"posterior must have one row for each of the {n_samples} samples of X, but its shape is {posterior.shape}"
         )
-    if not ((posterior >= 0) & (posterior <= 1)).all():
+    values = np.asarray(posterior)
+    if not ((values >= 0) & (values <= 1)).all():
         raise ValueError("posterior must hold probabilities from 0 to 1, without NaN")
     return posterior
 
 
-def as_class_posteriors(posterior: np.ndarray, classes: np.ndarray) -> np.ndarray:
+def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
     """Checked probabilities with one column for each class; one-dimensional ones are of the second of two classes."""
+    posterior = _in_order(posterior, classes)
     if posterior.ndim == 1 and len(classes) == 2:
         posterior = np.column_stack([1 - posterior, posterior])
     if posterior.ndim != 2 or posterior.shape[1] != len(classes):
@@ -49,6 +58,27 @@ def as_class_posteriors(posterior: np.ndarray, classes: np.ndarray) -> np.ndarra
             f"the posteriors of each sample must sum to 1, but those of sample {np.flatnonzero(off)[0]} do not"
         )
     return posterior
+
+
+def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
+    """The values, with the columns of a data frame in the order of the classes that they name.
+
+    Columns numbered by pandas, 0 ... n_classes - 1, name nothing: they are in order.
+    """
+    if isinstance(posterior, pd.DataFrame) and not posterior.columns.equals(pd.RangeIndex(len(classes))):
+        columns = list(posterior.columns)
+        if len(set(columns)) < len(columns) or set(columns) != set(classes.tolist()):
+            raise ValueError(
+                f"the columns of posterior must be named by the classes {classes.tolist()}, not {columns}; rename "
+                "them, or pass posterior.to_numpy() with its columns in that order"
+            )
+        posterior = posterior[classes.tolist()]
+    elif isinstance(posterior, pd.Series) and len(classes) == 2 and posterior.name == classes[0]:
+        raise ValueError(
+            f"posterior is a series of the class {classes[0]!r}, by its name; one dimension means Pr({classes[1]}|x): "
+            "pass 1 - posterior, or a data frame with a column for each class"
+        )
+    return np.asarray(posterior)
 
 
 def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int, n_neighbors: Any) -> np.ndarray:

@@ -11,7 +11,6 @@ dW/dz                       Danskin's theorem through `LandmarkKernel.pullback`
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .._warnings import warn
 from ..combiners import Mean
 from ..kernels import Gaussian, KernelStack
 from ..kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
-from ..kernels.measures import squared_norms
 from ..kernels.memory import warn_if_too_large
 from ..machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ..solvers.ascent import Ascent, climb
@@ -33,6 +32,7 @@ from .checks import (
     check_count,
     check_labels,
     check_number,
+    check_row_labels,
     check_training_views,
     encode_labels,
     unchanged_on_failure,
@@ -58,8 +58,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     n_expansion : int
         Number of expansion vectors.
     kernel : Linear, Polynomial, Gaussian or None
-        The kernel; None means a `Gaussian` as wide as the samples are spread (the root of their mean squared distance
-        to the mean), since a few points must reach all samples.
+        The kernel; None means a `Gaussian` of its own width, which is as wide as the samples are spread.
     C : float
         Cost of a margin violation.
     init : {"centroids", "samples"} or array of shape (n_expansion, n_columns)
@@ -148,9 +147,10 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             ridge = check_number("ridge", self.ridge, 0.0, inclusive=True)
             check_count("max_iter", self.max_iter)
             n_expansion = check_count("n_expansion", self.n_expansion)
+            check_row_labels(X, y=y)
             views = check_training_views(self, X)
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
-            stack = KernelStack([_wide(views) if self.kernel is None else self.kernel], None).fit(views)
+            stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors")
             self.kernel_ = stack.kernels[0]
             spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge)
@@ -207,10 +207,9 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         self.n_iter_ = len(ascent.values) - 1
         if not (ascent.converged and optimum.converged):
             what = f"max_iter={self.max_iter} moves" if not ascent.converged else "solver steps that found no optimum"
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after {what}; raise max_iter or tol, scale the data, or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _active(self) -> np.ndarray:
@@ -245,10 +244,3 @@ class _Optimum:
         self.start = self.machine.solve(features @ features.T, start=self.start, gap_tol=_GAP)
         self.converged = self.converged and self.start.converged
         return self.start
-
-
-def _wide(views: Views) -> Gaussian:
-    """A Gaussian kernel with the samples' spread for its width."""
-    values, _ = views.read(views.columns(None), "all columns")
-    squared = squared_norms(values).mean() - np.sum(np.asarray(values.mean(axis=0)) ** 2)
-    return Gaussian(scale=float(np.sqrt(squared)) if squared > 0.0 else 1.0)

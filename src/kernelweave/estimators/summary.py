@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 
-def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any]) -> pd.DataFrame:
+def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any], gated: bool = False) -> pd.DataFrame:
     """Mean weight of each kernel, and the share of samples that it is positive for.
 
     Parameters
@@ -19,12 +19,14 @@ def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any]) -> pd.Data
         Classes to sum up by, beside all samples together.
     samples : dict from name to positions
         Which samples to sum up over.
+    gated : bool
+        Whether weights are squares of gates.
 
     Returns
     -------
     DataFrame
-        One row for each set of samples, class ("all" is first) and kernel, with columns of these names, ``weight`` and
-        ``share``.
+        One row for each set of samples, class ("all" is first) and kernel, with columns of these names, ``weight``,
+        ``gate`` (if `gated`) and ``share``.
 
     Examples
     --------
@@ -47,7 +49,10 @@ def summarize(weights: pd.DataFrame, y: Any, samples: dict[str, Any]) -> pd.Data
             part = chosen[members]
             if len(part):
                 shares = (part > 0).where(part.notna()).mean()
-                means = {"weight": part.mean().to_numpy(), "share": shares.to_numpy(dtype=float)}
+                means = {"weight": part.mean().to_numpy()}
+                if gated:
+                    means["gate"] = np.sqrt(part).mean().to_numpy()
+                means["share"] = shares.to_numpy(dtype=float)
                 rows = pd.DataFrame({"samples": name, "class": label, **kernels, **means})
                 table.append(rows[part.notna().any().to_numpy()])
     summary = pd.concat(table, ignore_index=True)

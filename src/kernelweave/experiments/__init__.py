@@ -1,18 +1,20 @@
-"""The papers' tables as runnable, resumable experiments.
+"""Runnable, resumable comparisons of methods: the papers' tables, and the library's defaults against alternatives.
 
-An experiment is one short declaration in `tables`: a data set, kernels, methods, a grid of hyper-parameters, a protocol
-and the paper's figures (`Experiment`), the same over several data sets (`Collection`), or the errors of any estimators
-on several data sets (`Comparison`). `run_experiment` runs each fold by fold, writes every finished cell at once, and
-summarises.
+An experiment is one short declaration in `tables` or `defaults`: a data set, kernels, methods, a grid of
+hyper-parameters, a protocol and the paper's figures (`Experiment`), the same over several data sets (`Collection`), or
+the errors of any estimators on several data sets (`Comparison`), ranked where one of them is the default.
+`run_experiment` runs each fold by fold, writes every finished cell at once, and summarises.
 """
 
 from .collection import Collection, over_datasets
-from .comparison import Comparison, ComparisonSummary, Contender
+from .comparison import Comparison, Contender, Problem
 from .comparison_report import error_table
+from .comparison_run import ComparisonSummary
 from .declaration import Experiment, Method, Paper, SurfaceSearch
-from .registry import find_experiment, list_experiments
-from .report import markdown, results_page, write_report
+from .registry import find_default, find_experiment, list_defaults, list_experiments
+from .report import defaults_page, markdown, results_page, write_report
 from .runner import run_experiment
+from .standings import Standing, rank_table, score_table, standings
 from .summary import CollectionSummary, Row, Summary
 
 __all__ = [
@@ -24,15 +26,23 @@ __all__ = [
     "Experiment",
     "Method",
     "Paper",
+    "Problem",
     "Row",
+    "Standing",
     "Summary",
     "SurfaceSearch",
+    "defaults_page",
     "error_table",
+    "find_default",
     "find_experiment",
+    "list_defaults",
     "list_experiments",
     "markdown",
     "over_datasets",
+    "rank_table",
     "results_page",
     "run_experiment",
+    "score_table",
+    "standings",
     "write_report",
 ]

@@ -1,4 +1,7 @@
-"""A finished comparison as JSON, Markdown and text: ours and the paper's errors side by side."""
+"""A finished comparison as JSON, Markdown and text.
+
+A paper's table has ours and the paper's errors side by side; a default and its alternatives make a ranked table.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from .comparison import ComparisonSummary, Result
+from .comparison_run import ComparisonSummary, Result
 from .layout import Grid, sections
+from .ranked_report import ranked_dict, ranked_sections
 from .report import about, as_dict
 
 
@@ -23,14 +27,15 @@ def error_table(summary: ComparisonSummary) -> pd.DataFrame:
     DataFrame
     """
     names = _names(summary)
-    rows = {row: [summary.results[row, name].mean for name in names] for row in summary.experiment.datasets}
+    rows = {row: [summary.results[row, name].mean for name in names] for row in summary.rows}
     return pd.DataFrame.from_dict(rows, orient="index", columns=names)
 
 
 @as_dict.register
 def _(summary: ComparisonSummary) -> dict[str, Any]:
     comparison = summary.experiment
-    return about(summary) | {
+    ranked = {} if comparison.default is None else ranked_dict(summary)
+    return (about(summary) | ranked) | {
         "protocol": repr(comparison.protocol),
         "score": "error %",
         "test": comparison.protocol.test_name,
@@ -54,6 +59,8 @@ def _(summary: ComparisonSummary) -> dict[str, Any]:
 
 @sections.register
 def _(summary: ComparisonSummary) -> list[str | Grid]:
+    if summary.experiment.default is not None:
+        return ranked_sections(summary)
     return [_settings(summary), _errors(summary), _significance(summary), _details(summary)]
 
 

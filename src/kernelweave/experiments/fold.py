@@ -105,7 +105,7 @@ class Fold:
 
     def _machine_costs(self, model: KernelMachineEstimator, X: Any, method: Method) -> dict[str, Any]:
         """Costs of a kernel machine for samples X; ``costs`` are the d_m that it learned with, where it has any."""
-        weights = model.kernel_weights(X)
+        weights = model.gates(X) if hasattr(model, "gates") else model.kernel_weights(X)  # as the papers tell them
         learned_with = getattr(model.combiner_, "costs_", None)
         return {
             **self._charges(method, len(model.support_), weights.to_numpy() > 0),

@@ -16,6 +16,7 @@ from .declaration import Paper
 from .summary import COMPARED, CollectionSummary, Row, Summary
 
 AnySummary = Summary | CollectionSummary
+DEFAULT = "default-"  # how the names of comparisons of defaults begin
 
 _COST_NOTE = (
     "Cost: kernel evaluations to predict a new sample (support vectors times active kernels, weighted by the kernels' "
@@ -62,7 +63,9 @@ def heading(summary: Any) -> str:
 
 
 def label(name: str) -> str:
-    """What a table or figure is called, from the name of its experiment."""
+    """What a table, figure or default is called, from the name of its experiment."""
+    if name.startswith(DEFAULT):
+        return f"Default {name.removeprefix(DEFAULT)}"
     return f"Figure {name.replace('figure-', '')}" if "figure-" in name else f"Table {name}"
 
 

@@ -19,11 +19,12 @@ from ..combiners import Projected, Softmax
 from ..kernels import Linear
 from ..reduction import reduced_svm
 from .declaration import Experiment, Method, Paper
+from .gates import CLOSED
 
 _SEEDED = {"random_state": 0}
 _REGIONS = (1, 2, 3)
 _C = [0.01, 0.1, 1.0, 10.0, 100.0]
-_GATED = {"combiner__l2": [1.0, 10.0], "C": _C}
+_GATED = {"combiner__l2": [0.01, 0.1], "C": _C}
 _NOTE = (
     "The thesis draws curves; the paper's column has the numbers that its text states, for the dimensions it states "
     'them for (some as "about" or "more than"). Features are standardised and kernels not normalised, because the '
@@ -64,7 +65,7 @@ def sldr(
         f"SLDR (R_m = {n_components}, R_G = {gating_components})",
         tuple(views),
         paper,
-        Projected(n_components, Softmax(), gating_components, **options),
+        Projected(n_components, Softmax("paper"), gating_components, **{"l2": 1e-3, "gate_tol": CLOSED, **options}),
         _SEEDED,
         grid,
         from_features=options.get("features", "auto") == "auto",
@@ -148,7 +149,7 @@ def _projected(regions: tuple[str, ...], n_components: int) -> Method:
         f"{title.removesuffix(')')}, R = {n_components})" if local else f"{title} (R = {n_components})",
         regions,
         None,
-        Projected(n_components, Softmax() if local else None),
+        Projected(n_components, Softmax("paper") if local else None, gate_tol=CLOSED),
         _SEEDED,
         _GATED if local else {"C": _C},
         from_features=True,

@@ -1,4 +1,4 @@
-"""All experiments: one module of `tables` each, found by itself."""
+"""All experiments: one module of `tables` or `defaults` each, found by itself."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import importlib
 import pkgutil
 import re
 from functools import cache
+from types import ModuleType
 
-from . import tables
+from . import defaults, tables
 from .collection import Collection
 from .comparison import Comparison
 from .declaration import Experiment
+from .layout import DEFAULT
 
 AnyExperiment = Experiment | Collection | Comparison
 
 
 @cache
-def _all() -> dict[str, AnyExperiment]:
-    names = sorted((module.name for module in pkgutil.iter_modules(tables.__path__)), key=_by_number)
-    found = [importlib.import_module(f"{tables.__name__}.{name}").EXPERIMENT for name in names]
+def _all(package: ModuleType) -> dict[str, AnyExperiment]:
+    names = sorted((module.name for module in pkgutil.iter_modules(package.__path__)), key=_by_number)
+    found = [importlib.import_module(f"{package.__name__}.{name}").EXPERIMENT for name in names]
     return {experiment.name: experiment for experiment in found}
 
 
@@ -28,7 +30,7 @@ def _by_number(module: str) -> str:
 
 
 def list_experiments() -> list[AnyExperiment]:
-    """Every experiment, in the order of the tables.
+    """Every table of the papers, in their order.
 
     Examples
     --------
@@ -36,7 +38,7 @@ def list_experiments() -> list[AnyExperiment]:
     >>> "5.16" in [experiment.name for experiment in list_experiments()]
     True
     """
-    return list(_all().values())
+    return list(_all(tables).values())
 
 
 def find_experiment(name: str) -> AnyExperiment:
@@ -53,9 +55,42 @@ def find_experiment(name: str) -> AnyExperiment:
     >>> find_experiment("table-5.16").dataset
     'multifeat'
     """
-    known = _all()
+    known = _all(tables)
     short = name.lower().removeprefix("table").lstrip(" -_")
     members = {member.name: member for experiment in known.values() for member in experiment.members}
     if short not in known | members:
         raise ValueError(f"there is no experiment {name!r}; the experiments are {', '.join(known)}")
     return (members | known)[short]
+
+
+def list_defaults() -> list[Comparison]:
+    """Every comparison of a default with its alternatives, by name.
+
+    Examples
+    --------
+    >>> from kernelweave.experiments import list_defaults
+    >>> "default-multiclass" in [comparison.name for comparison in list_defaults()]
+    True
+    """
+    return list(_all(defaults).values())
+
+
+def find_default(name: str) -> Comparison:
+    """A comparison of a default with its alternatives.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"multiclass"`` or ``"default-multiclass"``.
+
+    Examples
+    --------
+    >>> from kernelweave.experiments import find_default
+    >>> find_default("multiclass").title
+    'More than two classes'
+    """
+    known = {comparison.name.removeprefix(DEFAULT): comparison for comparison in list_defaults()}
+    short = name.lower().removeprefix(DEFAULT)
+    if short not in known:
+        raise ValueError(f"there is no default {name!r} to compare; the defaults are {', '.join(known)}")
+    return known[short]

@@ -12,13 +12,27 @@ import numpy as np
 from .._version import __version__
 from .cells import write_atomically
 from .layout import Grid, heading, sections
-from .registry import list_experiments
+from .registry import list_defaults, list_experiments
 from .summary import COMPARED, MEASURES, CollectionSummary, Row, Summary
 
 _PAGE_HEAD = """# The papers' tables, reproduced
 
 Written by `kernelweave reproduce`; every table below is a full run (no `--quick`). *Paper* is the mean and standard
 deviation as printed, *ours* is measured. A difference is ours less the paper's.
+"""
+
+_DEFAULTS_HEAD = """# The defaults, against their alternatives
+
+Written by `kernelweave defaults --data DIR --page docs/defaults.md` from the data sets that are there. Each data set
+enters with at most 300 training samples, 100 for validation and 1000 for testing, drawn three times, with the shares of
+its classes; dense columns are standardised and sparse views weighted by TF-IDF with rows of unit length, by constants
+of the training samples. Everything that is not named is the library's default.
+
+Scores are accuracies in per cent, or 100 R2 for regression, on the test samples. *C = 1* is the default C for all;
+*C chosen* takes C = 1 or 10, whichever has the better score on the validation samples of the same draw. *Rank*: the
+average over data sets of the rank within each, 1 for the best. *Difference*: of the scores to the default's on the same
+draws, mean and worst over data sets. *W-T-L*: data sets on which a method beats the default, ties with it, loses to it,
+as printed; *p*: Wilcoxon's signed rank test of that. *Seconds*: fits and predictions of all settings on one draw.
 """
 
 
@@ -49,7 +63,7 @@ def write_report(summary: Any, output: Any) -> tuple[Path, Path]:
 
 
 def results_page(output: Any, page: Any) -> list[str]:
-    """Gather the Markdown of all full runs below a folder into one page.
+    """Gather the Markdown of all full runs of the papers' tables below a folder into one page.
 
     Parameters
     ----------
@@ -63,11 +77,33 @@ def results_page(output: Any, page: Any) -> list[str]:
     list of str
         The tables on the page.
     """
-    stored = {experiment.name: Path(output) / f"table-{experiment.name}.md" for experiment in list_experiments()}
+    return _gather([experiment.name for experiment in list_experiments()], output, page, _PAGE_HEAD)
+
+
+def defaults_page(output: Any, page: Any) -> list[str]:
+    """Gather the Markdown of all full comparisons of defaults below a folder into one page.
+
+    Parameters
+    ----------
+    output : path
+        The folder that `write_report` wrote to.
+    page : path
+        The file to write.
+
+    Returns
+    -------
+    list of str
+        The comparisons on the page.
+    """
+    return _gather([comparison.name for comparison in list_defaults()], output, page, _DEFAULTS_HEAD)
+
+
+def _gather(names: list[str], output: Any, page: Any, head: str) -> list[str]:
+    stored = {name: Path(output) / f"table-{name}.md" for name in names}
     there = {name: path for name, path in stored.items() if path.is_file()}
     if not there:
         raise ValueError(f"there is no full run below {str(output)!r} to gather; name its folder with --output")
-    write_atomically(Path(page), "\n".join([_PAGE_HEAD, *(path.read_text("utf-8") for path in there.values())]))
+    write_atomically(Path(page), "\n".join([head, *(path.read_text("utf-8") for path in there.values())]))
     return list(there)
 
 

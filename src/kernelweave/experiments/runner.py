@@ -20,7 +20,8 @@ from ..machines import BinaryMachine
 from ..model_selection import Split
 from .cells import Cells, CellStore, Progress, Records, data_digest, fingerprint, measure_cells
 from .collection import Collection
-from .comparison import Comparison, ComparisonSummary, run_comparison
+from .comparison import Comparison
+from .comparison_run import ComparisonSummary, run_comparison
 from .declaration import Experiment, Method
 from .fold import Fold
 from .registry import AnyExperiment, find_experiment

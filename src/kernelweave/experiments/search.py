@@ -7,12 +7,12 @@ the points it has measured and goes on. ``TrainMKLSVM(d)`` of the figure is `mea
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..model_selection.factors import check_factors
 from ..model_selection.surface_search import minimize_response
 from .cells import Cells
@@ -68,10 +68,9 @@ def search_surface(
         max_iter=search.max_iter,
     )
     if not trace.converged:
-        warnings.warn(
+        warn(
             f"the response surface of {method.name!r} in experiment {experiment.name!r} stopped after "
             f"max_iter={search.max_iter} points beyond its design, and the point still moves",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return tried

@@ -17,13 +17,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import pairwise_distances
 
 from .base import Kernel, ViewKernel
-from .measures import chosen_scale, euclidean_scale, gaussian, neighbour_scale, squared_distances
+from .measures import falling, gaussian
 from .precomputed import Precomputed
+from .widths import chosen_scale, distance_scale, euclidean_scale
 
 _EUCLIDEAN = ("euclidean", "l2")
+_ANGULAR = ("cosine", "correlation")  # 1 minus a number near 1, so that rounding does not shrink with the distances
 # Distances below this share of a sample's largest one are rounding: such samples are copies of each other.
 _SAME_SAMPLE = 1e-12
 _SELF_DISTANCE = 1e-8
@@ -44,9 +45,11 @@ class Distance(ViewKernel):
         is kept, not copied, also by clones, so do not change it afterwards.
     view : str, list, slice, mask, callable or None
         The columns to use; None means all.
-    scale : float or None
-        The width sigma. None takes the mean distance of a training sample to its nearest neighbour, thesis (2.10);
-        copies of a sample are not its neighbours, so that repeating samples does not change it.
+    scale : float, {"scale", "nearest", "median"} or None
+        The width sigma, or how the training samples that have the view give it: "scale", what None means, is the root
+        of half the mean squared distance of two samples, which for the Euclidean distance is the width of `Gaussian`;
+        "nearest" the mean distance of a sample to its nearest neighbour, thesis (2.10); "median" the median distance of
+        two samples. It is 1 where all samples coincide, and repeating samples does not change it.
     repair : {"clip", "shift", None}
         What a model does where the kernel is not positive semidefinite among its training samples, see `Repair`; None
         only warns.
@@ -74,7 +77,7 @@ class Distance(ViewKernel):
         self,
         metric: str | Callable[[Any, Any], float] | Any = "euclidean",
         view: Any = None,
-        scale: float | None = None,
+        scale: float | str | None = None,
         repair: str | None = None,
     ):
         self.view = view
@@ -143,18 +146,20 @@ class Distance(ViewKernel):
             self.lookup_._learn(values, sample_weight)
         self.constants_ = _constants(self.metric, values, sample_weight)
         self._distances(values[:2], values[:1])  # a metric that fails shall do so here
-        self.scale_ = chosen_scale(self, lambda: self._own_scale(values, sample_weight))
+        self.scale_ = chosen_scale(self, lambda rule: self._own_scale(values, sample_weight, rule))
 
-    def _own_scale(self, values, sample_weight):
+    def _own_scale(self, values, sample_weight, rule):
         if self.positive_semidefinite:
-            return euclidean_scale(values, sample_weight)
+            return euclidean_scale(values, sample_weight, rule)
+
+        rounding = _SAME_SAMPLE if isinstance(self.metric, str) and self.metric in _ANGULAR else 0.0
 
         def distances_of(rows):
             distances = self._distances(values[rows], values)
-            copies = distances <= _SAME_SAMPLE * distances.max(axis=1, keepdims=True)
+            copies = distances <= np.maximum(_SAME_SAMPLE * distances.max(axis=1, keepdims=True), rounding)
             return np.where(copies, np.inf, distances)
 
-        return neighbour_scale(distances_of, sample_weight)
+        return distance_scale(distances_of, sample_weight, rule, power=2)
 
     def _gram(self, A):
         K = self._cross(A, A)
@@ -163,9 +168,10 @@ class Distance(ViewKernel):
 
     def _cross(self, A, B):
         if self.positive_semidefinite:
-            return gaussian(squared_distances(A, B), self.scale_)
+            return gaussian(A, B, self.scale_)
         distances = self._distances(A, B)
-        return gaussian(np.multiply(distances, distances, out=distances), self.scale_)  # MKL-DR (8)
+        distances /= self.scale_  # before squaring, which may over- or underflow
+        return falling(np.multiply(distances, distances, out=distances), 1.0)  # MKL-DR (8)
 
     def _diagonal(self, A):
         if self.reads_ids:
@@ -173,6 +179,8 @@ class Distance(ViewKernel):
         return np.ones(A.shape[0])
 
     def _distances(self, A, B):
+        from sklearn.metrics import pairwise_distances
+
         if self.reads_ids:
             return self.lookup_._cross(A, B)
         if 0 in (A.shape[0], B.shape[0]):

@@ -16,23 +16,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import additive_chi2_kernel, manhattan_distances
 
 from .base import ViewKernel
-from .measures import chosen_scale, neighbour_scale, row_blocks
+from .widths import chosen_scale, distance_scale
 
 
 class _Exponential(ViewKernel):
-    """k(x, z) = exp(-d(x, z) / scale): what such kernels share; subclasses write `_distances` and `_own_scale`."""
+    """k(x, z) = exp(-d(x, z) / scale): what such kernels share; subclasses write `_distances`."""
 
     positive_semidefinite = True
 
-    def __init__(self, view: Any = None, scale: float | None = None):
+    def __init__(self, view: Any = None, scale: float | str | None = None):
         self.view = view
         self.scale = scale
 
     def _learn(self, values, sample_weight):
-        self.scale_ = chosen_scale(self, lambda: self._own_scale(values, sample_weight))
+        def distances_of(rows):
+            distances = self._distances(values[rows], values)
+            return np.where(distances > 0, distances, np.inf)
+
+        self.scale_ = chosen_scale(self, lambda rule: distance_scale(distances_of, sample_weight, rule, power=1))
 
     def _gram(self, A):
         return self._cross(A, A)
@@ -55,9 +58,11 @@ class Laplacian(_Exponential):
     ----------
     view : str, list, slice, mask, callable or None
         The columns to use; None means all.
-    scale : float or None
-        The width. None takes the mean L1 distance of a training sample to its nearest neighbour, in the manner of
-        thesis (2.10); copies of a sample are not its neighbours, so that repeating samples does not change it.
+    scale : float, {"scale", "nearest", "median"} or None
+        The width (1 / gamma where the kernel is written with gamma), or how the training samples that have the view
+        give it: "scale", what None means, is the mean L1 distance of two samples; "nearest" that of a sample to its
+        nearest neighbour, in the manner of thesis (2.10); "median" the median of two samples. Copies of a sample are
+        left out, so that repeating samples does not change it; 1 where all samples coincide.
 
     Attributes
     ----------
@@ -69,24 +74,18 @@ class Laplacian(_Exponential):
     >>> from kernelweave.kernels import Laplacian
     >>> X = [[0.0, 0.0], [1.0, 1.0], [3.0, 3.0]]
     >>> kernel = Laplacian().fit(X)
-    >>> round(kernel.scale_, 3)  # (2 + 2 + 4) / 3
-    2.667
+    >>> round(kernel.scale_, 3)  # (2 + 4 + 6) / 3
+    4.0
     >>> kernel.cross(X[:1], X).round(3)
-    array([[1.   , 0.472, 0.105]])
+    array([[1.   , 0.607, 0.223]])
     """
 
     takes_sparse = True
 
     def _distances(self, A, B):
+        from sklearn.metrics.pairwise import manhattan_distances
+
         return manhattan_distances(A, B)
-
-    def _own_scale(self, values, sample_weight):
-        def distances_of(rows):
-            distances = manhattan_distances(values[rows], values)
-            distances[distances == 0] = np.inf
-            return distances
-
-        return neighbour_scale(distances_of, sample_weight)
 
 
 class ChiSquared(_Exponential):
@@ -98,8 +97,11 @@ class ChiSquared(_Exponential):
     ----------
     view : str, list, slice, mask, callable or None
         The columns to use; None means all. Their values must be at least 0.
-    scale : float or None
-        The width. None takes the mean chi2 over all pairs of training samples that differ.
+    scale : float, {"scale", "nearest", "median"} or None
+        The width (1 / gamma where the kernel is written with gamma), or how the training samples that have the view
+        give it: "scale", what None means, is the mean chi2 of two samples; "nearest" that of a sample and its nearest
+        neighbour; "median" the median of two samples. Copies of a sample are left out, so that repeating samples does
+        not change it; 1 where all samples coincide.
 
     Attributes
     ----------
@@ -120,18 +122,10 @@ class ChiSquared(_Exponential):
         _Exponential._learn(self, self._not_negative(values), sample_weight)
 
     def _distances(self, A, B):
+        from sklearn.metrics.pairwise import additive_chi2_kernel
+
         distances = additive_chi2_kernel(self._not_negative(A), self._not_negative(B))
         return np.negative(distances, out=distances)
-
-    def _own_scale(self, values, sample_weight):
-        values = self._not_negative(values)
-        total = weight = 0.0
-        for rows in row_blocks(len(values)):
-            distances = -additive_chi2_kernel(values[rows], values)
-            pair_weight = sample_weight[rows, None] * sample_weight[None, :]
-            total += float((pair_weight * distances).sum())
-            weight += float(pair_weight[distances > 0].sum())
-        return total / weight if weight > 0 else 1.0
 
     def _not_negative(self, values):
         if values.min(initial=0.0) < 0:

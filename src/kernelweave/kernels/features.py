@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from .base import ViewKernel
-from .measures import chosen_scale, euclidean_scale, gaussian, products, squared_distances, squared_norms
+from .measures import gaussian, products, squared_norms
+from .widths import chosen_scale, euclidean_scale
 
 
 class Linear(ViewKernel):
@@ -110,13 +111,23 @@ class Polynomial(ViewKernel):
 class Gaussian(ViewKernel):
     """The Gaussian kernel k(x, z) = exp(-||x - z||^2 / scale^2), thesis k_G.
 
+    Where a kernel is written exp(-gamma ||x - z||^2), gamma = 1 / scale^2 and scale = gamma^(-1/2).
+
     Parameters
     ----------
     view : str, list, slice, mask, callable or None
         The columns to use; None means all.
-    scale : float or None
-        The width s. None takes the mean distance of a training sample to its nearest neighbour, thesis (2.10);
-        copies of a sample are not its neighbours, so that repeating samples does not change it.
+    scale : float, {"scale", "nearest", "median"} or None
+        The width s, or how the training samples that have the view give it:
+
+        - "scale", what None means: s^2 is the sum over columns of their variance. On standardised columns that is
+          ``gamma="scale"`` of scikit-learn's ``SVC``; unlike that, it does not change where columns are shifted.
+        - "nearest": the mean distance of a sample to its nearest neighbour, thesis (2.10). It shrinks as samples are
+          added, and overfits where they are many.
+        - "median": the median distance of two samples.
+
+        It is 1 where all samples coincide. Samples count by their weight, and copies of one are neither its neighbours
+        nor pairs, so that repeating samples does not change it.
 
     Attributes
     ----------
@@ -126,28 +137,30 @@ class Gaussian(ViewKernel):
     Examples
     --------
     >>> from kernelweave.kernels import Gaussian
-    >>> kernel = Gaussian().fit([[0.0], [1.0], [3.0]])
-    >>> round(kernel.scale_, 3)  # (1 + 1 + 2) / 3
-    1.333
+    >>> X = [[0.0], [1.0], [3.0], [4.0]]
+    >>> round(Gaussian().fit(X).scale_**2, 3)  # the variance
+    2.5
+    >>> Gaussian(scale="nearest").fit(X).scale_
+    1.0
     """
 
     takes_sparse = True
     positive_semidefinite = True
 
-    def __init__(self, view: Any = None, scale: float | None = None):
+    def __init__(self, view: Any = None, scale: float | str | None = None):
         self.view = view
         self.scale = scale
 
     def _learn(self, values, sample_weight):
-        self.scale_ = chosen_scale(self, lambda: euclidean_scale(values, sample_weight))
+        self.scale_ = chosen_scale(self, lambda rule: euclidean_scale(values, sample_weight, rule))
 
     def _gram(self, A):
-        K = gaussian(squared_distances(A, A), self.scale_)
+        K = gaussian(A, A, self.scale_)
         np.fill_diagonal(K, 1.0)
         return K
 
     def _cross(self, A, B):
-        return gaussian(squared_distances(A, B), self.scale_)
+        return gaussian(A, B, self.scale_)
 
     def _diagonal(self, A):
         return np.ones(A.shape[0])

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
-from sklearn.cluster import KMeans
 
 from ..views import Views
 from ..views.kept import KeptColumns
@@ -146,6 +145,8 @@ def starting_landmarks(
     n_landmarks : int
     rng : RandomState
     """
+    from sklearn.cluster import KMeans
+
     if not isinstance(start, str):
         given = np.array(start, dtype=float)
         if given.shape != (n_landmarks, values.shape[1]) or not np.isfinite(given).all():

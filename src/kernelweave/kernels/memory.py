@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import warnings
 from pathlib import Path
 
 import numpy as np
+
+from .._warnings import warn
 
 
 class MemoryWarning(UserWarning):
@@ -18,12 +19,11 @@ def warn_if_too_large(n_matrices: int, n_samples: int, dtype: np.dtype, what: st
     needed = n_matrices * n_samples**2 * np.dtype(dtype).itemsize
     free = available_memory()
     if free is not None and needed > free:
-        warnings.warn(
+        warn(
             f"{what} needs about {needed / 2**30:.1f} GiB ({n_matrices} matrices of {n_samples} x {n_samples} "
             f"{np.dtype(dtype).name}), but this machine has {free / 2**30:.1f} GiB free; use fewer samples or "
             'kernels, or dtype="float32"',
             MemoryWarning,
-            stacklevel=2,
         )
 
 

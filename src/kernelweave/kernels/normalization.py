@@ -4,7 +4,8 @@
 method             k'(x, z)
 =================  ====================================================================================
 ``unit-diagonal``  k(x, z) / sqrt(k(x, x) k(z, z)), thesis (2.9); a row with k(x, x) = 0 stays zero
-``unit-trace``     k(x, z) / sum_i k(x_i, x_i) over training samples
+``unit-trace``     k(x, z) / mean_i k(x_i, x_i) over training samples: a diagonal of 1 on average, so that C means
+                   what it means with a unit diagonal (a trace of 1 to the letter would divide C by the samples)
 ``center``         <phi(x) - mean, phi(z) - mean>, the mean over training samples
 ``None``           k(x, z)
 =================  ====================================================================================
@@ -14,9 +15,9 @@ Samples without the view take no part in any constant, and their rows are zero a
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
+
+from .._warnings import warn
 
 METHODS = ("unit-diagonal", "unit-trace", "center", None)
 
@@ -67,12 +68,13 @@ class Normalizer:
         self.present_ = present
         weight = np.where(present, weight, 0.0)
         if self.method == "unit-diagonal":
-            self.factor_ = self._inverse_root(np.diagonal(K), warn=present)
+            self.factor_ = self._inverse_root(np.diagonal(K), told=present)
             K *= self.factor_[:, None]
             K *= self.factor_[None, :]
             np.fill_diagonal(K, np.where(self.factor_ > 0, 1.0, 0.0))
         elif self.method == "unit-trace":
-            self.factor_ = self._inverse_trace(float(weight @ np.diagonal(K)))
+            shares = weight / max(weight.sum(), np.finfo(float).tiny)
+            self.factor_ = self._inverse_mean(float(shares @ np.diagonal(K)))
             K *= self.factor_
         elif self.method == "center":
             self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
@@ -131,7 +133,7 @@ class Normalizer:
         )
         return lean
 
-    def _inverse_root(self, diagonal: np.ndarray, warn: np.ndarray | None = None) -> np.ndarray:
+    def _inverse_root(self, diagonal: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:
         if (diagonal < 0).any():
             sample = int(np.flatnonzero(diagonal < 0)[0])
             raise ValueError(
@@ -139,16 +141,14 @@ class Normalizer:
                 'cannot be scaled to a unit diagonal; use repair="clip" on the kernel, normalize=None or another kernel'
             )
         zero = diagonal == 0
-        if warn is not None and (zero & warn).any():
-            warnings.warn(
-                f"the kernel {self.name!r} is zero for {np.count_nonzero(zero & warn)} sample(s), which stay zero "
+        if told is not None and (zero & told).any():
+            warn(
+                f"the kernel {self.name!r} is zero for {np.count_nonzero(zero & told)} sample(s), which stay zero "
                 "after normalisation to a unit diagonal",
-                UserWarning,
-                stacklevel=2,
             )
         return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=~zero)
 
-    def _inverse_trace(self, trace: float) -> float:
-        if trace < 0:
+    def _inverse_mean(self, mean: float) -> float:
+        if mean < 0:
             raise ValueError(f"the kernel {self.name!r} has a negative trace and cannot be scaled to a unit trace")
-        return 1.0 / trace if trace > 0 else 0.0
+        return 1.0 / mean if mean > 0 else 0.0

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..views import as_views
+from ..views.plain import check_plain
 from .base import ViewKernel
 
 _SYMMETRY_TOLERANCE = {4: 1e-5, 8: 1e-8}  # of single and double precision, relative to the largest entry
@@ -51,6 +52,7 @@ class Precomputed(ViewKernel):
             raise ValueError(
                 f"{what} must be a dense array of real numbers, not {type(K).__name__} (sparse or complex)"
             )
+        check_plain(K, what)
         K = np.asarray(K, dtype=None if getattr(K, "dtype", None) in (np.float32, np.float64) else np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"{what} must be a square matrix, not of shape {K.shape}")
@@ -91,6 +93,8 @@ class Precomputed(ViewKernel):
         Precomputed
             New samples have the ids that follow the existing ones.
         """
+        check_plain(rows, "rows of extend")
+        check_plain(diagonal, "diagonal of extend")
         rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
         diagonal = np.atleast_1d(np.asarray(diagonal, dtype=np.float64))
         if self.columns_kept is not None and rows.ndim == 2 and rows.shape[1] == len(self.K):

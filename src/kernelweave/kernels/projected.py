@@ -18,13 +18,14 @@ Upsilon        C C', the outer product of coefficients
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .base import Kernel
 from .derivatives import row_pullback
-from .features import Linear
+from .features import Gaussian, Linear
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,18 @@ class PointKernel:
     def __post_init__(self):
         if self.is_linear and self.gain != 1.0:
             raise ValueError("a linear kernel has no gain; scale its points")
+
+    def with_width_of(self, points: np.ndarray, sample_weight: np.ndarray) -> PointKernel:
+        """The same, as wide as its kernel's rule says for these points; itself where the kernel has no such rule."""
+        if not isinstance(self.kernel, Gaussian):
+            return self
+        kernel = copy(self.kernel)
+        kernel._learn(points, sample_weight)
+        return replace(self, kernel=kernel)
+
+    def of_width(self, kernel: Kernel) -> PointKernel:
+        """The same, as wide as another kernel is; itself where kernels have no width."""
+        return replace(self, kernel=kernel) if isinstance(self.kernel, Gaussian) else self
 
     @property
     def is_linear(self) -> bool:

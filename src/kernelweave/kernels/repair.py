@@ -20,11 +20,11 @@ Repair comes before normalisation. MKL-DR, below (8), warns of such kernels.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from .._warnings import warn
 
 METHODS = ("clip", "shift", None)
 
@@ -142,12 +142,11 @@ class Repair:
             return
         self.smallest_ = smallest
         if self.method is None:
-            warnings.warn(
+            warn(
                 f"the kernel {self.name!r} is not positive semidefinite: its most negative eigenvalue over the "
                 f'training samples is about {smallest:.3g}; use repair="clip" or repair="shift" (Precomputed, Distance '
                 "and Function take it), or another kernel",
                 IndefiniteKernelWarning,
-                stacklevel=2,
             )
         elif self.method == "shift":
             self.smallest_ = float(eigh(K, eigvals_only=True, subset_by_index=[0, 0])[0])

@@ -144,8 +144,12 @@ class Machine(ABC):
         return rule
 
     @abstractmethod
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """What raw values of shape (n_samples, n_outputs) cost each sample: 1 for a wrong class, or a squared error."""
+
     def risk(self, values: np.ndarray) -> float:
-        """Mean loss of raw values of shape (n_samples, n_outputs) against this machine's own targets."""
+        """How far raw values are from this machine's own targets: the mean loss, by default."""
+        return float(np.mean(self.losses(values)))
 
 
 class PlainMachine(Machine):

@@ -56,7 +56,7 @@ class BinaryMachine(PlainMachine):
         """Return the same machine on the chosen samples."""
         return BinaryMachine(self.y_signed[index], self.bound[index])
 
-    def risk(self, values: np.ndarray) -> float:
-        """Share of samples on the wrong side of zero (zero counts as -1)."""
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples on the wrong side of zero (zero counts as -1)."""
         predicted = np.where(columns(values, 1, self.n_samples)[:, 0] > 0, 1.0, -1.0)
-        return float(np.mean(predicted != self.y_signed))
+        return (predicted != self.y_signed).astype(float)

@@ -113,6 +113,6 @@ class JointMachine(Machine):
         """Raw values: the largest wins."""
         return columns(values, self.n_outputs)
 
-    def risk(self, values: np.ndarray) -> float:
-        """Share of samples whose label is not the class with the largest value."""
-        return float(np.mean(columns(values, self.n_outputs, self.n_samples).argmax(axis=1) != self.labels))
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples whose label is not the class with the largest value."""
+        return (columns(values, self.n_outputs, self.n_samples).argmax(axis=1) != self.labels).astype(float)

@@ -154,9 +154,9 @@ class LeastSquaresMachine(Machine):
         values = columns(values, self.n_outputs)
         return values[:, 0] if self.n_outputs == 1 else values
 
-    def risk(self, values: np.ndarray) -> float:
-        """Mean squared error, summed over outputs."""
-        return float(np.mean(((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)))
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """Squared errors, summed over outputs."""
+        return ((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)
 
     def _factorise(self, K):
         """Cholesky factor of K + Lambda, or of a little more where rounding makes that indefinite."""
@@ -264,8 +264,8 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
         """Return the same machine on the chosen samples, with the same classes."""
         return LeastSquaresClassMachine(self.labels[index], self.bound[index], self.n_classes)
 
-    def risk(self, values: np.ndarray) -> float:
-        """Share of samples whose predicted class is wrong."""
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples whose predicted class is wrong."""
         values = columns(values, self.n_outputs, self.n_samples)
         predicted = values[:, 0] > 0.0 if self.n_outputs == 1 else values.argmax(axis=1)
-        return float(np.mean(predicted != self.labels))
+        return (predicted != self.labels).astype(float)

@@ -98,10 +98,10 @@ class MulticlassMachine(Machine):
         """Return the same machine on the chosen samples, with the same classes."""
         return type(self)(self.labels[index], self.bound[index], self.n_classes, self.n_jobs)
 
-    def risk(self, values: np.ndarray) -> float:
-        """Share of samples whose predicted class is wrong."""
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples whose predicted class is wrong."""
         predicted = self.decision(columns(values, self.n_outputs, self.n_samples)).argmax(axis=1)
-        return float(np.mean(predicted != self.labels))
+        return (predicted != self.labels).astype(float)
 
 
 class OneVsOneMachine(MulticlassMachine):

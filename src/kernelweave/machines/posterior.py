@@ -93,10 +93,10 @@ class PosteriorMachine(PlainMachine):
         """Return the same machine on the chosen samples."""
         return PosteriorMachine(self.posterior[index], self.bound[index], self.y_signed[index], self.threshold)
 
-    def risk(self, values: np.ndarray) -> float:
-        """Share of samples on the wrong side of zero (zero counts as -1)."""
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """1 for samples on the wrong side of zero (zero counts as -1)."""
         predicted = np.where(columns(values, 1, self.n_samples)[:, 0] > 0, 1.0, -1.0)
-        return float(np.mean(predicted != self.y_signed))
+        return (predicted != self.y_signed).astype(float)
 
 
 def as_posteriors(posterior: np.ndarray, n_samples: int, n_classes: int) -> np.ndarray:

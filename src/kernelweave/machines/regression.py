@@ -57,6 +57,6 @@ class RegressionMachine(PlainMachine):
         """Return the same machine on the chosen samples."""
         return RegressionMachine(self.y[index], self.bound[index], self.epsilon)
 
-    def risk(self, values: np.ndarray) -> float:
-        """Mean squared error."""
-        return float(np.mean((columns(values, 1, self.n_samples)[:, 0] - self.y) ** 2))
+    def losses(self, values: np.ndarray) -> np.ndarray:
+        """Squared errors."""
+        return (columns(values, 1, self.n_samples)[:, 0] - self.y) ** 2

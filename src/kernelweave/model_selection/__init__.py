@@ -3,6 +3,7 @@
 from .protocol import (
     KFoldProtocol,
     Protocol,
+    RepeatedDraws,
     RepeatedHalves,
     RepeatedKFoldProtocol,
     Split,
@@ -24,6 +25,7 @@ from .surface import ResponseSurface, fit_surface, koshal_design
 __all__ = [
     "KFoldProtocol",
     "Protocol",
+    "RepeatedDraws",
     "RepeatedHalves",
     "RepeatedKFoldProtocol",
     "ResponseSurface",

@@ -11,6 +11,7 @@ protocol                  what it is                                            
 `KFoldProtocol`           a third for testing, 10 folds, 90 % of the rest for training                 SLDR, app. B
 `RepeatedHalves`          20 times: half of each class for training, the rest for testing              SKFE 5.3
 `RepeatedKFoldProtocol`   20 times 5 folds; the best cross-validation score is the result              SKFE 5.2
+`RepeatedDraws`           few samples for training and validation, others for testing, repeated        -
 ========================  ==========================================================================  =================
 """
 
@@ -261,6 +262,57 @@ class RepeatedKFoldProtocol(Protocol):
             for run in range(self.n_repeats)
             for train, test in _k_fold(self.n_folds, np.asarray(y), stratify, rng)
         ]
+
+
+@dataclass(frozen=True)
+class RepeatedDraws(Protocol):
+    """Limited numbers of samples for training, validation and testing, drawn anew for each repeat.
+
+    Every repeat is a run of its own: hyper-parameters are chosen on its validation samples. Stratified draws keep the
+    shares of the classes in every part, up to rounding.
+
+    Parameters
+    ----------
+    n_repeats : int
+    n_train, n_validation, n_test : int
+        At most so many samples, and at most half, a quarter and the rest of them.
+    seed : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.model_selection import RepeatedDraws
+    >>> folds = RepeatedDraws(3, n_train=100).split(np.arange(240) % 3, stratify=True)
+    >>> len(folds), [len(part) for part in (folds[0].train, folds[0].validation, folds[0].test)]
+    (3, [100, 60, 80])
+    """
+
+    n_repeats: int = 3
+    n_train: int = 300
+    n_validation: int = 100
+    n_test: int = 1000
+    seed: int = 0
+
+    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+        n_samples, rng = len(y), np.random.RandomState(self.seed)
+        n_train, n_validation = min(self.n_train, n_samples // 2), min(self.n_validation, n_samples // 4)
+        ends = np.cumsum([n_train, n_validation, self.n_test])
+        strata = np.unique(y, return_inverse=True)[1] if stratify else np.zeros(n_samples, dtype=int)
+        folds = []
+        for run in range(self.n_repeats):
+            order = _spread_order(strata, rng)
+            train, validation, test, _ = (np.sort(part) for part in np.split(order, ends))
+            folds.append(Split(train, validation, test, run))
+        return folds
+
+
+def _spread_order(strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """A random order of the samples in which each stratum is spread evenly, so that every stretch has its shares."""
+    place = np.empty(len(strata))
+    for stratum in np.unique(strata):
+        members = rng.permutation(np.flatnonzero(strata == stratum))
+        place[members] = (np.arange(len(members)) + rng.uniform()) / len(members)
+    return np.argsort(place, kind="stable")
 
 
 def _rest_and_test(protocol: Any, y: np.ndarray, stratify: bool, is_train: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,6 @@ ve(t)                 response: 1 - accuracy, or the negated score of another sc
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -32,6 +31,8 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable, resampl
 from sklearn.utils._param_validation import Interval, Options
 from sklearn.utils.validation import _num_samples
 
+from .._warnings import warn
+from ..estimators.checks import check_row_labels, unchanged_on_failure
 from ..estimators.progress import progress_bar
 from ..estimators.sharing import SharedFoldKernels
 from .factors import Factors, check_factors
@@ -198,7 +199,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         -------
         self
         """
-        with self._during_fit(X, y, params):
+        check_row_labels(X, y=y, **params)
+        with unchanged_on_failure(self), self._during_fit(X, y, params):
             return super().fit(X, y, **params)
 
     @contextmanager
@@ -233,11 +235,10 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
                 max_iter=self.max_iter,
             )
         if not trace.converged:
-            warnings.warn(
+            warn(
                 f"the response-surface search stopped after max_iter={self.max_iter} points beyond its design, and the "
                 f"point still moves by more than tol={self.tol:g}; raise one of them",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         n_steps = len(trace.predicted)
         self.n_iter_ = n_steps + 1
@@ -299,7 +300,7 @@ class _Measure:
             # scikit-learn gives up where all fits of a call fail: right for the design, too hard on one more point.
             if self.n_calls == 0 or self.search.error_score == "raise":
                 raise
-            warnings.warn(f"the search ends at a point that failed: {error}", FitFailedWarning, stacklevel=2)
+            warn(f"the search ends at a point that failed: {error}", FitFailedWarning)
             return np.full(len(points), np.nan)
         self.n_most += len(points) if self.n_calls == 0 else 0
         self.n_calls += 1

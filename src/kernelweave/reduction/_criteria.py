@@ -17,11 +17,10 @@ A(W), (17)           alignment                                         `Alignmen
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._warnings import warn
 from ..machines import BinaryMachine, Machine, OneVsAllMachine
 from ..solvers import solve_box_qp
 from .base import indicators
@@ -96,10 +95,9 @@ class RadiusMargin:
             K, np.diagonal(K) / 2.0, np.zeros(n_samples), np.ones(n_samples), total=1.0, gap_tol=_GAP * K[0, 0]
         )
         if not (solution.converged and ball.converged):
-            warnings.warn(
+            warn(
                 "a machine of the radius-margin bound stopped early; scale the data or lower C",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.start = solution
         weight, coef = ball.solution[:, None], solution.coef

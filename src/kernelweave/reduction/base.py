@@ -27,6 +27,7 @@ from ..estimators.base import KernelMachineEstimator
 from ..estimators.checks import (
     check_count,
     check_labels,
+    check_row_labels,
     check_training_views,
     encode_labels,
     unchanged_on_failure,
@@ -169,6 +170,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
 
     def _fit(self, X: Any, y: Any) -> np.ndarray:
         with unchanged_on_failure(self):
+            check_row_labels(X, y=y)
             views = check_training_views(self, X)
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             samples = self._samples(X, views, y)

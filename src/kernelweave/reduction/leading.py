@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..estimators.checks import check_count, unchanged_on_failure
+from ..estimators.checks import check_count, check_matrix, check_row_labels, unchanged_on_failure
 
 
 class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -62,7 +62,8 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         with unchanged_on_failure(self):
             limit = check_count("n_components", self.n_components, or_none=True)
-            X = validate_data(self, X, dtype=np.float64)
+            check_row_labels(X, y=y)
+            X = check_matrix(self, X)
             self.transformer_ = clone(self.transformer).fit(X, y)
             self.n_components_ = self.transformer_.transform(X[:1])[:, :limit].shape[1]
         return self
@@ -79,7 +80,7 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = check_matrix(self, X, reset=False)
         return self.transformer_.transform(X)[:, : self.n_components_]
 
     @property

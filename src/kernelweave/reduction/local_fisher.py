@@ -22,19 +22,21 @@ T_LFDA            ``components_.T``
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, svd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from .._warnings import warn
 from ..estimators.checks import (
     check_count,
     check_labels,
+    check_matrix,
     check_number,
+    check_row_labels,
     check_sample_weight,
     encode_labels,
     unchanged_on_failure,
@@ -136,7 +138,8 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self
         """
         with unchanged_on_failure(self):
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            check_row_labels(X, y=y, sample_weight=sample_weight)
+            X = check_matrix(self, X, ensure_min_samples=2)
             y = check_labels(self, y, len(X))
             weight = check_sample_weight(sample_weight, len(X))
             kept = weight > 0
@@ -169,7 +172,7 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = check_matrix(self, X, reset=False)
         return (X - self.mean_) @ self.components_.T
 
     def _wanted(self) -> int | None:
@@ -241,10 +244,8 @@ def _add_ridge(within: np.ndarray, between: np.ndarray, ridge: float, n_features
 def _available(wanted: int | None, rank: int) -> int:
     """How many components there can be."""
     if wanted is not None and wanted > rank:
-        warnings.warn(
+        warn(
             f"n_components is {wanted}, but the training samples span {rank} dimension(s) only; {rank} are kept",
-            UserWarning,
-            stacklevel=3,
         )
     return min(2 if wanted is None else wanted, rank)
 

@@ -16,7 +16,6 @@ embedding of z, (29)   `MKLDR.transform`
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .._warnings import warn
 from ..combiners.named import as_numbers
-from ..estimators.checks import check_count, check_number, check_target, check_training_views, unchanged_on_failure
+from ..estimators.checks import (
+    check_count,
+    check_number,
+    check_row_labels,
+    check_target,
+    check_training_views,
+    unchanged_on_failure,
+)
 from ..estimators.fitted import FittedKernels, in_blocks
 from ..estimators.parameters import KernelParameters
 from ..estimators.progress import progress_bar
@@ -178,6 +185,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         with unchanged_on_failure(self):
             eps, tol, max_iter = self._check_parameters()
             graph = clone(LDAGraph() if self.graph is None else self.graph)
+            check_row_labels(X, y=y if graph.reads_labels else None)
             views = check_training_views(self, X)
             labels = graph.encode(check_target(self, y, views.n_samples)) if graph.reads_labels else None
             n_components = self._components(graph, labels, views.n_samples)
@@ -271,20 +279,17 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
     def _warn(self, alternation: Alternation, found: Any) -> None:
         if not found.converged:
             last = [entry["objective"] for entry in found.history[-2:]]
-            warnings.warn(
+            warn(
                 f"MKLDR stopped after {len(found.history)} iterations, the last of which changed the objective by "
                 f"{abs(last[0] - last[-1]):.2g} of {last[-1]:.2g} (tol is {self.tol:g}); raise max_iter, tol or eps",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         silent = spreads(alternation.combined(found.weights), found.coefficients, alternation.denominator) == 0
         if silent.any():
-            warnings.warn(
+            warn(
                 f"{silent.sum()} of {len(silent)} components tell no samples apart; n_components is more than the "
                 'graph and the rank of the kernels allow, or than pays under step="trace-ratio", which leaves '
                 "directions empty that are worse than the mean",
-                UserWarning,
-                stacklevel=3,
             )
 
     def _store(self, stack: KernelStack, graph: Graph, alternation: Alternation, found: Any) -> None:

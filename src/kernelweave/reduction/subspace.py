@@ -13,7 +13,6 @@ section 5.1            ``init="koc"``
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from .._warnings import warn
 from ..estimators.checks import check_count, check_number
 from ..estimators.progress import progress_bar
 from ..kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
@@ -215,11 +215,9 @@ class SubspaceKernel(KernelTransformer):
         if rank == 0:
             raise ValueError("the kernel is zero between all training samples, so there is no subspace to choose")
         if rank < n_components:
-            warnings.warn(
+            warn(
                 f"n_components is {n_components}, but the kernel of the training samples has rank {rank}; "
                 f"{rank} components are extracted",
-                UserWarning,
-                stacklevel=7,
             )
         return W
 
@@ -228,11 +226,10 @@ class SubspaceKernel(KernelTransformer):
         self.objective_ = float(self.history_["objective"].iloc[-1])
         self.n_iter_ = len(ascent.values) - 1
         if not ascent.converged:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} stopped after max_iter={self.max_iter} iterations while the objective still "
                 "improved; raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     def _check_parameters(self) -> None:

@@ -1,73 +1,97 @@
-"""Compiled outer loop: solve small dense blocks of the box QP until every sample meets the KKT conditions.
+"""Outer loop: solve small dense blocks of the box QP until every sample meets the KKT conditions.
 
 Each round ranks all samples by how far they are from agreeing with the current multiplier b,
 
     rank_i = max(up_i - b, b - down_i)        (positive: violating; very negative: safely at its bound)
 
 hands the worst of them to one dense block (`_block`), and brings the full gradient up to date by reading only the
-rows whose coefficient changed. The pair that violates most is always in the block, so every round raises the
-objective. Symbols as in `_pairs`.
+rows whose coefficient changed. The pair that violates most is in every block, so every round raises the objective
+until the violation is within the tolerance or below what floating point resolves. Symbols as in `_pairs`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ._block import solve_block
-from ._pairs import MAX_BLOCK, down_shift, largest_size, subtract_rows, take, up_shift
+from ._compiled import compiled
+from ._newton import newton_step
+from ._pairs import MAX_BLOCK, down_shift, subtract_rows, up_shift
 
 SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
 LEAST = 128  # but blocks this small cost nothing
 INNER = 0.3  # a block is solved to this fraction of the violation that chose it
 FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance
 RESOLUTION = 2.3e-16
-STALL = 3  # rounds without progress before floating point is blamed
+LOWEST = -1.7e308
 
 
-@njit(cache=True, nogil=True)
+@compiled(error_model="numpy")
 def extremes(c, gradient, lower, upper, insensitivity):
-    """Max up and min down over all samples."""
-    top = -np.inf
-    low = np.inf
+    """Max up and min down over all samples, and where they are (-1 where no sample may move)."""
+    top, low = -np.inf, np.inf
+    raised, lowered = -1, -1
     for k in range(c.shape[0]):
-        top = max(top, gradient[k] + up_shift(c[k], upper[k], insensitivity))
-        low = min(low, gradient[k] + down_shift(c[k], lower[k], insensitivity))
-    return top, low
+        up = gradient[k] + up_shift(c[k], upper[k], insensitivity)
+        down = gradient[k] + down_shift(c[k], lower[k], insensitivity)
+        if up > top:
+            top, raised = up, k
+        if down < low:
+            low, lowered = down, k
+    return top, low, raised, lowered
 
 
-@njit(cache=True, nogil=True)
-def choose_block(c, gradient, lower, upper, insensitivity, middle, jitter, rank):
-    """Positions of the samples ranked worst, in increasing order."""
+@compiled(error_model="numpy")
+def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, rank):
+    """Max up, min down, and the samples ranked worst, in increasing order: none where no pair violates beyond tol.
+
+    The pair that violates most is among them, and no more than `most` are. With `most` or more samples that may move,
+    `jitter` holds a number in [0, 1) for each: equal ranks are broken at random, or sorted samples would give a
+    lopsided block.
+    """
     n = c.shape[0]
-    violating = 0
-    free = 0
-    largest = 0.0
+    top, low, raised, lowered = extremes(c, gradient, lower, upper, insensitivity)
+    if not top - low > tol:
+        return top, low, np.empty(0, np.int64)
+    middle = 0.5 * (top + low)
+    violating, free, movable = 0, 0, 0
     for k in range(n):
         up = up_shift(c[k], upper[k], insensitivity)
         down = down_shift(c[k], lower[k], insensitivity)
-        rank[k] = max(gradient[k] + up - middle, middle - gradient[k] - down)
-        violating += rank[k] > 0.0
+        worst = max(gradient[k] + up - middle, middle - gradient[k] - down)
+        rank[k] = worst
+        violating += worst > 0.0
         free += up == down
-        largest = max(largest, rank[k])
+        movable += worst > LOWEST
     limit = max(n // SHARE, LEAST, free + free // 2)
-    size = min(n, limit, MAX_BLOCK, max(LEAST, violating + violating // 3))
-    if size == n:
-        return positions_above(rank, -np.inf)
-    for k in range(n):  # equal ranks are broken at random, or sorted samples would give a lopsided block
-        rank[k] += 1e-6 * largest * jitter[k]
-    return positions_above(rank, threshold_for(rank, size, largest))
+    size = min(movable, limit, most, max(LEAST, violating + violating // 3))
+    threshold = LOWEST
+    if size < movable:
+        largest = 0.5 * (top - low)
+        for k in range(n):
+            rank[k] += 1e-6 * largest * jitter[k]
+        threshold = threshold_for(rank, size, largest)
+    chosen = np.empty(min(n, most), np.int64)
+    room = chosen.shape[0]
+    count = 0
+    for k in range(n):
+        forced = k == raised or k == lowered
+        waiting = (k < raised) + (k < lowered)  # places kept for the pair
+        if forced or (rank[k] > threshold and count + waiting < room):
+            chosen[count] = k
+            count += 1
+    return top, low, chosen[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled(error_model="numpy")
 def threshold_for(rank, size, largest):
-    """A rank that about `size` (at least, and up to an eighth more) reach, by bisection."""
+    """A rank that about `size` (at least, and up to an eighth more) exceed, by bisection."""
     low = largest
+    high = 2.0 * largest
     width = 1e-3 * largest
     while count_above(rank, low) < size:
         low = largest - width
         width *= 2.0
-    high = largest + largest
     for _ in range(60):
         middle = 0.5 * (low + high)
         count = count_above(rank, middle)
@@ -80,28 +104,16 @@ def threshold_for(rank, size, largest):
     return low
 
 
-@njit(cache=True, nogil=True)
+@compiled(error_model="numpy")
 def count_above(values, threshold):
-    """How many values reach the threshold."""
+    """How many values exceed the threshold."""
     count = 0
-    for value in values:
-        count += value >= threshold
+    for k in range(values.shape[0]):
+        count += values[k] > threshold
     return count
 
 
-@njit(cache=True, nogil=True)
-def positions_above(values, threshold):
-    """Where values reach the threshold, in increasing order; a block's fill at most."""
-    chosen = np.empty(min(values.shape[0], MAX_BLOCK), np.int64)
-    count = 0
-    for k in range(values.shape[0]):
-        if values[k] >= threshold and count < MAX_BLOCK:
-            chosen[count] = k
-            count += 1
-    return chosen[:count]
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def fixed_jitter(n):
     """Numbers in [0, 1) from a fixed xorshift, so that results are a function of the arrays alone."""
     jitter = np.empty(n)
@@ -114,117 +126,91 @@ def fixed_jitter(n):
     return jitter
 
 
-@njit(cache=True, nogil=True)
-def spread_changes(K, block, old, new, c, gradient):
-    """Carry a block's new coefficients over to c and the full gradient; returns how far they moved in all."""
+@compiled(error_model="numpy")
+def spread_changes(K, block, new, c, gradient, insensitivity, diagonal):
+    """Carry a block's new coefficients over to c and the full gradient.
+
+    Returns the rise of the objective, d'(g_before + g_after)/2 - e (|new| - |old|), its rounding error, and how far
+    the coefficients moved in all.
+    """
     moved = np.empty(block.shape[0], np.int64)
     change = np.empty(block.shape[0])
     count = 0
-    travelled = 0.0
+    travelled, gain, error, length = 0.0, 0.0, 0.0, 0.0
     for a in range(block.shape[0]):
-        if new[a] != old[a]:
-            moved[count] = block[a]
-            change[count] = new[a] - old[a]
-            travelled += abs(change[count])
-            c[block[a]] = new[a]
+        k = block[a]
+        if new[a] != c[k]:
+            d = new[a] - c[k]
+            moved[count] = k
+            change[count] = d
+            travelled += abs(d)
+            gain += 0.5 * d * gradient[k] - insensitivity * (abs(new[a]) - abs(c[k]))
+            error += abs(d) * (abs(gradient[k]) + insensitivity)
+            c[k] = new[a]
             count += 1
     subtract_rows(K, moved[:count], change[:count], gradient)
-    return travelled
+    for k in range(c.shape[0]):
+        length += np.sqrt(abs(diagonal[k])) * abs(c[k])
+    for a in range(count):
+        k = moved[a]
+        gain += 0.5 * change[a] * gradient[k]
+        # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|: what the rounding of K c is relative to
+        error += abs(change[a]) * (abs(gradient[k]) + np.sqrt(abs(diagonal[k])) * length)
+    return gain, RESOLUTION * error, travelled
 
 
-@njit(cache=True, nogil=True)
-def gain_of(old, new, before, after, insensitivity, diagonal, length):
-    """Rise of the objective in a round, d'(g_before + g_after)/2 - e (|new| - |old|), and its rounding error."""
-    gain = 0.0
-    error = 0.0
-    for k in range(old.shape[0]):
-        d = new[k] - old[k]
-        gain += 0.5 * d * (before[k] + after[k]) - insensitivity * (abs(new[k]) - abs(old[k]))
-        noise = abs(before[k]) + abs(after[k]) + insensitivity + np.sqrt(abs(diagonal[k])) * length
-        error += RESOLUTION * abs(d) * noise  # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|
-    return gain, error
-
-
-@njit(cache=True, nogil=True)
-def total_length(c, diagonal):
-    """The sum of sqrt(K_jj) |c_j|, which sets the rounding error of K c."""
-    total = 0.0
-    for j in range(c.shape[0]):
-        total += np.sqrt(abs(diagonal[j])) * abs(c[j])
-    return total
-
-
-@njit(cache=True, nogil=True)
 def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps):
-    """Rounds until max up - min down <= tol; c and gradient in place. Returns steps and the gradient's rounding."""
-    n = c.shape[0]
-    jitter = fixed_jitter(n)
+    """Rounds until max up - min down <= tol, in place on c and gradient.
+
+    Ends before that only where rounding ends progress (a block that contained the pair that violates most changed no
+    coefficient, or raised the objective by less than the rounding error of that rise) or with the budget.
+
+    Returns
+    -------
+    steps : int
+        Pair updates, and what Newton steps count as.
+    drift : float
+        What rounding may have done to the gradient.
+    idle : int
+        Rounds that did not raise the objective and did not end within tol.
+    """
+    n = len(c)
+    jitter = fixed_jitter(n) if n > LEAST else np.empty(0)
     rank = np.empty(n)
     space = np.empty(0, K.dtype)
-    largest = largest_size(diagonal)
-    steps = 0
-    drift = 0.0
-    best = np.inf
-    idle = 0
-    while idle < STALL and steps < max_steps:
-        top, low = extremes(c, gradient, lower, upper, insensitivity)
-        violation = top - low
-        if not violation > tol:
-            break
-        block = choose_block(c, gradient, lower, upper, insensitivity, 0.5 * (top + low), jitter, rank)
-        m = block.shape[0]
-        if space.shape[0] < m * m:
+    largest = np.abs(diagonal).max()
+    steps, drift, idle = 0, 0.0, 0
+    missed = False  # whether the round before did not gain
+    while True:
+        top, low, block = choose_block(c, gradient, lower, upper, insensitivity, tol, MAX_BLOCK, jitter, rank)
+        m = len(block)
+        idle += missed and m > 0
+        if m == 0 or missed or steps >= max_steps:
+            return steps, drift, idle
+        if len(space) < m * m:
             space = np.empty(m * m, K.dtype)
-        rows = space[: m * m].reshape(m, m)
-        old = take(c, block)
-        new = old.copy()
-        before = take(gradient, block)
-        inner = 0.9 * tol if violation < FINAL * tol else INNER * violation
-        done = solve_block(
-            K, block, rows, take(diagonal, block), new, before.copy(), take(lower, block), take(upper, block),
-            insensitivity, inner, min(max_steps - steps, 100 * m + 1000),
-        )  # fmt: skip
-        steps += done
-        travelled = spread_changes(K, block, old, new, c, gradient)
-        length = total_length(c, diagonal)
-        after = take(gradient, block)
-        gain, error = gain_of(old, new, before, after, insensitivity, take(diagonal, block), length)
+        new = c[block]
+        inner = 0.9 * tol if top - low < FINAL * tol else INNER * (top - low)
+        steps += _solve_block(
+            (K, block, space[: m * m].reshape(m, m), np.full(m + 1, -1)),
+            diagonal[block],
+            (new, gradient[block], lower[block], upper[block], insensitivity),
+            inner,
+            min(max_steps - steps, 100 * m + 1000),
+        )
+        gain, error, travelled = spread_changes(K, block, new, c, gradient, insensitivity, diagonal)
         drift += RESOLUTION * (largest * travelled + abs(top) + abs(low))
-        idle = 0 if violation < 0.9 * best or gain > error else idle + 1
-        best = min(best, violation)
-    return steps, drift
+        missed = not gain > error
 
 
-@njit(cache=True, nogil=True)
-def certify(c, gradient, linear, lower, upper, insensitivity):
-    """Objective, duality gap, multiplier b and KKT violation at (c, gradient = linear - K c).
-
-    b is the mean over free samples of the slope that must equal it, else the middle of the allowed interval
-    (as libsvm). The gap is a sum of non-negative terms, h_i(z) - (z c_i - e |c_i|) with z = g_i - b and
-    h_i(z) = max over lower_i <= v <= upper_i of z v - e |v|: no cancellation between primal and dual.
-    """
-    top, low = extremes(c, gradient, lower, upper, insensitivity)
-    total, free = 0.0, 0
-    objective = 0.0
-    for k in range(c.shape[0]):
-        size = insensitivity * abs(c[k])
-        objective += 0.5 * c[k] * (linear[k] + gradient[k]) - size  # p'c - e|c| - c'Kc/2, as Kc = p - g
-        if lower[k] < c[k] < upper[k] and (insensitivity == 0.0 or c[k] != 0.0):
-            total += gradient[k] - insensitivity * np.sign(c[k])
-            free += 1
-    if free > 0:
-        b = total / free
-    elif np.isfinite(top) and np.isfinite(low):
-        b = 0.5 * (top + low)
-    elif np.isfinite(top):
-        b = top
-    else:
-        b = low if np.isfinite(low) else 0.0
-    gap = 0.0
-    for k in range(c.shape[0]):
-        z = gradient[k] - b
-        best = max(z * lower[k] - insensitivity * abs(lower[k]), z * upper[k] - insensitivity * abs(upper[k]))
-        if lower[k] < 0.0 < upper[k]:
-            best = max(best, 0.0)
-        gap += max(0.0, best - (z * c[k] - insensitivity * abs(c[k])))
-    return objective, gap, b, max(0.0, top - low)
+def _solve_block(source, diagonal, problem, tol, budget):
+    """Alternate runs of pair updates with the Newton steps that they ask for; returns the number of steps."""
+    steps, newton_works, due = 0, True, 0
+    source[3][-1] = 0  # rows copied so far
+    while True:
+        done, due = solve_block(*source, diagonal, *problem, tol, budget - steps, newton_works)
+        steps += done
+        if due == 0:
+            return steps
+        newton_works = newton_step(*source, *problem)
+        steps += due

@@ -1,4 +1,4 @@
-"""Compiled certificate of the joint multiclass dual: KKT violation, biases and duality gap over all samples.
+"""Certificate of the joint multiclass dual: KKT violation, biases and duality gap over all samples.
 
 With z_il = S[l, i] - (b_{y_i} - b_l), any biases give an upper bound on the optimum, and the distance to it is a sum of
 non-negative terms,
@@ -11,17 +11,15 @@ convex and piecewise linear in b. Along one bias its minimum is a weighted quant
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
-def class_edges(alpha, slope, labels, bound):
-    """edge[a, b] over all samples (see `_cycles`) and the sample that attains it."""
-    k, n = alpha.shape
-    edge = np.full((k, k), -np.inf)
-    sample = np.full((k, k), -1)
-    for l in range(k):  # noqa: E741
-        for i in range(n):
+@compiled
+def fill_edges(alpha, slope, labels, bound, edge, sample):
+    """`class_edges` into arrays that hold -inf and -1."""
+    for l in range(alpha.shape[0]):  # noqa: E741
+        for i in range(alpha.shape[1]):
             y = labels[i]
             if y == l:
                 continue
@@ -31,85 +29,71 @@ def class_edges(alpha, slope, labels, bound):
             if alpha[l, i] > 0.0 and -slope[l, i] > edge[l, y]:
                 edge[l, y] = -slope[l, i]
                 sample[l, y] = i
+
+
+def class_edges(
+    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """edge[a, b] over all samples (see `_cycles`) and the sample that attains it."""
+    k = len(alpha)
+    edge, sample = np.full((k, k), -np.inf), np.full((k, k), -1)
+    fill_edges(alpha, slope, labels, bound, edge, sample)
     return edge, sample
 
 
-@njit(cache=True, nogil=True)
-def sample_ranks(alpha, slope, labels, bound, bias):
+def disagreement(slope: np.ndarray, labels: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """z of shape (k, n)."""
+    return slope - bias[labels] + bias[:, None]
+
+
+def sample_ranks(
+    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray
+) -> np.ndarray:
     """How far each sample is from agreeing with the biases (positive: violating)."""
-    k, n = alpha.shape
-    rank = np.full(n, -np.inf)
-    for l in range(k):  # noqa: E741
-        for i in range(n):
-            y = labels[i]
-            if y != l:
-                z = slope[l, i] - bias[y] + bias[l]
-                if alpha[l, i] < bound[i]:
-                    rank[i] = max(rank[i], z)
-                if alpha[l, i] > 0.0:
-                    rank[i] = max(rank[i], -z)
-    return rank
+    z = disagreement(slope, labels, bias)
+    rank = np.maximum(np.where(alpha < bound, z, -np.inf), np.where(alpha > 0.0, -z, -np.inf))
+    rank[labels, np.arange(len(labels))] = -np.inf
+    return rank.max(axis=0)
 
 
-@njit(cache=True, nogil=True)
-def gap_of(alpha, slope, labels, bound, bias):
+def gap_of(alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray) -> float:
     """The duality gap at these biases."""
-    k, n = alpha.shape
-    gap = 0.0
-    for l in range(k):  # noqa: E741
-        for i in range(n):
-            if labels[i] != l:
-                z = slope[l, i] - bias[labels[i]] + bias[l]
-                gap += (bound[i] - alpha[l, i]) * z if z > 0.0 else -alpha[l, i] * z
-    return gap
+    z = disagreement(slope, labels, bias)
+    z[labels, np.arange(len(labels))] = 0.0
+    return float(np.sum(np.where(z > 0.0, bound - alpha, -alpha) * z))
 
 
-@njit(cache=True, nogil=True)
-def mean_biases(alpha, slope, labels, bound, bias):
+def mean_biases(
+    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray
+) -> np.ndarray:
     """Biases that fit the slopes of the free alphas, which equal b_y - b_l at the optimum, by least squares."""
     k, n = alpha.shape
-    count = np.zeros((k, k))
-    total = np.zeros(k)
-    for l in range(k):  # noqa: E741
-        for i in range(n):
-            y = labels[i]
-            if y != l and 0.0 < alpha[l, i] < bound[i]:
-                count[y, l] += 1.0
-                total[y] += slope[l, i] - bias[y] + bias[l]
-                total[l] -= slope[l, i] - bias[y] + bias[l]
+    free = (alpha > 0.0) & (alpha < bound)  # never for the own class, whose alpha is 0
+    z = np.where(free, disagreement(slope, labels, bias), 0.0)
+    count = np.stack([np.bincount(labels, row, minlength=k) for row in free])
+    total = np.bincount(labels, z.sum(axis=0), minlength=k) - z.sum(axis=1)
     laplacian = -(count + count.T)
-    for a in range(k):
-        laplacian[a, a] = -np.sum(laplacian[a]) + 1e-9 * n  # classes without free alphas keep their bias
+    laplacian[np.diag_indices(k)] = 1e-9 * n - laplacian.sum(axis=1)  # classes without free alphas keep their bias
     return bias + np.linalg.solve(laplacian, total)
 
 
-@njit(cache=True, nogil=True)
-def polish_biases(alpha, slope, labels, bound, bias):
+def polish_biases(
+    alpha: np.ndarray, slope: np.ndarray, labels: np.ndarray, bound: np.ndarray, bias: np.ndarray
+) -> None:
     """One sweep of exact minimisation of the gap along each bias, in place."""
-    k, n = alpha.shape
-    for a in range(k):
-        at = np.empty(n * k)
-        weight = np.empty(n * k)
-        count = 0
-        fall = 0.0  # slope of the gap far to the left
-        for i in range(n):
-            y = labels[i]
-            if y == a:
-                for l in range(k):  # noqa: E741
-                    if l != a:
-                        at[count], weight[count] = slope[l, i] + bias[l], bound[i]
-                        fall += bound[i]
-                        count += 1
-            else:
-                at[count], weight[count] = bias[y] - slope[a, i], bound[i]
-                count += 1
+    for a in range(len(alpha)):
+        own, rest = np.flatnonzero(labels == a), np.flatnonzero(labels != a)
+        rivals = np.delete(np.arange(len(alpha)), a)
+        falling = (slope[rivals][:, own] + bias[rivals, None]).ravel()
+        at = np.concatenate([falling, bias[labels[rest]] - slope[a, rest]])
+        weight = np.concatenate([np.tile(bound[own], len(rivals)), bound[rest]])
         # sum alpha_il z_il contributes sum alpha (b_y - b_l) = 0 in exact arithmetic
-        order = np.argsort(at[:count])
-        passed = 0.0
-        for position in range(count):
-            passed += weight[order[position]]
-            if passed >= fall:
-                low = at[order[position]]
-                last = position + 1 == count or passed > fall or fall == 0.0
-                bias[a] = low if last else 0.5 * (low + at[order[position + 1]])
-                break
+        order = np.argsort(at)
+        passed = np.cumsum(weight[order])
+        # the slope of the gap far to the left, added up as `passed` is, so that equal weights reach it exactly
+        fall = np.cumsum(weight[: len(falling)])[-1] if len(falling) else 0.0
+        position = int(np.searchsorted(passed, fall))
+        if position < len(at):
+            low = at[order[position]]
+            last = position + 1 == len(at) or passed[position] > fall or fall == 0.0
+            bias[a] = low if last else 0.5 * (low + at[order[position + 1]])

@@ -19,56 +19,41 @@ S                       slope[l, i], zero for l = y_i
 C_i                     bound
 samples of class a      positions starts[a] .. starts[a + 1] of the block
 ======================  ====================================================
+
+Compiled functions write into arrays that the Python functions beside them make: what allocates, sorts or raises inside
+compiled code takes longer to compile than all of the steps below.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ._pairs import FLAGS, FLAT, larger
+from ._compiled import compiled
+from ._pairs import FLAGS, FLAT, larger, smaller
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
-def largest(slope, shift, first, last, sign):
-    """Max of sign * slope + shift over positions first .. last."""
+@compiled(fastmath=FLAGS)
+def largest(slope, shift, sign):
+    """Max of sign * slope + shift."""
     best = -np.inf
-    slope, shift = slope[first:last], shift[first:last]
     for i in range(slope.shape[0]):
         best = larger(best, sign * slope[i] + shift[i])
     return best
 
 
-@njit(cache=True, nogil=True)
-def edge_value(slope, up, down, starts, a, b):
-    """edge[a, b]."""
-    raised = largest(slope[b], up[b], starts[a], starts[a + 1], 1.0)
-    lowered = largest(slope[a], down[a], starts[b], starts[b + 1], -1.0)
-    return max(raised, lowered)
-
-
-@njit(cache=True, nogil=True)
-def all_edges(slope, up, down, starts):
-    """Every edge; -inf from a class to itself and where no sample can move."""
-    k = slope.shape[0]
-    edge = np.full((k, k), -np.inf)
-    for a in range(k):
-        for b in range(k):
-            if a != b:
-                edge[a, b] = edge_value(slope, up, down, starts, a, b)
-    return edge
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def refresh_edges(slope, up, down, starts, edge, p):
     """Bring the edges of class p up to date."""
-    for b in range(slope.shape[0]):
-        if b != p:
-            edge[p, b] = edge_value(slope, up, down, starts, p, b)
-            edge[b, p] = edge_value(slope, up, down, starts, b, p)
+    for q in range(slope.shape[0]):
+        for turn in range(2):
+            a, b = (p, q) if turn == 0 else (q, p)
+            if a != b:
+                raised = largest(slope[b, starts[a] : starts[a + 1]], up[b, starts[a] : starts[a + 1]], 1.0)
+                lowered = largest(slope[a, starts[b] : starts[b + 1]], down[a, starts[b] : starts[b + 1]], -1.0)
+                edge[a, b] = larger(raised, lowered)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def locate(slope, up, down, starts, a, b):
     """The sample of edge[a, b], and whether its alpha rises."""
     best = -np.inf
@@ -85,7 +70,7 @@ def locate(slope, up, down, starts, a, b):
     return sample, rises
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def locate_partner(slope, up, down, starts, a, b, i, top, row, diagonal, flat):
     """The sample that moves from b to a with the largest gain beside sample i, whose slope the other way is `top`."""
     best = 0.0
@@ -94,19 +79,19 @@ def locate_partner(slope, up, down, starts, a, b, i, top, row, diagonal, flat):
     for j in range(starts[a], starts[a + 1]):
         rise = slope[b, j] + up[b, j] + top
         if rise > 0.0:
-            value = rise * rise / max(diagonal[i] + diagonal[j] - 2.0 * row[j], flat)
+            value = rise * rise / larger(diagonal[i] + diagonal[j] - 2.0 * row[j], flat)
             if value > best:
                 best, sample, rises = value, j, True
     for j in range(starts[b], starts[b + 1]):
         rise = -slope[a, j] + down[a, j] + top
         if rise > 0.0:
-            value = rise * rise / max(diagonal[i] + diagonal[j] - 2.0 * row[j], flat)
+            value = rise * rise / larger(diagonal[i] + diagonal[j] - 2.0 * row[j], flat)
             if value > best:
                 best, sample, rises = value, j, False
     return sample, rises
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def best_pair(edge):
     """The two classes whose cycle has the largest sum, and that sum."""
     best = -np.inf
@@ -119,15 +104,20 @@ def best_pair(edge):
     return first, second, best
 
 
-@njit(cache=True, nogil=True)
-def best_cycle(edge):
-    """Karp's cycle of largest mean: its mean (-inf where there is none) and its classes, each giving to the next."""
+@compiled(error_model="numpy")
+def find_cycle(edge, walk, before, place, trail, cycle):
+    """Karp's cycle of largest mean: its mean (-inf where there is none) and length; its classes go into `cycle`.
+
+    `walk[length, a]` is the best sum of a walk of so many edges that ends at class a, `before` the class it came from.
+    """
     k = edge.shape[0]
-    walk = np.zeros((k + 1, k))  # best sum of a walk of so many edges that ends at a class
-    before = np.full((k + 1, k), -1)
+    for a in range(k):
+        walk[0, a] = 0.0
+        place[a] = -1
     for length in range(1, k + 1):
         for a in range(k):
             best = -np.inf
+            before[length, a] = -1
             for b in range(k):
                 value = walk[length - 1, b] + edge[a, b]
                 if value > best:
@@ -138,63 +128,73 @@ def best_cycle(edge):
     end = -1
     for a in range(k):
         if walk[k, a] > -np.inf:
-            smallest = np.inf
+            least = np.inf
             for length in range(k):
                 if walk[length, a] > -np.inf:
-                    smallest = min(smallest, (walk[k, a] - walk[length, a]) / (k - length))
-            if smallest > mean:
-                mean = smallest
+                    least = smaller(least, (walk[k, a] - walk[length, a]) / (k - length))
+            if least > mean:
+                mean = least
                 end = a
     if end < 0:
-        return -np.inf, np.empty(0, np.int64)
-    trail = np.empty(k + 1, np.int64)
-    place = np.full(k, -1)
-    a = end
-    for step in range(k + 1):
-        trail[step] = a
-        if place[a] >= 0:
-            cycle = trail[place[a] : step][::-1].copy()
-            total = 0.0
-            for e in range(cycle.shape[0]):
-                total += edge[cycle[(e + 1) % cycle.shape[0]], cycle[e]]
-            return total / cycle.shape[0], cycle
+        return -np.inf, 0
+    a, step = end, 0
+    while place[a] < 0:  # k + 1 classes are on the walk, so one is met twice
         place[a] = step
-        a = before[k - step, a]
-    return -np.inf, np.empty(0, np.int64)
+        trail[step] = a
+        step += 1
+        a = before[k - step + 1, a]
+    count = step - place[a]
+    total = 0.0
+    for e in range(count):  # back to front, so that each class gives to the next
+        cycle[e] = trail[step - 1 - e]
+    for e in range(count):
+        total += edge[cycle[(e + 1) % count], cycle[e]]
+    return total / count, count
 
 
-@njit(cache=True, nogil=True)
-def potentials(edge, mean):
+def best_cycle(edge: np.ndarray) -> tuple[float, np.ndarray]:
+    """The cycle of largest mean: its mean (-inf where there is none) and its classes, each giving to the next."""
+    walk, before, place, trail, cycle = _cycle_space(len(edge))
+    mean, count = find_cycle(edge, walk, before, place, trail, cycle)
+    return mean, cycle[:count]
+
+
+def _cycle_space(k: int) -> tuple[np.ndarray, ...]:
+    """What `find_cycle` writes into: walk, before, place, trail, cycle."""
+    walk, before = np.empty((k + 1, k)), np.empty((k + 1, k), np.int64)
+    return walk, before, np.empty(k, np.int64), np.empty(k, np.int64), np.empty(max(k, 2), np.int64)
+
+
+def potentials(edge: np.ndarray, mean: float) -> np.ndarray:
     """Biases with edge[a, b] <= b_a - b_b + max(mean, 0): best sums of walks that end at each class."""
-    k = edge.shape[0]
-    level = max(mean, 0.0)
-    bias = np.zeros(k)
-    for _ in range(k):
-        for a in range(k):
-            for b in range(k):
-                bias[a] = max(bias[a], bias[b] + edge[a, b] - level)
+    gains = edge - max(mean, 0.0)
+    bias = np.zeros(len(edge))
+    for _ in range(len(edge)):
+        longer = np.maximum(bias, np.max(gains + bias, axis=1))
+        if np.array_equal(longer, bias):
+            break
+        bias = longer
     return bias
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
-def add_scaled(target, source, weight, first, last):
-    """target += weight * source on positions first .. last."""
-    target, source = target[first:last], source[first:last]
+@compiled(fastmath=FLAGS)
+def add_scaled(target, source, weight):
+    """target += weight * source."""
     for i in range(target.shape[0]):
         target[i] += weight * source[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def transfer(slope, row, starts, source, target, t):
     """Slopes after one sample, whose kernel row is given, moved t from class `source` to class `target`."""
-    add_scaled(slope[target], row, t, 0, row.shape[0])
-    add_scaled(slope[source], row, -t, 0, row.shape[0])
+    add_scaled(slope[target], row, t)
+    add_scaled(slope[source], row, -t)
     for l in range(slope.shape[0]):  # noqa: E741
-        add_scaled(slope[l], row, -t, starts[target], starts[target + 1])
-        add_scaled(slope[l], row, t, starts[source], starts[source + 1])
+        add_scaled(slope[l, starts[target] : starts[target + 1]], row[starts[target] : starts[target + 1]], -t)
+        add_scaled(slope[l, starts[source] : starts[source + 1]], row[starts[source] : starts[source + 1]], t)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move(alpha, up, down, bound, l, i, t):  # noqa: E741
     """Change one alpha by t, landing exactly on a bound where it is meant to; returns whether anything moved."""
     old = alpha[l, i]
@@ -209,10 +209,9 @@ def move(alpha, up, down, bound, l, i, t):  # noqa: E741
     return new != old
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def cycle_step(K, alpha, slope, up, down, bound, starts, classes, samples, rises, flat):
+@compiled(error_model="numpy")
+def cycle_step(K, alpha, slope, up, down, bound, starts, classes, count, samples, rises, flat):
     """The best step along a cycle of classes, each giving to the next through its sample; returns whether it moved."""
-    count = classes.shape[0]
     total = 0.0
     curvature = 0.0
     room = np.inf
@@ -220,10 +219,10 @@ def cycle_step(K, alpha, slope, up, down, bound, starts, classes, samples, rises
         source, target, i = classes[e], classes[(e + 1) % count], samples[e]
         if rises[e]:
             total += slope[source, i]
-            room = min(room, bound[i] - alpha[source, i])
+            room = smaller(room, bound[i] - alpha[source, i])
         else:
             total -= slope[target, i]
-            room = min(room, alpha[target, i])
+            room = smaller(room, alpha[target, i])
         for f in range(count):  # D'KD, D having +1 at the target and -1 at the source of each transfer
             other_source, other_target = classes[f], classes[(f + 1) % count]
             weight = (
@@ -234,8 +233,8 @@ def cycle_step(K, alpha, slope, up, down, bound, starts, classes, samples, rises
             )
             if weight != 0:
                 curvature += weight * K[i, samples[f]]
-    t = min(room, total / curvature) if curvature > flat else room
-    if not (t > 0.0 and np.isfinite(t)):
+    t = smaller(total / curvature, room) if curvature > flat else room
+    if not 0.0 < t < np.inf:
         return False
     moved = False
     for e in range(count):
@@ -248,58 +247,55 @@ def cycle_step(K, alpha, slope, up, down, bound, starts, classes, samples, rises
     return moved
 
 
-@njit(cache=True, nogil=True)
-def set_shifts(alpha, bound, starts):
-    """Shifts of every alpha: 0 where it may rise (fall), -inf where not."""
-    k, m = alpha.shape
-    up = np.zeros((k, m))
-    down = np.zeros((k, m))
-    for l in range(k):  # noqa: E741
-        for i in range(m):
-            if alpha[l, i] >= bound[i]:
-                up[l, i] = -np.inf
-            if alpha[l, i] <= 0.0:
-                down[l, i] = -np.inf
-        for i in range(starts[l], starts[l + 1]):
-            up[l, i] = -np.inf
-            down[l, i] = -np.inf
-    return up, down
-
-
-@njit(cache=True, nogil=True)
-def solve_cycles(K, alpha, slope, bound, starts, tol, max_steps):
-    """Steps until no cycle of classes has a mean slope above tol; alpha and slope in place. Returns steps."""
-    m = alpha.shape[1]
-    up, down = set_shifts(alpha, bound, starts)
-    edge = all_edges(slope, up, down, starts)
-    diagonal = np.empty(m)
-    for i in range(m):
-        diagonal[i] = K[i, i]
-    flat = FLAT * np.max(np.abs(diagonal)) + 1e-300
+@compiled
+def take_steps(
+    K, alpha, slope, bound, starts, tol, max_steps,  # see solve_cycles
+    up, down, diagonal, flat, edge, samples, rises, walk, before, place, trail, classes,
+):  # fmt: skip
+    """`solve_cycles` with its arrays made."""
+    for a in range(edge.shape[0]):
+        refresh_edges(slope, up, down, starts, edge, a)
     steps = 0
-    pair = np.empty(2, np.int64)
     while steps < max_steps:
         a, b, total = best_pair(edge)
         if total > 2.0 * tol:
-            i, i_rises = locate(slope, up, down, starts, a, b)
-            top = edge[a, b]
-            j, j_rises = locate_partner(slope, up, down, starts, b, a, i, top, K[i], diagonal, flat)
-            pair[0], pair[1] = b, a
-            classes = pair
-            samples = np.array([i, j])
-            rises = np.array([i_rises, j_rises])
+            count = 2
+            classes[0], classes[1] = b, a
+            i, rises[0] = locate(slope, up, down, starts, a, b)
+            samples[0] = i
+            samples[1], rises[1] = locate_partner(slope, up, down, starts, b, a, i, edge[a, b], K[i], diagonal, flat)
         else:
-            mean, classes = best_cycle(edge)
+            mean, count = find_cycle(edge, walk, before, place, trail, classes)
             if not mean > tol:
                 break
-            count = classes.shape[0]
-            samples = np.empty(count, np.int64)
-            rises = np.empty(count, np.bool_)
             for e in range(count):
                 samples[e], rises[e] = locate(slope, up, down, starts, classes[(e + 1) % count], classes[e])
         steps += 1
-        if not cycle_step(K, alpha, slope, up, down, bound, starts, classes, samples, rises, flat):
+        if not cycle_step(K, alpha, slope, up, down, bound, starts, classes, count, samples, rises, flat):
             break  # below the resolution of floating point
-        for e in range(classes.shape[0]):
+        for e in range(count):
             refresh_edges(slope, up, down, starts, edge, classes[e])
     return steps
+
+
+def solve_cycles(
+    K: np.ndarray,
+    alpha: np.ndarray,
+    slope: np.ndarray,
+    bound: np.ndarray,
+    starts: np.ndarray,
+    tol: float,
+    max_steps: int,
+) -> int:
+    """Steps until no cycle of classes has a mean slope above tol; alpha and slope in place. Returns steps."""
+    k, m = alpha.shape
+    own = np.repeat(np.arange(k), np.diff(starts)), np.arange(m)
+    up = np.where(alpha >= bound, -np.inf, 0.0)  # shifts: 0 where alpha may rise (fall), -inf where not
+    down = np.where(alpha <= 0.0, -np.inf, 0.0)
+    up[own] = down[own] = -np.inf
+    diagonal = K.diagonal().copy()
+    flat = FLAT * np.abs(diagonal).max() + 1e-300
+    edge = np.full((k, k), -np.inf)
+    samples, rises = np.empty(max(k, 2), np.int64), np.empty(max(k, 2), np.bool_)
+    arrays = (up, down, diagonal, flat, edge, samples, rises, *_cycle_space(k))
+    return take_steps(K, alpha, slope, bound, starts, tol, max_steps, *arrays)

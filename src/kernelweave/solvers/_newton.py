@@ -5,25 +5,26 @@ concave quadratic with slopes r = g_F - e sign(c_F), and the best step that keep
 
     K_FF d + b 1 = r,    1'd = 0        =>     d = K_FF^-1 (r - b 1),    b = 1'K_FF^-1 r / 1'K_FF^-1 1 .
 
-Samples B that d would carry out of their box are pinned to its end, d_B = end - c_B, by further multipliers, until
-none is left; the factor of K_FF serves throughout. If that does not raise the objective (or pins too many), the step
-follows the first d up to the first bound, which always does. A ridge keeps the factor of a rank-deficient kernel
-defined. Symbols as in `_pairs`; the factor is our own because it is as fast as LAPACK's at these sizes, and one
-thread's work stays one thread's work.
+The step follows d to the first bound that a sample meets, pins that sample there, d_B = end - c_B, by a further
+multiplier, and goes on towards the best d that is left: an active set method that raises the objective all the way and
+for which one factor of K_FF serves throughout. A step that rounding keeps from raising it is taken back. A ridge keeps
+the factor of a rank-deficient kernel defined; slopes are taken from their mean, or b 1 / ridge would drown d. Symbols as in `_pairs`; the factor is our own because it is as fast as LAPACK's at these sizes, one thread's
+work stays one thread's work, and plain loops compile in a fraction of the time.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ._pairs import FLAGS
+from ._block import fetch
+from ._compiled import compiled
+from ._pairs import FLAGS, down_shift, subtract_rows, up_shift
 
 RIDGE = 1e-11  # times the diagonal entry
-PINS = 6  # at most about one in so many free samples may be pinned before the step is given up
+PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def dot(a, b, n):
     """Inner product of the first n entries."""
     result = 0.0
@@ -32,17 +33,16 @@ def dot(a, b, n):
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def add_scaled(target, source, weight, n):
     """target += weight * source on the first n entries."""
     for k in range(n):
         target[k] += weight * source[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def factorise(A):
-    """Cholesky factor of A in its lower triangle, in place; False where A is not positive definite."""
-    n = A.shape[0]
+@compiled(error_model="numpy")
+def factorise(A, n):
+    """Cholesky factor of the first n rows of A in their lower triangle; False where they are not positive definite."""
     for i in range(n):
         row = A[i]
         for j in range(i):
@@ -54,10 +54,9 @@ def factorise(A):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def substitute(factor, x):
+@compiled(error_model="numpy")
+def substitute(factor, x, n):
     """Solve L L' x = x in place."""
-    n = x.shape[0]
     for i in range(n):
         x[i] = (x[i] - dot(factor[i], x, i)) / factor[i, i]
     for i in range(n - 1, -1, -1):
@@ -65,116 +64,146 @@ def substitute(factor, x):
         add_scaled(x, factor[i], -x[i], i)
 
 
-@njit(cache=True, nogil=True)
-def outside(c, step, low, high):
-    """Positions that the step would carry out of their interval."""
-    places = np.empty(c.shape[0], np.int64)
-    count = 0
-    for k in range(c.shape[0]):
-        if c[k] + step[k] < low[k] or c[k] + step[k] > high[k]:
-            places[count] = k
-            count += 1
-    return places[:count]
+@compiled(error_model="numpy")
+def follow(A, newton, ones, here, low, high, step):
+    """Walk to the maximum over the free samples, pinning each that meets a bound on the way; `step` is the whole walk.
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def pin(newton, ones, columns, pinned, wanted):
-    """Newton step under d_B = wanted, from A^-1 r, A^-1 1 and A^-1 E_B; returns d and the multipliers.
-
-    With N = [1, E_B], the conditions N'd = (0, wanted) and d = A^-1 (r - N m) give
-    (N'A^-1 N) m = N'A^-1 r - (0, wanted).
+    With the samples B pinned at d_B = wanted and N = [1, E_B], the conditions N'd = (0, wanted) and d = A^-1 (r - N m)
+    give (N'A^-1 N) m = N'A^-1 r - (0, wanted), from A^-1 r, A^-1 1 and A^-1 E_B.
     """
-    count = pinned.shape[0]
-    S = np.empty((count + 1, count + 1))
-    m = np.empty(count + 1)
-    S[0, 0] = np.sum(ones)
-    m[0] = np.sum(newton)
-    for a in range(count):
-        S[a + 1, 0] = ones[pinned[a]]
-        m[a + 1] = newton[pinned[a]] - wanted[a]
-        for b in range(a + 1):
-            S[a + 1, b + 1] = columns[b][pinned[a]]
-    if not factorise(S):
-        return newton, m, False
-    substitute(S, m)
-    step = newton - m[0] * ones
-    for a in range(count):
-        add_scaled(step, columns[a], -m[a + 1], step.shape[0])
-    return step, m, True
+    size = step.shape[0]
+    most = size // PINS + 8
+    columns = np.empty((most, size))
+    pinned = np.empty(most, np.int64)
+    S = np.empty((most + 1, most + 1))
+    m = np.empty(most + 1)
+    aim = np.empty(size)
+    for k in range(size):
+        step[k] = 0.0
+    count = 0
+    while True:
+        S[0, 0] = 0.0
+        m[0] = 0.0
+        for k in range(size):
+            S[0, 0] += ones[k]
+            m[0] += newton[k]
+        for a in range(count):
+            k = pinned[a]
+            S[a + 1, 0] = ones[k]
+            m[a + 1] = newton[k] - step[k]
+            for b in range(a + 1):
+                S[a + 1, b + 1] = columns[b, k]
+        if not factorise(S, count + 1):
+            return
+        substitute(S, m, count + 1)
+        for k in range(size):
+            aim[k] = newton[k] - m[0] * ones[k]
+        for a in range(count):
+            add_scaled(aim, columns[a], -m[a + 1], size)
+        for a in range(count):
+            aim[pinned[a]] = step[pinned[a]]
+        length = 1.0
+        blocking = -1
+        for k in range(size):
+            way = aim[k] - step[k]
+            if way != 0.0:
+                reach = ((high[k] if way > 0.0 else low[k]) - here[k] - step[k]) / way
+                if reach < length:
+                    length = max(0.0, reach)
+                    blocking = k
+        for k in range(size):
+            step[k] += length * (aim[k] - step[k])
+        if blocking < 0:
+            return
+        step[blocking] = (high[blocking] if aim[blocking] > step[blocking] else low[blocking]) - here[blocking]
+        if count == most:
+            return
+        column = columns[count]
+        for k in range(size):
+            column[k] = 0.0
+        column[blocking] = 1.0
+        substitute(A, column, size)
+        pinned[count] = blocking
+        count += 1
 
 
-@njit(cache=True, nogil=True)
-def balance(step, c, low, high):
-    """Remove what rounding left of the step's sum, at the sample with most room on both sides."""
-    widest = 0.0
-    place = 0
-    for k in range(c.shape[0]):
-        room = min(high[k] - c[k] - step[k], c[k] + step[k] - low[k])
+@compiled(error_model="numpy")
+def take_step(rows, slots, free, here, low, high, slopes, step, c, gradient):
+    """Take the step, in place on the block's c and gradient; returns the rise of the objective.
+
+    What rounding left of the step's sum goes to the sample with most room on both sides.
+    """
+    size = step.shape[0]
+    excess, widest, place = 0.0, 0.0, 0
+    for a in range(size):
+        excess += step[a]
+        room = min(high[a] - here[a] - step[a], here[a] + step[a] - low[a])
         if room > widest:
             widest = room
-            place = k
-    step[place] -= np.sum(step)
+            place = a
+    step[place] -= excess
+    gain = 0.0
+    for a in range(size):
+        value = here[a] + step[a]
+        rounding = 2e-15 * (abs(here[a]) + abs(step[a]))  # a step to a bound must end on it, or the next is idle
+        if value - low[a] <= rounding:
+            value = low[a]
+        elif high[a] - value <= rounding:
+            value = high[a]
+        step[a] = value - here[a]
+        c[free[a]] = value
+        gain += step[a] * (slopes[a] - 0.5 * gradient[free[a]])
+    subtract_rows(rows, slots, step, gradient)
+    for a in range(size):
+        gain += 0.5 * step[a] * gradient[free[a]]  # r'd + d'(g_after - g_before) / 2
+    return gain
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def newton_target(A, slopes, c, low, high):
-    """The step to the maximum over the free samples, those that would leave their interval pinned to its end.
-
-    A is overwritten by its factor. Returns the step and its gain; 0 when A is not positive definite.
-    """
-    size = c.shape[0]
-    ridge = np.empty(size)
-    for k in range(size):
-        ridge[k] = RIDGE * (A[k, k] if A[k, k] > 0.0 else 1.0)
-        A[k, k] += ridge[k]
-    step = np.zeros(size)
-    if not factorise(A):
-        return step, 0.0
-    newton = slopes.copy()
-    ones = np.ones(size)
-    substitute(A, newton)  # A^-1 r
-    substitute(A, ones)  # A^-1 1
-    first = newton - ones * (np.sum(newton) / np.sum(ones))
-    room = size // PINS + 8
-    columns = np.empty((room, size))
-    pinned = np.empty(room, np.int64)
-    wanted = np.empty(room)
-    count = 0
-    step = first
-    multipliers = np.zeros(1)
-    sound = True
-    while sound:
-        leaving = outside(c, step, low, high)
-        if leaving.shape[0] == 0:
-            break
-        sound = count + leaving.shape[0] <= room
-        if sound:
-            for k in leaving:
-                columns[count] = 0.0
-                columns[count, k] = 1.0
-                substitute(A, columns[count])
-                pinned[count] = k
-                wanted[count] = (low[k] if c[k] + step[k] < low[k] else high[k]) - c[k]
-                count += 1
-            step, multipliers, sound = pin(newton, ones, columns, pinned[:count], wanted[:count])
-            for a in range(count):
-                step[pinned[a]] = wanted[a]
-    if sound:
-        balance(step, c, low, high)
-        # gain = r'd - d'K d / 2, and K d = r - N m - ridge d
-        bend = dot(step, slopes, size)
-        for k in range(size):
-            bend -= ridge[k] * step[k] * step[k]
-        for a in range(count):
-            bend -= multipliers[a + 1] * wanted[a]
-        gain = dot(step, slopes, size) - 0.5 * bend
-        if gain > 0.0:
-            return step, gain
-    balance(first, c, low, high)
-    length = 1.0
-    for k in range(size):
-        if first[k] > 0.0:
-            length = min(length, (high[k] - c[k]) / first[k])
-        elif first[k] < 0.0:
-            length = min(length, (low[k] - c[k]) / first[k])
-    return length * first, length * dot(first, slopes, size)
+@compiled(error_model="numpy")
+def newton_step(K, block, rows, slot, c, gradient, lower, upper, insensitivity):
+    """One Newton step on the free samples of the block, in place on c and gradient; returns whether it gained."""
+    n = c.shape[0]
+    free = np.empty(n, np.int64)
+    size = 0
+    for k in range(n):
+        if up_shift(c[k], upper[k], insensitivity) == down_shift(c[k], lower[k], insensitivity):
+            free[size] = k
+            size += 1
+    A = np.empty((size, size))
+    work = np.empty((7, size))
+    here, low, high, slopes, newton, ones, step = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
+    slots = np.empty(size, np.int64)
+    mean = 0.0
+    for a in range(size):
+        k = free[a]
+        slots[a] = fetch(K, block, rows, slot, k)
+        here[a], low[a], high[a] = c[k], lower[k], upper[k]
+        if insensitivity > 0.0:  # the slope changes at zero
+            if c[k] > 0.0:
+                low[a] = max(low[a], 0.0)
+            else:
+                high[a] = min(high[a], 0.0)
+        slopes[a] = gradient[k] + up_shift(c[k], upper[k], insensitivity)
+        mean += slopes[a] / size
+        source = rows[slots[a]]
+        row = A[a]
+        for b in range(a + 1):
+            row[b] = source[free[b]]
+        row[a] += RIDGE * (row[a] if row[a] > 0.0 else 1.0)
+    if not factorise(A, size):
+        return False
+    for a in range(size):
+        slopes[a] -= mean
+        newton[a] = slopes[a]
+        ones[a] = 1.0
+    substitute(A, newton, size)  # A^-1 (r - mean)
+    substitute(A, ones, size)  # A^-1 1
+    follow(A, newton, ones, here, low, high, step)
+    kept = gradient.copy()
+    if take_step(rows, slots, free, here, low, high, slopes, step, c, gradient) > 0.0:
+        return True
+    for a in range(size):
+        c[free[a]] = here[a]
+    for k in range(n):
+        gradient[k] = kept[k]
+    return False

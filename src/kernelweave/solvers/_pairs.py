@@ -31,14 +31,18 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from ._compiled import compiled
 
 # No "ninf": the masks are infinities. "nnan": the caller finds NaN in K by checking the final gradient.
 FLAGS = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 PLACE = np.int64(0xFFFF)  # room for the position within a block
 MAX_BLOCK = 0xFFFF
-FLAT = 1e-14  # curvature below this fraction of K_ii + K_jj counts as zero
+FLAT = 1e-14  # curvature along a cycle below this fraction of the largest diagonal entry counts as zero
+PAIR_FLAT = 3e-16  # and along a pair below this fraction of K_ii + K_jj: less is only rounding
+ROUNDING = 4.5e-16  # a coefficient this close to its bound, relative to what was added up, is on it
 TINY = 1e-300  # keeps zero curvature from dividing by zero
 
 
@@ -72,7 +76,7 @@ def bits(typing, value):
     return types.int64(value), build
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def up_shift(c, upper, insensitivity):
     """up_i - g_i."""
     if c >= upper:
@@ -80,7 +84,7 @@ def up_shift(c, upper, insensitivity):
     return -insensitivity if c >= 0.0 else insensitivity
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def down_shift(c, lower, insensitivity):
     """down_i - g_i."""
     if c <= lower:
@@ -88,7 +92,7 @@ def down_shift(c, lower, insensitivity):
     return -insensitivity if c > 0.0 else insensitivity
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+@compiled(fastmath=FLAGS, error_model="numpy")
 def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     """Gradient step g -= t (K_i - K_j), fused with argmax of up - reference; -1 when none is positive."""
     best = np.int64(0)
@@ -99,7 +103,7 @@ def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     return best & PLACE if best > PLACE else -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pick_up(gradient, shift):
     """Argmax of up, whatever its size."""
     best = -np.inf
@@ -112,7 +116,20 @@ def pick_up(gradient, shift):
     return place
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+@compiled
+def pick_low(gradient, shift):
+    """Argmin of down, whatever its size."""
+    best = np.inf
+    place = -1
+    for k in range(gradient.shape[0]):
+        value = gradient[k] + shift[k]
+        if value < best:
+            best = value
+            place = k
+    return place
+
+
+@compiled(fastmath=FLAGS, error_model="numpy")
 def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     """Second-order partner of i (-1 when no down is below top), and min down."""
     best = np.int64(0)
@@ -122,12 +139,12 @@ def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
         low = smaller(low, value)
         fall = larger(top - value, 0.0)
         both = diagonal_i + diagonal[k]
-        curvature = larger(both - 2.0 * row_i[k], FLAT * larger(both, -both) + TINY)
+        curvature = larger(both - 2.0 * row_i[k], PAIR_FLAT * larger(both, -both) + TINY)
         best = max(best, (bits(fall * fall / curvature) & ~PLACE) | k)
     return best & PLACE if best > PLACE else -1, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     """Maximiser t of the piecewise quadratic along the pair; its slope drops by 2e where a coefficient crosses 0."""
     t = 0.0
@@ -148,17 +165,17 @@ def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     return t
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move(c, t, upper):
-    """c + t, landing exactly on the bound or on zero when it is meant to."""
-    if t >= upper - c:
+    """c + t, landing exactly on the bound (also where only rounding keeps it away) or on zero when it is meant to."""
+    if t >= upper - c - ROUNDING * (abs(c) + t):
         return upper
     if c < 0.0 and t == -c:
         return 0.0
     return c + t
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def subtract_rows(K, rows, weights, gradient):
     """gradient -= sum_r weights_r K[rows_r], four rows to a pass."""
     count = rows.shape[0]
@@ -171,21 +188,3 @@ def subtract_rows(K, rows, weights, gradient):
         a, u = K[rows[last]], weights[last]
         for k in range(gradient.shape[0]):
             gradient[k] -= u * a[k]
-
-
-@njit(cache=True, nogil=True)
-def take(values, places):
-    """values[places] (a loop compiles much faster than fancy indexing)."""
-    taken = np.empty(places.shape[0])
-    for a in range(places.shape[0]):
-        taken[a] = values[places[a]]
-    return taken
-
-
-@njit(cache=True, nogil=True)
-def largest_size(values):
-    """Largest absolute value."""
-    largest = 0.0
-    for value in values:
-        largest = max(largest, abs(value))
-    return largest

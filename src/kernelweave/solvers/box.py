@@ -16,7 +16,12 @@ Its Lagrangian dual is the machine's primal. For any b, with f = K c,
 
     P(b) = 1/2 c'Kc + sum_i h_i(p_i - f_i - b) + b total,    h_i(z) = max_{lower_i <= v <= upper_i} z v - e|v|
 
-bounds the optimum from above, so gap = P(b) - D certifies the solution. Decision values are K c + b.
+bounds the optimum D from above. So does the primal at any other point; scaling the weight vector w by t >= 0,
+
+    P(t, b) = t^2/2 c'Kc + sum_i h_i(p_i - t f_i - b) + b total
+
+is convex in both, and gap = min P(t, b) - D certifies the solution. Decision values are K c + b, with b from the free
+samples.
 
 ======================  ==================
 symbol                  name
@@ -33,11 +38,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._active import certify, solve_rounds
+from ._active import solve_rounds
+from ._certificate import certify, least_gap
 from ._pairs import subtract_rows
 from .result import Result
 
 RESOLUTION = np.finfo(np.float64).eps
+GAP_PER_TOL = 10.0  # a KKT violation of tol comes with a relative gap of at most this times tol
+LEAST_SIZE = 1e-6  # of an objective without linear term, relative to that of one sample
 SUM_ERROR = 1e-13  # of the coefficients' sum, relative; more is repaired
 
 
@@ -73,9 +81,10 @@ def solve_box_qp(
         ``total**2 / 2`` times the largest diagonal entry) comes from too different a kernel and is dropped, so that
         it costs one gradient and no more.
     tol : float, default=1e-3
-        Largest KKT violation, as in libsvm.
+        Largest KKT violation, as in libsvm. The gap is then at most ``10 * tol`` of ``max(1, |objective|)``, or of
+        ``|objective|`` where there is no linear term (one-class).
     gap_tol : float, optional
-        If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``.
+        If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``, whatever the violation.
     max_steps : int, optional
         Most pair updates; ``max(10_000_000, 100 n)`` by default.
 
@@ -108,13 +117,10 @@ def solve_box_qp(
     budget = max(10_000_000, 100 * len(linear)) if max_steps is None else int(max_steps)
     diagonal = np.ascontiguousarray(K.diagonal(), dtype=np.float64)
     c, gradient = _begin(K, linear, lower, upper, total, insensitivity, start)
-    if gap_tol is None:
-        steps = _to_violation(K, diagonal, c, gradient, problem, total, tol, budget)
-        objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
-        converged = violation <= tol
-    else:
-        steps, converged = _to_gap(K, diagonal, c, gradient, problem, total, gap_tol, budget)
-        objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
+    goal = (np.inf, gap_tol, 1.0)
+    if gap_tol is None:  # without a linear term the objective has no other size than its own
+        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else LEAST_SIZE * total**2 * np.abs(diagonal).max())
+    (objective, gap, violation, b), steps, converged = _solve(K, diagonal, c, gradient, problem, total, *goal, budget)
     if not (np.isfinite(objective) and np.isfinite(gap) and np.isfinite(gradient).all()):
         raise ValueError("K contains NaN or infinity, or overflows when multiplied by the bounds")
     return Result(c, objective, gap, steps, "converged" if converged else "max_steps", violation, b)
@@ -217,37 +223,29 @@ def _refresh(K, c, gradient, problem, total):
     gradient[:] = _gradient(K, linear, c)
 
 
-def _to_violation(K, diagonal, c, gradient, problem, total, tol, budget):
-    """Solve to a KKT violation; afterwards sum and gradient are refreshed if rounding could have mattered."""
+def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget):
+    """Rounds until the violation is at most tol and gap <= gap_tol * max(floor, |J|), or rounding ends progress.
+
+    The gap falls with the violation, which is tightened until it does. Returns the certificate, the steps and whether
+    both were reached.
+    """
     linear, lower, upper, insensitivity = problem
     steps = 0
     best = np.inf
     while True:
-        done, drift = solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps)
-        steps += done
-        if drift <= 0.01 * tol and abs(c.sum() - total) <= SUM_ERROR * np.abs(c).sum():
-            return steps
-        _refresh(K, c, gradient, problem, total)
-        violation = certify(c, gradient, linear, lower, upper, insensitivity)[3]
-        if violation <= tol or violation > 0.5 * best or steps >= budget:
-            return steps
+        objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
+        limit = gap_tol * max(floor, abs(objective))
+        target = tol
+        if violation <= tol:
+            if gap > limit:
+                gap = least_gap(c, gradient, *problem, total, gap, limit, violation)
+            if gap <= limit:
+                return (objective, gap, violation, b), steps, True
+            target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))
+        if steps >= budget or not violation <= 0.9 * best:
+            return (objective, gap, violation, b), steps, False
         best = violation
-
-
-def _to_gap(K, diagonal, c, gradient, problem, total, gap_tol, budget):
-    """Solve to a relative duality gap by tightening the KKT violation; stop where rounding ends progress."""
-    linear, lower, upper, insensitivity = problem
-    steps = 0
-    best = np.inf
-    while True:
-        _refresh(K, c, gradient, problem, total)
-        objective, gap, _, violation = certify(c, gradient, linear, lower, upper, insensitivity)
-        wanted = gap_tol * max(1.0, abs(objective))
-        if not gap > wanted:
-            return steps, gap <= wanted
-        tol = violation * min(0.3, max(1e-3, 0.5 * wanted / gap))
-        done, _ = solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, budget - steps)
+        done, drift, _ = solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, target, budget - steps)
         steps += done
-        if done == 0 or violation > 0.9 * best:
-            return steps, False
-        best = violation
+        if drift > 0.01 * target or abs(c.sum() - total) > SUM_ERROR * np.abs(c).sum():
+            _refresh(K, c, gradient, problem, total)

@@ -7,10 +7,10 @@ matrices and the result. Its derivative is wanted only in the contraction of Dan
 
 over the samples with coefficients, so that is what the second function of each pair returns.
 
-- `polynomial` is h_d(c, eta_1 K_1, .., eta_P K_P), the complete homogeneous symmetric polynomial: every monomial of
-  degree d once (thesis 2.2.2, Cortes et al. 2010). Adding one variable x at a time, h_k <- h_k + x h_(k-1) for
-  k = 1 .. d, takes P d operations an entry for what are (P + d - 1 over d) monomials, and
-  dh_d / dx = h_(d-1) + x h_(d-2) + .. + x^(d-1).
+- `polynomial` is h_d(c, eta_1 K_1, .., eta_P K_P) - c^d, the complete homogeneous symmetric polynomial: every monomial
+  of degree d once (thesis 2.2.2, Cortes et al. 2010) but the constant alone, and a multiple of the plain sum beside it.
+  Adding one variable x at a time, h_k <- h_k + x h_(k-1) for k = 1 .. d, takes P d operations an entry for what are
+  (P + d - 1 over d) monomials, and dh_d / dx = h_(d-1) + x h_(d-2) + .. + x^(d-1).
 - `gaussian` is exp(-sum_m eta_m d_m^2) of the squared distances d_m^2(i, j) = K_m(i, i) + K_m(j, j) - 2 K_m(i, j)
   (thesis 2.2.2, Varma and Babu 2009).
 
@@ -20,7 +20,8 @@ Matrices may be float64 or float32; sums are double precision. Kernels of weight
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compiled import compiled
 
 TILE = 32  # a square of the result and its mirror image fit into the first-level cache together
 STRIP = 256  # a strip of a row, with its powers, stays in the first-level cache from kernel to kernel
@@ -28,9 +29,17 @@ FLAGS = {"reassoc", "contract"}  # sums in any order, so that they use vector in
 
 
 def polynomial(
-    matrices: np.ndarray, weights: np.ndarray, degree: int, constant: float = 0.0, out: np.ndarray | None = None
+    matrices: np.ndarray,
+    weights: np.ndarray,
+    degree: int,
+    constant: float = 0.0,
+    products: float = 1.0,
+    sums: float = 0.0,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Every monomial of the weighted matrices (and a constant) of this degree, summed: h_d(c, eta_1 K_1, ..).
+    """Every monomial of the weighted matrices (and a constant) of this degree, summed, and their plain sum beside it.
+
+    products (h_d(c, eta_1 K_1, ..) - c^d) + sums (eta_1 K_1 + .. + eta_P K_P).
 
     Parameters
     ----------
@@ -40,7 +49,9 @@ def polynomial(
     degree : int
         At least 1; 1 is the weighted sum.
     constant : float, default=0
-        A positive one adds all monomials of lower degree, each times a power of it.
+        A positive one adds all monomials of lower degree, each times a power of it; not the constant alone.
+    products, sums : float
+        What the monomials and the sum are multiplied by.
     out : ndarray of shape (n, n), optional
         Where the result goes.
 
@@ -50,22 +61,31 @@ def polynomial(
     >>> matrices = np.array([[[2.0]], [[3.0]]])
     >>> polynomial(matrices, np.ones(2), degree=2)  # 4 + 6 + 9
     array([[19.]])
+    >>> polynomial(matrices, np.ones(2), 2, sums=10.0)  # and 10 (2 + 3)
+    array([[69.]])
     """
     out = np.empty(matrices.shape[1:], matrices.dtype) if out is None else out
     used = np.flatnonzero(weights)
-    _polynomial(matrices, used, weights, int(degree), float(constant), out)
+    _polynomial(matrices, used, weights, int(degree), float(constant), float(products), float(sums), out)
     _mirror(out)
     return out
 
 
 def polynomial_pullback(
-    matrices: np.ndarray, weights: np.ndarray, degree: int, constant: float, rows: np.ndarray, coef: np.ndarray
+    matrices: np.ndarray,
+    weights: np.ndarray,
+    degree: int,
+    constant: float,
+    products: float,
+    sums: float,
+    rows: np.ndarray,
+    coef: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The contraction of `polynomial`'s derivative with coefficients.
 
     Parameters
     ----------
-    matrices, weights, degree, constant
+    matrices, weights, degree, constant, products, sums
         As for `polynomial`.
     rows : ndarray of int, shape (n_support,)
         The samples with coefficients.
@@ -78,7 +98,8 @@ def polynomial_pullback(
     row_sums : ndarray of shape (n_support,)
         sum_j G_ij K_ij of every row.
     """
-    return _polynomial_pullback(matrices, weights, int(degree), float(constant), rows, coef @ coef.T)
+    shares = (int(degree), float(constant), float(products), float(sums))
+    return _polynomial_pullback(matrices, weights, *shares, rows, coef @ coef.T)
 
 
 def gaussian(
@@ -105,7 +126,7 @@ def gaussian(
            [0.135, 1.   ]])
     """
     out = np.empty(matrices.shape[1:], matrices.dtype) if out is None else out
-    _polynomial(matrices, np.flatnonzero(weights), 2.0 * weights, 1, 0.0, out)
+    _polynomial(matrices, np.flatnonzero(weights), 2.0 * weights, 1, 0.0, 1.0, 0.0, out)
     _subtract_shifts(diagonals @ weights, out)
     _mirror(out)
     return np.exp(out, out=out)  # NumPy's is several times faster than a compiled loop
@@ -126,7 +147,7 @@ def gaussian_pullback(
     return _gaussian_pullback(matrices, diagonals, rows, K)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _mirror(out):
     """Copy the lower triangle to the upper one, tile by tile."""
     n = out.shape[0]
@@ -137,15 +158,17 @@ def _mirror(out):
                     out[j, i] = out[i, j]
 
 
-@njit(cache=True, nogil=True)
-def _polynomial(matrices, used, weights, degree, constant, out):
+@compiled
+def _polynomial(matrices, used, weights, degree, constant, products, sums, out):
     h = np.empty((degree + 1, STRIP))
+    shift = constant if degree > 1 else 0.0
     x = np.empty(STRIP)
     for i in range(out.shape[0]):
         for left in range(0, i + 1, STRIP):
             width = min(STRIP, i + 1 - left)
-            for k in range(1, degree + 1):
+            for k in range(1, degree):
                 h[k] = constant**k
+            h[degree] = 0.0  # without the constant alone
             for m in used:
                 row, weight, first = matrices[m, i, left:], weights[m], h[1]
                 for j in range(width):
@@ -156,12 +179,13 @@ def _polynomial(matrices, used, weights, degree, constant, out):
                     for j in range(width):
                         upper[j] += x[j] * lower[j]  # h_k <- h_k + x h_(k-1), k - 1 being new already
             for j in range(width):
-                out[i, left + j] = h[degree, j]
+                out[i, left + j] = products * h[degree, j] + sums * (h[1, j] - shift)
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
-def _polynomial_pullback(matrices, weights, degree, constant, rows, G):
+@compiled(fastmath=FLAGS)
+def _polynomial_pullback(matrices, weights, degree, constant, products, sums, rows, G):
     n_kernels, size = matrices.shape[0], len(rows)
+    shift = constant if degree > 1 else 0.0
     gradient = np.zeros(n_kernels)
     row_sums = np.zeros(size)
     x = np.empty((n_kernels, size))
@@ -169,8 +193,9 @@ def _polynomial_pullback(matrices, weights, degree, constant, rows, G):
     derivative = np.empty(size)
     for a in range(size):
         h[0, : a + 1] = 1.0
-        for k in range(1, degree + 1):
+        for k in range(1, degree):
             h[k, : a + 1] = constant**k
+        h[degree, : a + 1] = 0.0
         for m in range(n_kernels):
             row = matrices[m, rows[a]]
             for b in range(a + 1):
@@ -183,19 +208,19 @@ def _polynomial_pullback(matrices, weights, degree, constant, rows, G):
             for k in range(1, degree):  # Horner: h_(d-1) + x h_(d-2) + ..
                 for b in range(a + 1):
                     derivative[b] = h[k, b] + weights[m] * x[m, b] * derivative[b]
-            total = 0.5 * G[a, a] * x[m, a] * derivative[a]
+            total = 0.5 * G[a, a] * x[m, a] * (products * derivative[a] + sums)
             for b in range(a):
-                total += G[a, b] * x[m, b] * derivative[b]
+                total += G[a, b] * x[m, b] * (products * derivative[b] + sums)
             gradient[m] -= total
-        row_sums[a] += G[a, a] * h[degree, a]
+        row_sums[a] += G[a, a] * (products * h[degree, a] + sums * (h[1, a] - shift))
         for b in range(a):
-            share = G[a, b] * h[degree, b]
+            share = G[a, b] * (products * h[degree, b] + sums * (h[1, b] - shift))
             row_sums[a] += share
             row_sums[b] += share
     return gradient, row_sums
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _subtract_shifts(shifts, out):
     """From 2 sum_m eta_m K_m to -sum_m eta_m d_m^2, in the lower triangle; what rounding makes positive is 0."""
     for i in range(out.shape[0]):
@@ -204,7 +229,7 @@ def _subtract_shifts(shifts, out):
         out[i, i] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sums(matrices, used, weights, rows, out):
     """sum_m eta_m K_m among these rows, in the lower triangle."""
     for a in range(len(rows)):
@@ -215,7 +240,7 @@ def _sums(matrices, used, weights, rows, out):
                 target[b] += weight * row[rows[b]]
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def _gaussian_pullback(matrices, diagonals, rows, share):
     """Sum of share * d_m^2 over pairs: dK = -d_m^2 K, each pair twice, times -1/2."""
     gradient = np.zeros(matrices.shape[0])

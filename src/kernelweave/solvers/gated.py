@@ -19,8 +19,8 @@ C       coef, of shape (n_rows, n_outputs)
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ._compiled import compiled
 from .sums import BAND, _read_only
 
 
@@ -104,7 +104,7 @@ class GatedKernel:
         return _product(self.matrices, rows, self.gates[:, rows] * coef, self.gates)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _accumulate(matrices, gates, out):
     n_kernels, n = gates.shape
     chosen = np.empty(n_kernels, np.int64)
@@ -139,7 +139,7 @@ def _accumulate(matrices, gates, out):
                 out[j, i] = out[i, j]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _slopes(matrices, rows, gates, coef):
     """Each row of a matrix is gathered once for all columns of C."""
     n_kernels, n_rows, n_outputs = matrices.shape[0], len(rows), coef.shape[0]
@@ -165,7 +165,7 @@ def _slopes(matrices, rows, gates, coef):
     return slopes
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def _block(matrices, rows, gates):
     """The lower triangle, gathered row by row, and its mirror image."""
     n_kernels, n_rows = gates.shape
@@ -183,7 +183,7 @@ def _block(matrices, rows, gates):
     return block
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
+@compiled(fastmath={"contract", "reassoc"})
 def _product(matrices, rows, weights, gates):
     """Whole rows, four to a pass."""
     n_kernels, n = gates.shape

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ._compiled import compiled
 
 FLAGS = {"reassoc", "contract"}  # sums in any order, which is what makes them fast
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def centred_square(K: np.ndarray, means: np.ndarray, mean: float, root: np.ndarray) -> float:
     """Sum over i, j of (root_i root_j (K_ij - means_i - means_j + mean))^2 of a symmetric matrix.
 

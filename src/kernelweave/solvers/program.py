@@ -31,6 +31,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .sums import Images
+
+SMALL = 64  # free variables of a program of one column up to which many of them are solved together
+TOGETHER = 256  # so many at a time
 DIRECT = 700  # free variables up to which a factorisation is faster than conjugate gradients
 MOST_STEPS = 8  # of conjugate gradients: a rough curvature serves as well
 RIDGE = 1e-8  # of the mean diagonal, so that duplicated samples do no harm
@@ -82,13 +86,12 @@ class DualProgram:
         z = np.where(taken, -coef[self.sample, self.minus], coef[self.sample, self.plus])
         return np.clip(z, self.lower, self.upper)
 
-    def seen_by(self, values: np.ndarray, chosen: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """What the chosen variables see of values of shape (..., n_rows, n_outputs): column plus minus column minus."""
-        rows = place[self.sample[chosen]]
-        seen = np.zeros((*values.shape[:-2], len(chosen)))
+    def seen_by(self, images: Images, chosen: np.ndarray) -> np.ndarray:
+        """What the chosen variables, none of them zero, see of images: column plus minus column minus."""
+        seen = np.zeros((len(images.values), len(chosen)))
         for columns, sign in ((self.plus[chosen], 1.0), (self.minus[chosen], -1.0)):
             has = columns >= 0
-            seen[..., has] += sign * values[..., rows[has], columns[has]]
+            seen[:, has] += sign * images.at(self.sample[chosen][has], columns[has])
         return seen
 
     def matrix(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -107,9 +110,14 @@ class DualProgram:
         return 1.0 * (self.plus[chosen, None] == columns) - (self.minus[chosen, None] == columns)
 
 
-def curvature(
-    programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, rows: np.ndarray, images: np.ndarray
-) -> np.ndarray:
+def joined(programs: list[DualProgram]) -> DualProgram:
+    """All variables of several programs with the same total."""
+    names = ("linear", "quadratic", "lower", "upper", "sample", "plus", "minus")
+    parts = {name: np.concatenate([getattr(program, name) for program in programs]) for name in names}
+    return DualProgram(**parts, total=programs[0].total)
+
+
+def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, images: Images) -> np.ndarray:
     """Second derivatives of J in the weights of the matrices that `images` belongs to; see the module.
 
     Parameters
@@ -119,7 +127,7 @@ def curvature(
         The kernel that was solved with.
     coef : ndarray of shape (n, n_outputs)
         The solution C, not necessarily exact.
-    rows, images
+    images : Images
         As returned by `sums.images` for C.
 
     Returns
@@ -127,17 +135,58 @@ def curvature(
     ndarray of shape (P, P)
         Positive semidefinite.
     """
-    H = np.zeros((len(images), len(images)))
-    place = np.full(len(K), -1)
-    place[rows] = np.arange(len(rows))
-    for program in programs:
-        z = program.variables(coef)
-        margin = INSIDE * np.minimum(program.upper - program.lower, 1e300)
-        inside = (z > program.lower + margin) & (z < program.upper - margin) & (place[program.sample] >= 0)
-        free = np.flatnonzero(inside & (np.abs(z) > 0.0))
-        if len(free):
-            H += _part(program, K, free, program.seen_by(images, free, place))
+    H = np.zeros((len(images.values), len(images.values)))
+    if not programs:
+        return H
+    every = joined(programs)
+    z = every.variables(coef)
+    margin = INSIDE * np.minimum(every.upper - every.lower, 1e300)
+    inside = (z > every.lower + margin) & (z < every.upper - margin)
+    free = np.flatnonzero(inside & (z != 0.0))
+    seen = every.seen_by(images, free)
+    begins = np.cumsum([0, *(len(program.linear) for program in programs)])
+    starts = np.searchsorted(free, begins)  # where the free variables of each program begin
+    counts = np.diff(starts)
+    small = _one_column(every, begins[:-1]) & (counts <= SMALL)
+    for part in np.flatnonzero(~small & (counts > 0)):
+        here = slice(starts[part], starts[part + 1])
+        H += _part(programs[part], K, free[here] - begins[part], seen[:, here])
+    alike = np.flatnonzero(small & (counts > 0))
+    alike = alike[np.argsort(counts[alike], kind="stable")]  # those of about the same size together
+    for first in range(0, len(alike), TOGETHER):
+        chunk = alike[first : first + TOGETHER]
+        H += _small_parts(every, K, free, seen, starts[chunk], counts[chunk])
     return H
+
+
+def _one_column(every: DualProgram, begins: np.ndarray) -> np.ndarray:
+    """Whether all variables of a program, which begin at these places, add to or take from one and the same column."""
+    column = np.maximum(every.plus, every.minus)
+    one_sided = np.logical_and.reduceat(np.minimum(every.plus, every.minus) < 0, begins)
+    return one_sided & (np.minimum.reduceat(column, begins) == np.maximum.reduceat(column, begins))
+
+
+def _small_parts(
+    every: DualProgram, K: np.ndarray, free: np.ndarray, seen: np.ndarray, starts: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
+    """The sum of `_part` over programs of one column, padded to the same size by variables that do nothing."""
+    n, width = len(seen), counts.max()
+    real = np.arange(width) < counts[:, None]
+    place = np.where(real, starts[:, None] + np.arange(width), 0)
+    chosen = free[place]
+    samples = every.sample[chosen]
+    signs = np.where(every.plus[chosen] >= 0, 1.0, -1.0) * real
+    G = K[samples[:, :, None], samples[:, None, :]] * (signs[:, :, None] * signs[:, None, :])
+    diagonal = np.einsum("bii->bi", G)  # a view
+    diagonal += every.quadratic[chosen] * real
+    ridge = RIDGE * np.maximum(diagonal.sum(axis=1) / counts, np.finfo(float).tiny)
+    diagonal += np.where(real, ridge[:, None], 1.0)
+    right = np.concatenate([seen.T[place] * real[:, :, None], signs[:, :, None]], axis=2)
+    products = right.transpose(0, 2, 1) @ np.linalg.solve(G, right)
+    H, across, total = products[:, :n, :n], products[:, :n, n], products[:, n, n]
+    H = H - across[:, :, None] * (across / total[:, None])[:, None, :]
+    values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
+    return np.sum((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1), axis=0)
 
 
 def _part(program: DualProgram, K: np.ndarray, free: np.ndarray, seen: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from .kept import KeptColumns
+from .plain import without_mask
 from .table import Views, _take
 
 Fetch = Callable[[str, np.ndarray], Any]
@@ -80,7 +81,7 @@ class FetchedViews(Views):
             if not set(wanted) <= set(got.columns):
                 raise ValueError(f"fetch({label!r}, ...) returned a data frame without the view's columns {wanted}")
             got = got[wanted]
-        got = np.asarray(got)
+        got = np.asarray(without_mask(got))
         if got.shape != (len(rows), len(columns)):
             raise ValueError(
                 f"fetch({label!r}, ...) returned an array of shape {got.shape}; {len(rows)} samples and {len(columns)} "

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from .plain import check_unmasked, without_mask
 from .selection import SEPARATOR
 
 
-def stack_views(views: Mapping[str, Any]) -> pd.DataFrame:
+def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple[pd.DataFrame, pd.Series]:
     """Put several descriptions of the same samples side by side in one data frame.
 
     Columns of a two-dimensional view are named ``view__0``, ``view__1``, ... (or ``view__column`` for a data
@@ -22,12 +23,16 @@ def stack_views(views: Mapping[str, Any]) -> pd.DataFrame:
     Parameters
     ----------
     views : mapping from name to array, data frame, series or list
-        All of the same length. Where every view is a series or data frame, rows are matched by index label,
-        and samples that lack a view get NaN there (a missing view).
+        All of the same length; masked entries of an array become NaN. Where every view is a series or data frame, rows
+        are matched by index label, and samples that lack a view get NaN there (a missing view).
+    y : series, array or list, optional
+        A target for each sample. A series is matched by label like a view; every sample must have a target, and every
+        target a sample.
 
     Returns
     -------
     DataFrame of shape (n_samples, total number of columns)
+        Or, where `y` is given, this data frame and the targets as a series with its row labels.
 
     Examples
     --------
@@ -36,19 +41,38 @@ def stack_views(views: Mapping[str, Any]) -> pd.DataFrame:
        size__0  size__1 word
     0      1.0      2.0   ab
     1      3.0      4.0   ba
+
+    Rows are matched by label where there are labels:
+
+    >>> import pandas as pd
+    >>> size = pd.DataFrame({"height": [1.8, 1.6]}, index=["ann", "bob"])
+    >>> X, y = stack_views({"size": size}, y=pd.Series([0, 1], index=["bob", "ann"]))
+    >>> X.assign(y=y)
+         size__height  y
+    ann           1.8  1
+    bob           1.6  0
     """
     if not isinstance(views, Mapping) or not views:
         raise ValueError("stack_views needs a mapping from view names to arrays with at least one view")
     for name in views:
         _check_name(name)
-    frames = {name: _frame(name, values) for name, values in views.items()}
-    labelled = {name: frames[name].index for name, v in views.items() if isinstance(v, pd.DataFrame | pd.Series)}
-    if len(labelled) < len(views):
+    frames = {f"view {name!r}": _frame(name, values) for name, values in views.items()}
+    if y is not None:
+        frames["y"] = _target(y)
+    given = [*views.values()] + ([] if y is None else [y])
+    labelled = {
+        name: frame.index
+        for (name, frame), values in zip(frames.items(), given, strict=True)
+        if isinstance(values, pd.DataFrame | pd.Series)
+    }
+    if len(labelled) < len(frames):
         index = _common_index(frames, labelled)
         frames = {name: frame.set_axis(index) for name, frame in frames.items()}
-    elif any(not index.equals(frames[name].index) for index in labelled.values()):
+    elif any(not index.equals(frame.index) for index in labelled.values() for frame in frames.values()):
         _check_unique_index(labelled)
-    return pd.concat(frames.values(), axis=1, sort=False)
+    target = frames.pop("y", None)
+    X = pd.concat(frames.values(), axis=1, sort=False)
+    return X if target is None else (X, _matched(target, X.index))
 
 
 def _check_name(name: Any) -> None:
@@ -67,6 +91,7 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
         return values.to_frame(name)
     if isinstance(values, pd.DataFrame):
         return values.set_axis([f"{name}{SEPARATOR}{column}" for column in values.columns], axis=1)
+    values = without_mask(values)
     array = np.asarray(values)
     if array.dtype.kind in "US":
         array = np.asarray(values, dtype=object)
@@ -77,19 +102,45 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
     raise ValueError(f"view {name!r} must have one or two dimensions, not {array.ndim}")
 
 
+def _target(y: Any) -> pd.Series:
+    if isinstance(y, pd.Series):
+        return y
+    if np.ndim(y) != 1:
+        raise ValueError(f"y must have one dimension, a target for each sample, not {np.ndim(y)}")
+    check_unmasked(y, "y")
+    return pd.Series(y)
+
+
+def _matched(y: pd.Series, index: pd.Index) -> pd.Series:
+    """The targets in the order of the samples' labels."""
+    if y.index.equals(index):
+        return y
+    for some, others, problem in ((index, y.index, "has no target in y"), (y.index, index, "has a target but no view")):
+        alone = some[~some.isin(others)]
+        if len(alone):
+            raise ValueError(
+                f"sample {alone[0]!r} {problem} ({len(alone)} such samples); leave them out, for example by "
+                "view.loc[view.index.isin(y.index)] and y.loc[y.index.isin(view.index)]"
+            )
+    return y.loc[index]
+
+
 def _common_index(frames: dict[str, pd.DataFrame], labelled: dict[str, pd.Index]) -> pd.Index:
     """The rows' labels where some views are plain arrays, which follow the order of the others."""
     lengths = {name: len(frame) for name, frame in frames.items()}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"the views have different numbers of samples: {lengths}")
+        raise ValueError(
+            "the views have different numbers of samples: "
+            + ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        )
     if not labelled:
         return next(iter(frames.values())).index
     first, index = next(iter(labelled.items()))
     for name, other in labelled.items():
         if not other.equals(index):
             raise ValueError(
-                f"views {first!r} and {name!r} have different row labels; give all views as data frames "
-                "(rows are then matched by label) or all as arrays in the same order"
+                f"{first} and {name} have different row labels; give all of them with labels, as data frames or series "
+                "(rows are then matched by label), or all as arrays in the same order"
             )
     return index
 
@@ -97,4 +148,4 @@ def _common_index(frames: dict[str, pd.DataFrame], labelled: dict[str, pd.Index]
 def _check_unique_index(labelled: dict[str, pd.Index]) -> None:
     for name, index in labelled.items():
         if not index.is_unique:
-            raise ValueError(f"view {name!r} has repeated row labels, so its rows cannot be matched by label")
+            raise ValueError(f"{name} has repeated row labels, so its rows cannot be matched by label")

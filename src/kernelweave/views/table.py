@@ -1,7 +1,7 @@
 """`Views`: one X, read view by view.
 
 Each view is checked on its own when a kernel first asks for it: a sample whose view is wholly missing
-(NaN, or None in text columns) has no row there and is reported absent; a view that is partly missing,
+(NaN, masked, or None in text columns) has no row there and is reported absent; a view that is partly missing,
 infinite or of the wrong type is an error that names it.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from .kept import KeptColumns, kept_columns, take_columns
+from .plain import is_date, without_mask
 from .selection import resolve_columns
 
 
@@ -30,6 +32,7 @@ class Views:
     Parameters
     ----------
     X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
+        Masked entries of an array are missing.
     names : sequence of str, optional
         Column names; taken from a data frame whose column names are strings.
 
@@ -52,7 +55,7 @@ class Views:
 
     def __init__(self, X: Any, names: Any = None):
         if not sp.issparse(X) and not isinstance(X, pd.DataFrame | KeptColumns):
-            X = np.asarray(X)
+            X = np.asarray(without_mask(X))
             if X.ndim != 2:
                 raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
         if names is None and isinstance(X, pd.DataFrame) and all(isinstance(c, str) for c in X.columns):
@@ -153,11 +156,21 @@ class Views:
                 return self._without_missing(values, pd.isna(values), label, None, "missing (NaN)")
             if numbers is None:
                 raise ValueError(
-                    f"view {label!r} holds values that are not numbers; this kernel needs numbers, "
-                    "a callable kernel can compare other values"
+                    f"view {label!r} holds values that are not numbers{self._example(values, columns)}; this kernel "
+                    "needs numbers, a callable kernel can compare other values"
                 )
             values = numbers
         return self._checked_numbers(values.astype(np.float64, copy=False), label)
+
+    def _example(self, values: np.ndarray, columns: np.ndarray) -> str:
+        """The first column that is not of numbers, in a message."""
+        for column, entries in zip(columns.tolist(), values.T, strict=True):
+            other = next((entry for entry in entries if not _is_number(entry)), None)
+            if other is not None:
+                name = column if self.names is None else self.names[column]
+                remedy = ": turn dates into numbers, such as days since the first" if is_date(other) else ""
+                return f" (column {name!r} has {str(other)!r}{remedy})"
+        return ""
 
     def _checked_numbers(self, values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
         # One sum tells whether every entry is finite (a sum of huge finite entries is looked at entry by entry).
@@ -223,13 +236,17 @@ def _array_rows(values: np.ndarray) -> list[Any]:
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray | None:
-    """An object array as float64, or None where an entry is no number (text that spells one included)."""
-    if values.dtype.kind != "O" or any(isinstance(entry, str | bytes) for entry in values.flat):
+    """An object array as float64, or None where an entry is no number (text that spells one and dates included)."""
+    if values.dtype.kind != "O" or any(isinstance(entry, str | bytes) or is_date(entry) for entry in values.flat):
         return None
     try:
         return np.where(pd.isna(values), np.nan, values).astype(np.float64)
     except (TypeError, ValueError):
         return None
+
+
+def _is_number(entry: Any) -> bool:
+    return (isinstance(entry, Real) and not is_date(entry)) or entry is None or entry is pd.NA
 
 
 def _checked_sparse(values: sp.csr_matrix, label: str) -> tuple[sp.csr_matrix, np.ndarray]:

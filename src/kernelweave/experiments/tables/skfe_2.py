@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from kernelweave.experiments.comparison import Comparison, Contender
+from kernelweave.experiments.comparison import Candidates, Comparison, Contender, Problem
 from kernelweave.experiments.tables.skfe_3 import METHODS, numbers_of_features, with_neighbour
 from kernelweave.kernels import Gaussian
 from kernelweave.model_selection import RepeatedKFoldProtocol
@@ -17,11 +17,11 @@ from kernelweave.reduction import AKDAQR, KernelOrthogonalCentroid, KernelPLS, S
 WIDTHS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-def over_widths(make: Callable[[Gaussian], dict[str, Any]]) -> Callable[[Any, np.ndarray], dict[str, Any]]:
+def over_widths(make: Callable[[Gaussian], dict[str, Any]]) -> Candidates:
     """A method with Gaussian kernels of several widths, in units of the samples' spread around their mean."""
 
-    def candidates(X: Any, y: np.ndarray) -> dict[str, Any]:
-        spread = float(np.sqrt(np.var(X, axis=0).sum()))
+    def candidates(data: Problem) -> dict[str, Any]:
+        spread = float(np.sqrt(np.var(data.X, axis=0).sum()))
         return {
             f"{label}s = {width:g}": with_neighbour(transformer)
             for width in WIDTHS
@@ -31,12 +31,12 @@ def over_widths(make: Callable[[Gaussian], dict[str, Any]]) -> Callable[[Any, np
     return candidates
 
 
-def kpls_candidates(X: Any, y: np.ndarray) -> dict[str, Any]:
+def kpls_candidates(data: Problem) -> dict[str, Any]:
     """KPLS with every width and number of features."""
     found: dict[str, Any] = {}
-    for k in numbers_of_features(y):
+    for k in numbers_of_features(data.y):
         of_width = over_widths(lambda kernel, k=k: {f"{k} features, ": KernelPLS(kernel, k)})
-        found |= of_width(X, y)
+        found |= of_width(data)
     return found
 
 
@@ -49,7 +49,7 @@ EXPERIMENT = Comparison(
         for name in ("brain_tumor1", "brain_tumor2", "leukemia1", "leukemia2", "prostate_tumor", "dlbcl")
     },
     contenders=(
-        Contender("1-NN", lambda X, y: {"raw": KNeighborsClassifier(1)}),
+        Contender("1-NN", lambda data: {"raw": KNeighborsClassifier(1)}),
         Contender("KPLS", kpls_candidates),
         Contender("AKDA/QR", over_widths(lambda kernel: {"": AKDAQR(kernel)})),
         Contender("KOC", over_widths(lambda kernel: {"": KernelOrthogonalCentroid(kernel)})),

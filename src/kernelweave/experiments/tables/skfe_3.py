@@ -38,15 +38,17 @@ EXPERIMENT = Comparison(
     source="SKFE 5.3, Table 3",
     datasets={name: (name, None) for name in ("tr11", "tr23", "tr41", "tr45", "la1", "la2", "hitech")},
     contenders=(
-        Contender("1-NN", lambda X, y: {"raw": KNeighborsClassifier(1)}),
+        Contender("1-NN", lambda data: {"raw": KNeighborsClassifier(1)}),
         Contender(
             "KPLS",
-            lambda X, y: {f"{k} features": with_neighbour(KernelPLS(n_components=k)) for k in numbers_of_features(y)},
+            lambda data: {
+                f"{k} features": with_neighbour(KernelPLS(n_components=k)) for k in numbers_of_features(data.y)
+            },
         ),
-        Contender("AKDA/QR", lambda X, y: {"default": with_neighbour(AKDAQR())}),
-        Contender("KOC", lambda X, y: {"default": with_neighbour(KernelOrthogonalCentroid())}),
-        Contender("SKFE", lambda X, y: {"default": with_neighbour(SubspaceKernel())}),
-        Contender("SKFE, centred", lambda X, y: {"default": with_neighbour(SubspaceKernel(centered=True))}),
+        Contender("AKDA/QR", lambda data: {"default": with_neighbour(AKDAQR())}),
+        Contender("KOC", lambda data: {"default": with_neighbour(KernelOrthogonalCentroid())}),
+        Contender("SKFE", lambda data: {"default": with_neighbour(SubspaceKernel())}),
+        Contender("SKFE, centred", lambda data: {"default": with_neighbour(SubspaceKernel(centered=True))}),
     ),
     protocol=RepeatedHalves(n_repeats=20),
     paper={

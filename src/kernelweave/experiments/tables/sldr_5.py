@@ -1,7 +1,8 @@
 """Table 5 of the projection paper: two structural super-classes of PROTEIN, from ten representations and two scores."""
 
-from kernelweave.combiners import ConvexMKL, KernelMap, Localized
+from kernelweave.combiners import ConvexMKL, KernelMap, Softmax
 from kernelweave.experiments.declaration import Experiment, Method, Paper
+from kernelweave.experiments.gates import papers_localized
 from kernelweave.experiments.projections import sldr
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import KFoldProtocol
@@ -21,8 +22,8 @@ _VIEWS = (
     "swpam50",
 )
 _C = [0.01, 0.1, 1.0, 10.0, 100.0]
-_GATED = {"combiner__l2": [0.1, 1.0, 10.0], "C": _C}
-_PROJECTED = {"combiner__l2": [10.0, 100.0, 1000.0], "C": [1.0, 10.0, 100.0]}
+_GATED = {"combiner__l2": [1e-3, 1e-2, 0.1], "C": _C}
+_PROJECTED = {"combiner__l2": [0.03, 0.3, 3.0], "C": [1.0, 10.0, 100.0]}
 _SEEDED = {"random_state": 0}
 
 EXPERIMENT = Experiment(
@@ -41,11 +42,18 @@ EXPERIMENT = Experiment(
             "LMKL (features)",
             _VIEWS,
             Paper(75.77, 2.23, 40.41, 1.73),
-            Localized(inputs=list(_VIEWS), scaling="standard"),
+            papers_localized(Softmax, inputs=list(_VIEWS), scaling="standard"),
             _SEEDED,
             _GATED,
         ),
-        Method("LMKL (kernel map)", _VIEWS, None, Localized(inputs=KernelMap(Linear("swblosum62"))), _SEEDED, _GATED),
+        Method(
+            "LMKL (kernel map)",
+            _VIEWS,
+            None,
+            papers_localized(Softmax, inputs=KernelMap(Linear("swblosum62"))),
+            _SEEDED,
+            _GATED,
+        ),
         Method("mean of twelve kernels", _VIEWS),
         sldr(_VIEWS, 5, 6, Paper(82.17, 1.93, 4.18, 2.05), _PROJECTED, features="kpca"),
         sldr(_VIEWS, 1, 2, None, _PROJECTED, features="kpca"),

@@ -27,5 +27,5 @@ EXPERIMENT = dataclasses.replace(
     },
     quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 120},
     note="The figure has no printed numbers; of the best pair, R_m = 2 and R_G = 10, Table 2 has them. Scaling as "
-    "there; projections begin at directions between classes, and l2 is 0.1.",
+    "there; projections begin at directions between classes, and l2 is 0.001.",
 )

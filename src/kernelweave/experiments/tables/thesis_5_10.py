@@ -156,7 +156,7 @@ def _on(view: str) -> Experiment:
         source=_SOURCE,
         dataset="",
         task="classification",
-        kernels={"L": Linear(view), "P": Polynomial(view, degree=2), "G": Gaussian(view)},
+        kernels={"L": Linear(view), "P": Polynomial(view, degree=2), "G": Gaussian(view, scale="nearest")},
         methods=(
             Method("MKL", ("L", "P", "G"), combiner=ConvexMKL()),
             Method("cost-conscious", ("L", "P", "G"), combiner=ConvexMKL(costs=_COSTS)),

@@ -1,13 +1,14 @@
 """Thesis Tables 5.22, 5.23: regression on CONCRETE with the linear kernel and polynomial kernels of degree 2 to 5."""
 
-from kernelweave.combiners import Localized, Sigmoid, Softmax
+from kernelweave.combiners import Sigmoid, Softmax
 from kernelweave.experiments.declaration import Experiment, Method, Paper
+from kernelweave.experiments.gates import papers_localized
 from kernelweave.kernels import Linear, Polynomial
 from kernelweave.model_selection import ThesisProtocol
 
 _KERNELS = ("L", "P2", "P3", "P4", "P5")
 _EPSILON, _C = [1.0, 2.0, 4.0, 8.0, 16.0], [0.01, 0.1, 1.0, 10.0, 100.0]
-_GATED = {"combiner__l2": [1.0, 10.0], "epsilon": _EPSILON, "C": _C}
+_GATED = {"combiner__l2": [1e-4, 1e-3], "epsilon": _EPSILON, "C": _C}
 _SEEDED = {"random_state": 0}
 
 EXPERIMENT = Experiment(
@@ -27,7 +28,7 @@ EXPERIMENT = Experiment(
             "LMKL (softmax)",
             _KERNELS,
             Paper(44.80, 6.33, 64.28, 4.02, weights=(0.1495, 0.0091, 0.0117, 0.0951, 0.7346), active=4.52),
-            Localized(Softmax(), inputs="x", scaling="standard"),
+            papers_localized(Softmax, inputs="x", scaling="standard"),
             _SEEDED,
             _GATED,
         ),
@@ -35,7 +36,7 @@ EXPERIMENT = Experiment(
             "LMKL (sigmoid)",
             _KERNELS,
             Paper(48.18, 5.22, 49.20, 2.05, weights=(0.6675, 0.8176, 0.9962, 0.9721, 0.9989), active=4.68),
-            Localized(Sigmoid(), inputs="x", scaling="standard"),
+            papers_localized(Sigmoid, inputs="x", scaling="standard"),
             _SEEDED,
             _GATED,
         ),

@@ -1,7 +1,8 @@
 """Thesis Figure 5.13 and the last row of Table 5.22: regression on CONCRETE with copies of the linear kernel."""
 
-from kernelweave.combiners import Localized, Softmax
+from kernelweave.combiners import Softmax
 from kernelweave.experiments.declaration import Experiment, Method, Paper
+from kernelweave.experiments.gates import papers_localized
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import ThesisProtocol
 
@@ -15,9 +16,9 @@ def _copies(count: int) -> Method:
         f"LMKL ({count} k_L and softmax)",
         tuple(f"L-{copy}" for copy in range(1, count + 1)),
         _PRINTED.get(count),
-        Localized(Softmax(), inputs="x", scaling="standard"),
+        papers_localized(Softmax, inputs="x", scaling="standard"),
         {"random_state": 0},
-        {"combiner__l2": [10.0, 100.0], "epsilon": [2.0, 4.0, 8.0], "C": [10.0, 100.0]},
+        {"combiner__l2": [1e-3, 1e-2], "epsilon": [2.0, 4.0, 8.0], "C": [10.0, 100.0]},
     )
 
 

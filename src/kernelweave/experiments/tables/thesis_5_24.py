@@ -1,13 +1,14 @@
 """Thesis Tables 5.24, 5.25: regression on WHITEWINE with the linear kernel and polynomial kernels of degree 2 to 5."""
 
-from kernelweave.combiners import Localized, Sigmoid, Softmax
+from kernelweave.combiners import Sigmoid, Softmax
 from kernelweave.experiments.declaration import Experiment, Method, Paper
+from kernelweave.experiments.gates import papers_localized
 from kernelweave.kernels import Linear, Polynomial
 from kernelweave.model_selection import ThesisProtocol
 
 _KERNELS = ("L", "P2", "P3", "P4", "P5")
 _EPSILON, _C = [0.08, 0.16, 0.32, 0.64, 1.28], [0.01, 0.1, 1.0, 10.0, 100.0]
-_GATED = {"combiner__l2": [1.0, 10.0], "epsilon": _EPSILON, "C": [0.1, 1.0, 10.0]}
+_GATED = {"combiner__l2": [1e-4, 1e-3], "epsilon": _EPSILON, "C": [0.1, 1.0, 10.0]}
 _SEEDED = {"random_state": 0}
 
 EXPERIMENT = Experiment(
@@ -27,7 +28,7 @@ EXPERIMENT = Experiment(
             "LMKL (softmax)",
             _KERNELS,
             Paper(0.52, 0.01, 18.66, 13.41, weights=(0.2238, 0.0302, 0.1430, 0.0296, 0.5733), active=1.05),
-            Localized(Softmax(), inputs="x", scaling="standard"),
+            papers_localized(Softmax, inputs="x", scaling="standard"),
             _SEEDED,
             _GATED,
         ),
@@ -35,7 +36,7 @@ EXPERIMENT = Experiment(
             "LMKL (sigmoid)",
             _KERNELS,
             Paper(0.51, 0.00, 38.29, 2.34, weights=(0.5956, 0.9698, 0.9978, 0.9849, 0.9929), active=4.58),
-            Localized(Sigmoid(), inputs="x", scaling="standard"),
+            papers_localized(Sigmoid, inputs="x", scaling="standard"),
             _SEEDED,
             _GATED,
         ),

@@ -1,0 +1,35 @@
+"""`MKLClassifier(normalize=...)`: what is done to each kernel before they are combined."""
+
+import scipy.sparse as sp
+
+from kernelweave import MKLClassifier
+from kernelweave.experiments.comparison import Candidates, Problem
+from kernelweave.experiments.default_settings import (
+    DENSE_VIEWS,
+    REGRESSION,
+    SPARSE_VIEWS,
+    TWO_CLASSES,
+    default_comparison,
+    machine,
+    over_costs,
+    over_views,
+)
+from kernelweave.kernels import Gaussian, Linear
+
+
+def _normalized(way: str | None) -> Candidates:
+    def make(data: Problem, C: float):
+        kernels = over_views(data, Linear) if sp.issparse(data.X) else over_views(data, Linear, Gaussian)
+        return machine(data, kernels, normalize=way, C=C)
+
+    return over_costs(make)
+
+
+EXPERIMENT = default_comparison(
+    name="normalize",
+    title="Normalisation of kernels",
+    datasets=(*TWO_CLASSES, *DENSE_VIEWS, *SPARSE_VIEWS, *REGRESSION),
+    contenders={f"normalize={way!r}": _normalized(way) for way in ("unit-diagonal", "unit-trace", "center", None)},
+    default=f"normalize={MKLClassifier().normalize!r}",
+    note="The mean of a linear and a Gaussian kernel on each dense view, of a linear one on each sparse view.",
+)
