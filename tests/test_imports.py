@@ -26,7 +26,8 @@ ALLOWED = {
     "datasets": FRAMES | {"views"},
     "persistence": FRAMES | {"_version", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
-    "experiments": FRAMES | {"joblib", "threadpoolctl", "model_selection", "datasets", "_version", *BELOW},
+    "experiments": FRAMES
+    | {"joblib", "threadpoolctl", "model_selection", "datasets", "persistence", "_version", *BELOW},
     "cli": FRAMES
     | {
         "rich",

@@ -1,6 +1,7 @@
 """``kernelweave reproduce``."""
 
 import json
+import sys
 
 import pytest
 
@@ -93,6 +94,31 @@ def test_interrupted(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("kernelweave.cli.reproduce.run_experiment", stop)
     assert main(["reproduce", "5.16", "--output", str(tmp_path)]) == 130
     assert "goes on where it stopped" in capsys.readouterr().err
+
+
+class _Interrupt:
+    """An importer during whose work the user presses Ctrl-C."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "kernelweave.cli.reproduce":
+            raise KeyboardInterrupt
+
+
+def test_interrupted_while_importing(capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "kernelweave.cli.reproduce", raising=False)
+    monkeypatch.delattr("kernelweave.cli.reproduce", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [_Interrupt(), *sys.meta_path])
+    assert main(["reproduce", "--list"]) == 130
+    captured = capsys.readouterr()
+    assert captured.err == "Interrupted.\n" and captured.out == ""
+
+
+def test_a_report_that_cannot_be_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", {"several": SEVERAL}.__getitem__)
+    (tmp_path / "table-several-quick.json").mkdir()
+    assert main(["reproduce", "several", "--quick", "--output", str(tmp_path)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("cannot write the report: ") and "table-several-quick.json" in line
 
 
 def test_absent_data(tmp_path, capsys, monkeypatch):

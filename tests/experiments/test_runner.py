@@ -248,3 +248,45 @@ def test_fits_do_not_look_for_negative_eigenvalues_again(monkeypatch):
     monkeypatch.setattr("kernelweave.kernels.repair.approximate_smallest", lambda K: pytest.fail("looked again"))
     fold.measure(SMALL.methods[2])
     assert all(np.linalg.eigvalsh(kernel.K).min() > -1e-9 for _, kernel in kernels)
+
+
+@pytest.fixture
+def cell(tmp_path):
+    store = CellStore(tmp_path)
+    store.write("all", 3, "mark", [{"test": 97.25, "weights": {"a": 0.1}, "by": {10: 1, 9: 2}}])
+    return store, store.path("all", 3)
+
+
+def test_a_stored_cell_is_read_again(cell, caplog):
+    store, path = cell
+    assert store.read("all", 3, "mark") == [{"test": 97.25, "weights": {"a": 0.1}, "by": {"10": 1, "9": 2}}]
+    assert store.read("all", 3, "other mark") is None and store.read("all", 4, "mark") is None
+    assert not caplog.records and list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("97.25", "98.25"),
+        lambda text: text.replace('"a"', '"b"'),
+        lambda text: text.replace('"fold": 3', '"fold": 4'),
+        lambda text: text[:-30],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: json.dumps({name: value for name, value in json.loads(text).items() if name != "sha256"}),
+    ],
+)
+def test_damaged_cells_are_not_believed(cell, caplog, change):
+    store, path = cell
+    text = path.read_text()
+    path.write_text(change(text))
+    assert path.read_text() != text
+    assert store.read("all", 3, "mark") is None
+    (record,) = caplog.records
+    assert "is damaged or was changed; it is computed again" in record.getMessage() and str(path) in record.getMessage()
+
+
+def test_bytes_that_are_no_text_are_not_believed(cell, caplog):
+    store, path = cell
+    path.write_bytes(b"\xff" + path.read_bytes())
+    assert store.read("all", 3, "mark") is None and len(caplog.records) == 1

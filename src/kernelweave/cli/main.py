@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,7 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.command is None:
         parser.print_help()
         return 0
-    return chosen.command(chosen)
+    try:
+        return chosen.command(chosen)  # begins with imports, which take a while
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        return 130  # as shells do: 128 + SIGINT
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -106,7 +106,12 @@ def _run_all(
             failed = 1
             continue
         _show(console, summary)
-        files = write_report(summary, output)
+        try:
+            files = write_report(summary, output)
+        except OSError as error:
+            Console(stderr=True).print(f"cannot write the report: {error}", highlight=False, soft_wrap=True)
+            failed = 1
+            continue
         console.print(f"Written: {files[0]} and {files[1]}", highlight=False, soft_wrap=True)
     if page is not None:
         try:

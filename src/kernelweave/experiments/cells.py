@@ -2,14 +2,15 @@
 
 A cell carries a fingerprint of all that its numbers depend on (data, protocol, kernels, method, grid, version), so that
 a cell of other settings is computed again instead of being believed. Fingerprints do not depend on the other methods of
-the table: adding a method leaves the cells of the others valid.
+the table: adding a method leaves the cells of the others valid. A checksum tells whether a cell was damaged or changed;
+it is then computed again too, and the log says so.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from .._version import __version__
+from ..persistence.replacing import replace_file
 from .declaration import Experiment, Method
 
 Progress = Callable[[int, int, str], None]
@@ -31,6 +33,7 @@ Cells = dict[tuple[str, int], Records]  # of methods and folds
 
 _FORMAT = 2  # of the records: a cell that lacks what is measured today is computed again
 _LONGEST = 80  # characters of a readable folder name
+_LOG = logging.getLogger(__name__)
 
 
 class CellStore:
@@ -49,18 +52,24 @@ class CellStore:
         return self.folder / _slug(method) / f"fold-{fold:03d}.json"
 
     def read(self, method: str, fold: int, mark: str) -> list[dict[str, Any]] | None:
-        """The records of a finished cell, or None where there is none with this fingerprint."""
+        """The records of a finished cell, or None where there is none with this fingerprint, or a damaged one."""
+        path = self.path(method, fold)
         try:
-            cell = json.loads(self.path(method, fold).read_text())
-        except (OSError, ValueError):
+            cell = json.loads(path.read_bytes())
+        except FileNotFoundError:
             return None
-        if not isinstance(cell, dict) or cell.get("fingerprint") != mark or not isinstance(cell.get("records"), list):
+        except ValueError:
+            cell = None
+        if not isinstance(cell, dict) or cell.get("sha256") != _checksum(cell):
+            _LOG.warning("the stored result %s is damaged or was changed; it is computed again", path)
             return None
-        return cell["records"]
+        return cell["records"] if cell.get("fingerprint") == mark else None
 
     def write(self, method: str, fold: int, mark: str, records: list[dict[str, Any]]) -> None:
         """Store a finished cell; whoever reads sees all of it or nothing."""
         content = {"method": method, "fold": fold, "fingerprint": mark, "records": records}
+        content = json.loads(json.dumps(content, allow_nan=False))  # as it will be read
+        content["sha256"] = _checksum(content)
         write_atomically(self.path(method, fold), json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
@@ -113,14 +122,15 @@ def measure_cells(
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a text file by way of a temporary one, so that an interruption leaves the old file or the new one."""
+    """Write a text file such that an interruption leaves the old file or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    replace_file(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def _checksum(cell: dict[str, Any]) -> str:
+    """SHA-256 of a cell, leaving out the checksum itself."""
+    rest = {name: value for name, value in cell.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def fingerprint(experiment: Experiment, method: Method, data: str) -> str:
