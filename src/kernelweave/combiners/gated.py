@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from .._parameters import is_number, shown
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine, Solution
@@ -201,15 +201,15 @@ class GatedCombiner(LearnedCombiner):
 
     def _check(self) -> None:
         if self.gating is not None and not isinstance(self.gating, Gate):
-            raise ValueError(f"gating must be a gating model such as Softmax() or None, not {self.gating!r}")
+            raise ValueError(f"gating must be a gating model such as Softmax() or None, not {shown(self.gating)}")
         for name, limit in (("l2", np.inf), ("gate_tol", 1.0), ("validation_fraction", 1.0)):
             self._check_number(name, limit)
 
     def _check_number(self, name: str, limit: float) -> None:
         value = getattr(self, name)
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= value < limit:
+        if not is_number(value) or not 0.0 <= value < limit:
             owner = type(self).__name__
-            raise ValueError(f"{name} of {owner} must be a number from 0 and below {limit:g}, not {value!r}")
+            raise ValueError(f"{name} of {owner} must be a number from 0 and below {limit:g}, not {shown(value)}")
 
     def _warn_of_collapse(self, state: GatedStack) -> None:
         """Gates that are 0 or 1, and the same for every sample, as one-class machines like them."""

@@ -20,11 +20,11 @@ d           degree
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_count, shown
 from ..kernels import KernelStack
 from ..solvers.domains import ConvexSet
 from ..solvers.projections import project_ball
@@ -105,8 +105,8 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
 
     def prepare(self, stack, y, rng) -> KernelStack:
         """Check the parameters and compute all Gram matrices."""
-        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool) or self.degree < 1:
-            raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {self.degree!r}")
+        if not is_count(self.degree) or self.degree < 1:
+            raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {shown(self.degree)}")
         as_number(self.constant, "constant")
         self._ball(stack)
         return super().prepare(stack, y, rng)

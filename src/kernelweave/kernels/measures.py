@@ -12,11 +12,12 @@ Copies of a sample are not its neighbours and samples count by their weight, so 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from .._parameters import is_number, shown
 
 # Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
 _SAME_SAMPLE = 1e-12
@@ -27,9 +28,11 @@ def chosen_scale(kernel: Any, learn: Callable[[], float]) -> float:
     """The `scale` of a kernel, checked, or what `learn` finds where it is None."""
     if kernel.scale is None:
         return learn()
-    if isinstance(kernel.scale, Real) and not isinstance(kernel.scale, bool) and 0 < kernel.scale < np.inf:
+    if is_number(kernel.scale) and 0 < kernel.scale < np.inf:
         return float(kernel.scale)
-    raise ValueError(f"scale of the kernel {kernel.label_!r} must be a positive number or None, not {kernel.scale!r}")
+    raise ValueError(
+        f"scale of the kernel {kernel.label_!r} must be a positive number or None, not {shown(kernel.scale)}"
+    )
 
 
 def neighbour_scale(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
