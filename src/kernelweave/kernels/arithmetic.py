@@ -53,7 +53,9 @@ class Constant(Kernel):
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Constant:
         """Check the value."""
         if not is_number(self.value) or not 0 <= self.value < np.inf:
-            raise ValueError(f"the value of a constant kernel must be at least 0 and finite, not {shown(self.value)}")
+            raise ValueError(
+                f"the value of a constant in a kernel must be at least 0 and finite, not {shown(self.value)}"
+            )
         return self
 
     def columns(self) -> np.ndarray:

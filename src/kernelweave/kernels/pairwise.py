@@ -148,8 +148,7 @@ class Pairwise(Kernel):
         if len(first) != len(second):
             raise ValueError(
                 f"the two objects of the kernel {self.label_!r} (Pairwise) must have equally many columns, but "
-                f"the first, {describe(self.first)}, has {len(first)} and the second, {describe(self.second)}, has "
-                f"{len(second)}"
+                f"first={describe(self.first)} has {len(first)} and second={describe(self.second)} has {len(second)}"
             )
         if not (isinstance(self.first, str) and isinstance(self.second, str)):
             return None

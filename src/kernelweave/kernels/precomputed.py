@@ -45,10 +45,10 @@ class Precomputed(ViewKernel):
     """
 
     reads_ids = True
-    _noun, _parameter = "precomputed kernel", "K"
+    _noun, _parameter = "precomputed kernel", "K of the precomputed kernel"
 
     def __init__(self, K: Any, view: Any = None, repair: str | None = None):
-        what = f"the {self._noun}" + ("" if view is None else f" of view {shown(view)}") + f" ({self._parameter})"
+        what = self._parameter if view is None else f"{self._parameter} of view {shown(view)}"
         if sp.issparse(K) or np.iscomplexobj(K):
             raise ValueError(
                 f"{what} must be a dense array of real numbers, not {type(K).__name__} (sparse or complex)"
