@@ -24,13 +24,13 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_count, shown
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
@@ -201,9 +201,9 @@ class LearnedWeights(NamedNumbers, WeightedSum):
 
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+        if not is_count(self.max_iter) or self.max_iter < 1:
             raise ValueError(
-                f"max_iter of {type(self).__name__} must be a positive whole number, not {self.max_iter!r}"
+                f"max_iter of {type(self).__name__} must be a positive whole number, not {shown(self.max_iter)}"
             )
         costs = self.costs_of(stack)
         warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, "the kernels and their combination")

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
@@ -238,13 +239,13 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         return self._machine_of(labels, bound, posterior), labels
 
     def _check_choices(self) -> None:
-        if self.multiclass not in _MULTICLASS:
-            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {self.multiclass!r}")
-        if self.weights not in ("shared", "per-class"):
-            raise ValueError(f'weights must be "shared" or "per-class", not {self.weights!r}')
+        if not is_choice(self.multiclass, _MULTICLASS):
+            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {shown(self.multiclass)}")
+        if not is_choice(self.weights, ("shared", "per-class")):
+            raise ValueError(f'weights must be "shared" or "per-class", not {shown(self.weights)}')
         check_machine(self.machine)
-        if self.soft_labels not in (None, "knn"):
-            raise ValueError(f'soft_labels must be None or "knn", not {self.soft_labels!r}')
+        if not is_choice(self.soft_labels, (None, "knn")):
+            raise ValueError(f'soft_labels must be None or "knn", not {shown(self.soft_labels)}')
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         if self.weights == "shared" or len(self.classes_) == 2:
@@ -271,14 +272,14 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
             if several and self.multiclass != "one-vs-all":
                 raise ValueError(
                     f'machine="least-squares" takes more than two classes with multiclass="one-vs-all" only, '
-                    f"not {self.multiclass!r}"
+                    f"not {shown(self.multiclass)}"
                 )
             return LeastSquaresClassMachine(labels, bound)
         if several and self.multiclass == "joint":
             return JointMachine(labels, bound, posterior=posterior)
         if several and posterior is not None:
             raise ValueError(
-                f'soft labels of more than two classes need multiclass="joint", not {self.multiclass!r}: the '
+                f'soft labels of more than two classes need multiclass="joint", not {shown(self.multiclass)}: the '
                 "posterior-probability machine is defined for two classes and for all classes at once"
             )
         if several:

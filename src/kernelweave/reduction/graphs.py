@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._parameters import blamed_on, is_choice, shown
 from ..solvers.laplacian import Laplacian, class_laplacians
 
 
@@ -101,8 +102,8 @@ class LDAGraph(Graph):
         self.against = against
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        if self.against not in ("between", "total"):
-            raise ValueError(f'against must be "between" or "total", not {self.against!r}')
+        if not is_choice(self.against, ("between", "total")):
+            raise ValueError(f'against must be "between" or "total", not {shown(self.against)}')
         within, total = class_laplacians(labels)
         return within, total if self.against == "total" else total - within
 
@@ -170,7 +171,8 @@ class UserGraph(Graph):
         numerator = Laplacian.of_affinities(_checked_affinity("W", self.W, n_samples))
         if self.W_prime is not None:
             return numerator, Laplacian.of_affinities(_checked_affinity("W_prime", self.W_prime, n_samples))
-        D = np.asarray(self.D, dtype=float)
+        with blamed_on("D of UserGraph"):
+            D = np.asarray(self.D, dtype=float)
         if D.shape != (n_samples,) or not np.isfinite(D).all() or (D < 0).any() or not D.any():
             raise ValueError(
                 f"D of UserGraph must hold one finite number of at least 0 for each of the {n_samples} training "
@@ -180,7 +182,8 @@ class UserGraph(Graph):
 
 
 def _checked_affinity(name: str, W: Any, n_samples: int) -> Any:
-    W = sp.csr_array(W, dtype=float) if sp.issparse(W) else np.asarray(W, dtype=float)
+    with blamed_on(f"{name} of UserGraph"):
+        W = sp.csr_array(W, dtype=float) if sp.issparse(W) else np.asarray(W, dtype=float)
     if W.shape != (n_samples, n_samples):
         raise ValueError(
             f"{name} of UserGraph must have a row and a column for each of the {n_samples} training samples, "

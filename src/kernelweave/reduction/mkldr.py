@@ -22,14 +22,15 @@ import numpy as np
 import pandas as pd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..combiners.named import as_numbers
 from ..estimators.checks import (
     check_count,
     check_number,
     check_row_labels,
+    check_seed,
     check_target,
     check_training_views,
     unchanged_on_failure,
@@ -217,7 +218,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
                 n_components,
                 self.step,
                 self._weights_step(graph, stack.n_kernels),
-                check_random_state(self.random_state),
+                check_seed(self.random_state),
             )
             start = self._start(search, stack.names)
             with progress_bar("Fitting MKLDR", self.verbose) as progress:
@@ -274,11 +275,11 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
 
     def _check_parameters(self) -> tuple[float, float, float, int]:
         if self.graph is not None and not isinstance(self.graph, Graph):
-            raise ValueError(f"graph must be a graph such as LDAGraph() or None, not {self.graph!r}")
-        if self.step not in _STEPS:
-            raise ValueError(f"step must be one of {_STEPS}, not {self.step!r}")
-        if self.weights_step not in _WEIGHTS_STEPS:
-            raise ValueError(f"weights_step must be one of {_WEIGHTS_STEPS}, not {self.weights_step!r}")
+            raise ValueError(f"graph must be a graph such as LDAGraph() or None, not {shown(self.graph)}")
+        if not is_choice(self.step, _STEPS):
+            raise ValueError(f"step must be one of {_STEPS}, not {shown(self.step)}")
+        if not is_choice(self.weights_step, _WEIGHTS_STEPS):
+            raise ValueError(f"weights_step must be one of {_WEIGHTS_STEPS}, not {shown(self.weights_step)}")
         return (
             check_number("eps", self.eps, 0.0),
             check_number("weights_eps", self.weights_eps, 0.0),
@@ -296,7 +297,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
 
     def _weights_step(self, graph: Graph, n_kernels: int) -> str:
         if isinstance(graph, PCAGraph):
-            if self.weights_step not in ("auto", "fixed"):
+            if not is_choice(self.weights_step, ("auto", "fixed")):
                 raise ValueError(
                     f'weights_step={self.weights_step!r} has nothing to learn from with PCAGraph; use "fixed" and give '
                     "the weights as init"
@@ -315,8 +316,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         """Weights to begin with, summing to 1."""
         equal = np.full(len(names), 1.0 / len(names))
         if isinstance(self.init, str):
-            if self.init not in ("equal", "identity"):
-                raise ValueError(f'init must be "equal", "identity" or weights by kernel, not {self.init!r}')
+            if not is_choice(self.init, ("equal", "identity")):
+                raise ValueError(f'init must be "equal", "identity" or weights by kernel, not {shown(self.init)}')
             stays = self.init == "equal" or search.weights_step == "fixed"
             return equal if stays else search.identity_weights()
         weights = as_numbers(self.init, names, "init", default=0.0)
