@@ -150,7 +150,7 @@ MODELS = {
     "default": lambda: (MKLClassifier().fit(A, TWO), NEW),
     "binary": classifier(),
     "strided columns": classifier([Linear([4, 0, 2]), Gaussian([3, 0])]),
-    "one-vs-one": classifier(y=THREE, n_jobs=2),
+    "one-vs-one": classifier(y=THREE, multiclass="one-vs-one", n_jobs=2),
     "one-vs-all": classifier(y=THREE, multiclass="one-vs-all"),
     "joint": classifier(y=THREE, multiclass="joint"),
     "joint, soft labels": classifier(y=THREE, multiclass="joint", soft_labels="knn", n_neighbors=5),

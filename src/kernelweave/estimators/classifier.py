@@ -26,7 +26,7 @@ from .base import KernelMachineEstimator
 from .checks import check_labels, check_machine, check_number, encode_labels
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 
-_MULTICLASS = {"one-vs-one": OneVsOneMachine, "one-vs-all": OneVsAllMachine, "joint": JointMachine}
+_MULTICLASS = {"one-vs-all": OneVsAllMachine, "one-vs-one": OneVsOneMachine, "joint": JointMachine}
 
 
 class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
@@ -53,8 +53,11 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
         average over the training samples, or around their mean.
-    multiclass : {"one-vs-one", "one-vs-all", "joint"}
-        For more than two classes; two classes are always one binary machine.
+    multiclass : {"one-vs-all", "one-vs-one", "joint"}
+        For more than two classes; two classes are always one binary machine. One machine a class is the cheapest and
+        serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply
+        with the number of classes; one machine a pair pays where few columns and linear kernels let no class be told
+        from all others at once. ``docs/defaults.md`` compares them.
     weights : {"shared", "per-class"}
         Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
         pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
@@ -141,7 +144,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         combiner: Any = None,
         C: float = 1.0,
         normalize: str | None = "unit-diagonal",
-        multiclass: str = "one-vs-one",
+        multiclass: str = "one-vs-all",
         weights: str = "shared",
         machine: str = "svm",
         soft_labels: str | None = None,
