@@ -29,7 +29,7 @@ from benchmarks.problems import VIEWS, gaussian_features
 from benchmarks.timing import HEADING, compare, interleaved, multifeat, quartiles, unit
 from kernelweave import MKLClassifier, datasets
 from kernelweave.combiners import Localized, Mean, Sigmoid, Softmax
-from kernelweave.combiners.learning import _Run
+from kernelweave.combiners.learning import Run
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 from kernelweave.solvers.gated import gated_sum
@@ -37,10 +37,12 @@ from kernelweave.solvers.gated import gated_sum
 
 def fits(quick: bool) -> None:
     combiners = {
-        "Localized(Softmax())": Localized(Softmax()),
-        "Localized(Sigmoid())": Localized(Sigmoid()),
-        "Localized(Softmax(), l2=0)": Localized(Softmax(), l2=0.0),
-        "Localized(Softmax()), armijo": Localized(Softmax(), optimizer="armijo", max_iter=500),
+        "Localized(l2=0.01)": Localized(l2=0.01),
+        "Localized(Sigmoid(), l2=0.01)": Localized(Sigmoid(), l2=0.01),
+        "Localized(l2=0)": Localized(l2=0.0),
+        "Localized(l2=0.01), armijo": Localized(l2=0.01, optimizer="armijo", max_iter=500),
+        'Localized(Softmax("paper"), l2=0.001)': Localized(Softmax("paper"), l2=1e-3),
+        "Localized(), l2 chosen": Localized(),
     }
     for n in (667,) if quick else (667, 2000):
         stack, y = multifeat(n)
@@ -63,11 +65,11 @@ def steps(quick: bool) -> None:
     print(f"{'n':<8}{'SVC and NumPy ms':>18}{'ours ms':>10}{'ratio':>7}  {'quartiles':<16}")
     for n in (667,) if quick else (667, 2000):
         stack, y = multifeat(n)
-        machine, recorded, combiner = BinaryMachine(y, 10.0), Recorded(), Localized(l2=0.0)
+        machine, recorded, combiner = BinaryMachine(y, 10.0), Recorded(l2=1e-3), Localized(l2=0.0)
         recorded.thetas = []
         recorded.fit(stack, machine, None, np.random.RandomState(0))
         state = combiner.prepare(stack, None, np.random.RandomState(0))
-        run = _Run(combiner, state, machine, None, 1e-3, None, 0.0, None)
+        run = Run(combiner, state, machine, None, 1e-3, None, 0.0, None)
         times = np.empty((len(recorded.thetas), 2))
         for step, theta in enumerate(recorded.thetas):
             start = perf_counter()
@@ -82,16 +84,16 @@ def steps(quick: bool) -> None:
 
 
 def numpy_step(matrices: np.ndarray, inputs: np.ndarray, theta: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The gradient of J by the softmax parameters (thesis 3.3), with scikit-learn and NumPy alone."""
+    """The gradient of J by the parameters of unit softmax gates, with scikit-learn and NumPy alone."""
     n_kernels = len(matrices)
-    gates = softmax(inputs @ theta[:-n_kernels].reshape(n_kernels, -1).T + theta[-n_kernels:], axis=1)
+    gates = np.sqrt(softmax(inputs @ theta[:-n_kernels].reshape(n_kernels, -1).T + theta[-n_kernels:], axis=1))
     K = sum(gate[:, None] * matrix * gate for gate, matrix in zip(gates.T, matrices, strict=True))
     model = unit(K, y)
     support, coef = model.support_, model.dual_coef_[0]
     slopes = np.zeros_like(gates)
     for m, matrix in enumerate(matrices):
         slopes[support, m] = -coef * (matrix[np.ix_(support, support)] @ (gates[support, m] * coef))
-    slopes = gates * (slopes - (gates * slopes).sum(axis=1, keepdims=True))
+    slopes = 0.5 * gates * (slopes - gates * (gates * slopes).sum(axis=1, keepdims=True))
     return np.concatenate([(slopes.T @ inputs).ravel(), slopes.sum(axis=0)])
 
 
@@ -125,7 +127,7 @@ def growth(quick: bool) -> None:
             stack.matrices()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found = Localized(max_iter=15).fit(
+                found = Localized(l2=0.0, max_iter=15).fit(
                     stack, BinaryMachine(y, 1.0), None, np.random.RandomState(0), tol=1e-5
                 )
             each[dtype] = np.median([line["seconds"] / line["solves"] for line in found.history[1:-1]])
@@ -143,13 +145,13 @@ def accuracy(quick: bool) -> None:
     print("\nMULTIFEAT small-vs-large, 667 training samples, mean and standard deviation of four splits")
     print(f"{'model':<42}{'C':>5}{'accuracy':>17}{'support':>9}{'active':>8}{'J':>8}{'solves':>8}")
     models = {"Mean()": Mean()}
-    for gate in (Softmax(), Sigmoid()):
-        name = type(gate).__name__
+    for gate in (Softmax(), Sigmoid(), Softmax("paper"), Sigmoid("paper")):
+        name = f"{type(gate).__name__}{'' if gate.norm == 'unit' else ', paper'}"
         models |= {
-            f"Localized({name}())": Localized(gate),
-            f"Localized({name}(), armijo)": Localized(gate, optimizer="armijo", max_iter=500),
-            f"Localized({name}(), l2=0)": Localized(gate, l2=0.0),
-            f"Localized({name}(), l2=0, held out 20 %)": Localized(gate, l2=0.0, validation_fraction=0.2),
+            f"{name}, l2 chosen": Localized(gate),
+            f"{name}, l2 = 0.003": Localized(gate, l2=0.003),
+            f"{name}, l2 = 0.003, armijo": Localized(gate, l2=0.003, optimizer="armijo", max_iter=500),
+            f"{name}, l2 = 0, held out 20 %": Localized(gate, l2=0.0, validation_fraction=0.2),
         }
     for name, combiner in models.items():
         for C in (10.0,) if quick else (1.0, 10.0):

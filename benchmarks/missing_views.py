@@ -72,8 +72,8 @@ def main() -> None:
     n_splits = 2 if parser.parse_args().quick else 5
     combiners = {
         "Mean()": Mean(),
-        "Localized(Softmax())": Localized(Softmax()),
-        "Localized(Sigmoid())": Localized(Sigmoid()),
+        "Localized(Softmax(), l2=0.01)": Localized(Softmax(), l2=0.01),
+        "Localized(Sigmoid(), l2=0.01)": Localized(Sigmoid(), l2=0.01),
     }
     print(
         f"MULTIFEAT small-vs-large, {SHARE:.0%} of (sample, view) pairs removed; test accuracy over {n_splits} splits"

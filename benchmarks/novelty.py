@@ -52,7 +52,7 @@ def measure(combiner: Combiner, digits: range) -> tuple[list[float], ...]:
             100.0 * roc_auc_score(y[test] == digit, model.decision_function(scaled.iloc[test])),
             100.0 * len(model.support_) / len(train),
             float(gates.std(axis=0).max()),
-            float(any("collapsed" in str(warning.message) for warning in said)),
+            float(any("not localized" in str(warning.message) for warning in said)),
         )
         for column, number in zip(found, numbers, strict=True):
             column.append(number)

@@ -24,8 +24,8 @@ convex = {
     "Newton": ConvexMKL(solver="newton"),
 }
 localized = {
-    "Armijo descent": Localized(Softmax(), optimizer="armijo"),
-    "L-BFGS": Localized(Softmax(), optimizer="lbfgs"),
+    "Armijo descent": Localized(l2=0.01, optimizer="armijo"),
+    "L-BFGS": Localized(l2=0.01, optimizer="lbfgs"),
 }
 
 figure, panels = plt.subplots(2, 2, figsize=(9.5, 4.8), layout="constrained", sharex="col", height_ratios=[1.6, 1.0])

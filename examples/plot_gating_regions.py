@@ -16,7 +16,7 @@ X, y = datasets.make_gauss(4, 300, random_state=1)
 X_test, y_test = datasets.make_gauss(4, 5000, random_state=2)
 two = [("linear", Linear()), ("quadratic", Polynomial(degree=2))]
 three = [(f"linear {number}", Linear()) for number in (1, 2, 3)]
-localized = Localized(Softmax(), l2=0.01, n_init=5)
+localized = Localized(Softmax(), l2=1e-4, n_init=5)
 models = {
     "one weight for each kernel": MKLClassifier(two, ConvexMKL(), normalize=None),
     "gates": MKLClassifier(two, localized, normalize=None, tol=1e-4, random_state=0),

@@ -21,7 +21,7 @@ y = np.interp(x, [0.0, 18.0, 30.0, 60.0], [0.0, 0.0, -80.0, 20.0]) + 7.0 * rng.n
 
 kernels = [(f"line {number}", Polynomial(degree=1)) for number in (1, 2, 3)]
 regressor = MKLRegressor(
-    kernels, Localized(Softmax(), l2=0.1, n_init=5), C=1000.0, epsilon=8.0, normalize=None, tol=1e-4, random_state=0
+    kernels, Localized(Softmax(), l2=1e-4, n_init=5), C=1000.0, epsilon=8.0, normalize=None, tol=1e-4, random_state=0
 )
 model = make_pipeline(StandardScaler(), regressor).fit(x[:, None], y)
 display = RegressionFitDisplay.from_estimators({"localized fit": model}, x[:, None], y, support=True)

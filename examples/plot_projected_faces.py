@@ -25,7 +25,7 @@ def draw(bunch):
     X = X - X.mean(axis=0)
     y = np.array(bunch.target_names)[bunch.target]
     pca = PCA(2).fit(X)
-    combiner = Projected(1, Softmax(), init="lda", l2=10.0)
+    combiner = Projected(1, Softmax(), init="lda", l2=0.3)
     kernels = [("one", Linear()), ("two", Linear())]
     model = MKLClassifier(kernels, combiner, C=1.0, normalize=None, tol=1e-4, random_state=0).fit(X, y)
 

@@ -19,7 +19,7 @@ from kernelweave.kernels import Linear
 
 PATCHES = [f"patch{number}" for number in range(16)]
 SHOWN = [0, 3, 7, 9, 20, 31, 34]  # subjects: three of them are women
-GATES = {"softmax gates": Softmax(), "sigmoid gates": Sigmoid()}
+GATES = {"softmax gates": Softmax("paper"), "sigmoid gates": Sigmoid("paper")}
 
 
 def draw(bunch):
@@ -34,7 +34,7 @@ def draw(bunch):
     small = bunch.data.filter(like="x8__").to_numpy()[chosen].reshape(-1, 8, 8)
     rows = [("test image", faces), ("what the gates see", small)]
     for name, gate in GATES.items():
-        combiner = Localized(gate, inputs="x8", scaling="standard", l2=0.1)
+        combiner = Localized(gate, inputs="x8", scaling="standard", l2=0.003)
         model = MKLClassifier([Linear(patch) for patch in PATCHES], combiner, C=10.0, random_state=0)
         model.fit(X.iloc[train], bunch.target[train])
         accuracy = 100 * model.score(X.iloc[first_two], bunch.target[first_two])
