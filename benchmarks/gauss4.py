@@ -21,10 +21,9 @@ from kernelweave.combiners import Combiner, ConvexMKL, Localized
 from kernelweave.datasets import gauss_posterior, make_gauss
 from kernelweave.kernels import Linear, Polynomial
 
-# The thesis' kernels of trace 1 have a diagonal of 1/400 over 400 samples and ours one of 1, so that C, J and with it
-# l2 are the thesis' divided by 400.
+# The thesis' kernels of trace 1 have a diagonal of 1/400 over 400 samples and ours one of 1: C is the thesis' / 400.
 COSTS = (1e3 / 400, 1e4 / 400)
-PENALTIES = (10.0 / 400, 1000.0 / 400)
+PENALTIES = (1e-4, 1e-2)
 STARTS = 5
 TOLERANCE = 1e-4  # near equal gates J is flat, and a looser one stops there
 TEST_SAMPLES = 20000

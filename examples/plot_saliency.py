@@ -39,7 +39,7 @@ def draw(bunch):
         model.fit(X.iloc[train], bunch.target[train])
         accuracy = 100 * model.score(X.iloc[first_two], bunch.target[first_two])
         print(f"{name}: test accuracy {accuracy:.2f} %, support vectors {100 * len(model.support_) / len(train):.1f} %")
-        weights = model.kernel_weights(X.iloc[chosen])
+        weights = model.gates(X.iloc[chosen])
         rows.append((name, saliency_maps(weights, layout=(4, 4), patch=(16, 16))))
         rows.append(("image times gates", faces * rows[-1][1]))
     figure, panels = plt.subplots(len(rows), len(SHOWN), figsize=(8.4, 7.4), layout="constrained")
