@@ -12,9 +12,9 @@ until the violation is within the tolerance or below what floating point resolve
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ._block import solve_block
+from ._compiled import compiled
 from ._newton import newton_step
 from ._pairs import MAX_BLOCK, down_shift, subtract_rows, up_shift
 
@@ -26,7 +26,7 @@ RESOLUTION = 2.3e-16
 LOWEST = -1.7e308
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def extremes(c, gradient, lower, upper, insensitivity):
     """Max up and min down over all samples, and where they are (-1 where no sample may move)."""
     top, low = -np.inf, np.inf
@@ -41,7 +41,7 @@ def extremes(c, gradient, lower, upper, insensitivity):
     return top, low, raised, lowered
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, rank):
     """Max up, min down, and the samples ranked worst, in increasing order: none where no pair violates beyond tol.
 
@@ -83,7 +83,7 @@ def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, ra
     return top, low, chosen[:count]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def threshold_for(rank, size, largest):
     """A rank that about `size` (at least, and up to an eighth more) exceed, by bisection."""
     low = largest
@@ -104,7 +104,7 @@ def threshold_for(rank, size, largest):
     return low
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def count_above(values, threshold):
     """How many values exceed the threshold."""
     count = 0
@@ -113,7 +113,7 @@ def count_above(values, threshold):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def spread_changes(K, block, new, c, gradient, insensitivity, diagonal):
     """Carry a block's new coefficients over to c and the full gradient.
 

@@ -10,8 +10,8 @@ fraction as long, in which no sample reached or left a bound, or after any run s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ._compiled import compiled
 from ._pairs import (
     PAIR_FLAT,
     TINY,
@@ -31,7 +31,7 @@ NEWTON_PATIENCE = 3.0
 NEWTON_LEAST = 30
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def fetch(K, block, rows, slot, a):
     """Where row a of the block's kernel lies in `rows`, copied there when first asked for; slot[-1] counts them."""
     n = block.shape[0]
@@ -46,7 +46,7 @@ def fetch(K, block, rows, slot, a):
     return slot[a]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def solve_block(
     K, block, rows, slot, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps, newton_works
 ):  # fmt: skip

@@ -15,15 +15,15 @@ over lower <= v <= upper, sum(v) = total, which is solved by sorting slopes; its
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ._active import extremes
+from ._compiled import compiled
 
 WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the bounds is within this multiple of it
 MOST_CUTS = 60
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def certify(c, gradient, linear, lower, upper, insensitivity):
     """Objective, gap at t = 1 and b, multiplier b, and KKT violation at (c, gradient = linear - K c).
 

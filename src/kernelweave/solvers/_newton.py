@@ -16,16 +16,16 @@ thread's work, and plain loops compile in a fraction of the time.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ._block import fetch
+from ._compiled import compiled
 from ._pairs import FLAGS, down_shift, subtract_rows, up_shift
 
 RIDGE = 1e-11  # times the diagonal entry
 PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def dot(a, b, n):
     """Inner product of the first n entries."""
     result = 0.0
@@ -34,14 +34,14 @@ def dot(a, b, n):
     return result
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def add_scaled(target, source, weight, n):
     """target += weight * source on the first n entries."""
     for k in range(n):
         target[k] += weight * source[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def factorise(A, n):
     """Cholesky factor of the first n rows of A in their lower triangle; False where they are not positive definite."""
     for i in range(n):
@@ -55,7 +55,7 @@ def factorise(A, n):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def substitute(factor, x, n):
     """Solve L L' x = x in place."""
     for i in range(n):
@@ -65,7 +65,7 @@ def substitute(factor, x, n):
         add_scaled(x, factor[i], -x[i], i)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def follow(A, newton, ones, here, low, high, step):
     """Walk to the maximum over the free samples, pinning each that meets a bound on the way; `step` is the whole walk.
 
@@ -128,7 +128,7 @@ def follow(A, newton, ones, here, low, high, step):
         count += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def take_step(rows, slots, free, here, low, high, slopes, step, c, gradient):
     """Take the step, in place on the block's c and gradient; returns the rise of the objective.
 
@@ -160,7 +160,7 @@ def take_step(rows, slots, free, here, low, high, slopes, step, c, gradient):
     return gain
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def newton_step(K, block, rows, slot, c, gradient, lower, upper, insensitivity):
     """One Newton step on the free samples of the block, in place on c and gradient; returns whether it gained."""
     n = c.shape[0]

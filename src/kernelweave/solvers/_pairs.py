@@ -31,8 +31,10 @@ from __future__ import annotations
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from ._compiled import compiled
 
 # No "ninf": the masks are infinities. "nnan": the caller finds NaN in K by checking the final gradient.
 FLAGS = {"nnan", "nsz", "reassoc", "contract", "arcp"}
@@ -74,7 +76,7 @@ def bits(typing, value):
     return types.int64(value), build
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def up_shift(c, upper, insensitivity):
     """up_i - g_i."""
     if c >= upper:
@@ -82,7 +84,7 @@ def up_shift(c, upper, insensitivity):
     return -insensitivity if c >= 0.0 else insensitivity
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def down_shift(c, lower, insensitivity):
     """down_i - g_i."""
     if c <= lower:
@@ -90,7 +92,7 @@ def down_shift(c, lower, insensitivity):
     return -insensitivity if c > 0.0 else insensitivity
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+@compiled(fastmath=FLAGS, error_model="numpy")
 def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     """Gradient step g -= t (K_i - K_j), fused with argmax of up - reference; -1 when none is positive."""
     best = np.int64(0)
@@ -101,7 +103,7 @@ def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     return best & PLACE if best > PLACE else -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pick_up(gradient, shift):
     """Argmax of up, whatever its size."""
     best = -np.inf
@@ -114,7 +116,7 @@ def pick_up(gradient, shift):
     return place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pick_low(gradient, shift):
     """Argmin of down, whatever its size."""
     best = np.inf
@@ -127,7 +129,7 @@ def pick_low(gradient, shift):
     return place
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS, error_model="numpy")
+@compiled(fastmath=FLAGS, error_model="numpy")
 def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     """Second-order partner of i (-1 when no down is below top), and min down."""
     best = np.int64(0)
@@ -142,7 +144,7 @@ def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     return best & PLACE if best > PLACE else -1, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     """Maximiser t of the piecewise quadratic along the pair; its slope drops by 2e where a coefficient crosses 0."""
     t = 0.0
@@ -163,7 +165,7 @@ def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     return t
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def move(c, t, upper):
     """c + t, landing exactly on the bound (also where only rounding keeps it away) or on zero when it is meant to."""
     if t >= upper - c - ROUNDING * (abs(c) + t):
@@ -173,7 +175,7 @@ def move(c, t, upper):
     return c + t
 
 
-@njit(cache=True, nogil=True, fastmath=FLAGS)
+@compiled(fastmath=FLAGS)
 def subtract_rows(K, rows, weights, gradient):
     """gradient -= sum_r weights_r K[rows_r], four rows to a pass."""
     count = rows.shape[0]
