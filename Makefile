@@ -14,6 +14,7 @@ test: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
+	$(RUN) -m benchmarks.stress
 	$(RUN) -m benchmarks.joint
 	$(RUN) -m benchmarks.global_mkl
 	$(RUN) -m benchmarks.localized

@@ -6,11 +6,13 @@ identity-like to constant, C from 1e-6 to 1e8, duplicates, outliers, sample weig
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import clarabel
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 from kernelweave.machines import (
@@ -160,13 +162,13 @@ def _libsvm(machine: Machine, K: np.ndarray, tol: float) -> float | None:
     if isinstance(machine, BinaryMachine):
         if len(np.unique(machine.y_signed[kept])) < 2:
             return 0.0
-        fitted = SVC(C=1.0, **options).fit(inner, machine.y_signed[kept], sample_weight=bound)
+        fitted = _quietly(SVC(C=1.0, **options), inner, machine.y_signed[kept], bound)
     elif isinstance(machine, RegressionMachine):
-        fitted = SVR(C=1.0, epsilon=machine.epsilon, **options).fit(inner, machine.y[kept], sample_weight=bound)
+        fitted = _quietly(SVR(C=1.0, epsilon=machine.epsilon, **options), inner, machine.y[kept], bound)
     else:
         if np.ptp(bound) > 1e-12 * bound.max():
             return _clarabel(machine.programs()[0], K)
-        fitted = OneClassSVM(nu=machine.nu, **options).fit(inner)
+        fitted = _quietly(OneClassSVM(nu=machine.nu, **options), inner, None, None)
     if np.max(fitted.n_iter_) >= LIBSVM_STEPS:
         return None
     c = np.zeros(len(kept))
@@ -174,6 +176,13 @@ def _libsvm(machine: Machine, K: np.ndarray, tol: float) -> float | None:
     if isinstance(machine, OneClassMachine):
         c /= c.sum()
     return float(problem["linear"] @ c - problem["insensitivity"] * np.abs(c).sum() - 0.5 * c @ inner @ c)
+
+
+def _quietly(unit, K, y, weight):
+    """Fitted; where libsvm gives up, the number of its steps says so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return unit.fit(K, y, sample_weight=weight)
 
 
 def _clarabel(program: DualProgram, K: np.ndarray) -> float | None:
