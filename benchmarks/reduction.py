@@ -1,5 +1,7 @@
 """Dimension reduction against dense eigenproblems of the same size: ``python -m benchmarks.reduction [--quick]``.
 
+``--part default`` compares accuracies instead (`benchmarks.reduction_defaults`).
+
 A unit is one full ``scipy.linalg.eigh(A, B)`` of n x n matrices (A = K L K, B = K L'K with a ridge, as MKL-DR meets
 them), interleaved with our calls in one process with one BLAS thread. Gram matrices are left out on both sides. Beside
 it stands `sklearn.decomposition.KernelPCA` with as many components, on the same combined kernel. A ratio is ours /
@@ -25,6 +27,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from benchmarks.reduction_defaults import compare as compare_defaults
 from kernelweave import datasets
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.reduction import LDAGraph, LDEGraph
@@ -79,7 +82,8 @@ def mkldr(n: int, n_kernels: int, share: float, calls: int, graphs: tuple, steps
             def ours(step=step, numerator=numerator, denominator=denominator):
                 rng = np.random.RandomState(0)
                 search = Search(grams, numerator, denominator, 0.01, 10.0, 9, step, "exact", rng)
-                search.run(search.identity_weights(), tol=1e-4, max_iter=ITERATIONS)
+                start = np.full(n_kernels, 1.0 / n_kernels)
+                search.run(start, tol=1e-9, max_iter=ITERATIONS)
 
             compare(
                 f"{type(graph).__name__}, {step}, n = {n}, M = {n_kernels}" + (", one it." if share < 1 else ""),
@@ -94,9 +98,15 @@ def mkldr(n: int, n_kernels: int, share: float, calls: int, graphs: tuple, steps
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer calls, and LDA only at n = 2000")
-    quick = parser.parse_args().quick
+    parser.add_argument("--part", choices=("speed", "default"), default="speed", help="what to compare")
+    given = parser.parse_args()
+    quick = given.quick
+    if given.part == "default":
+        with threadpool_limits(1):
+            compare_defaults(quick)
+        return
     both = (LDAGraph(), LDEGraph())
-    steps = ("trace-ratio", "ratio-trace")
+    steps = ("ratio-trace", "trace-ratio", "paper")
     with threadpool_limits(1):
         print(HEADER)
         mkldr(800, 4, 1.0, 3 if quick else 7, both, steps)

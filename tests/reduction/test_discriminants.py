@@ -8,7 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.preprocessing import StandardScaler
 
 from kernelweave.kernels import Gaussian, Linear, Precomputed
-from kernelweave.reduction import AKDAQR, KernelFisher, KernelOrthogonalCentroid
+from kernelweave.reduction import AKDAQR, MKLDR, KernelFisher, KernelOrthogonalCentroid
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X) + 0.5
@@ -134,3 +134,14 @@ def test_iris_is_separated():
     data, labels = load_iris(return_X_y=True)
     features = KernelFisher(Gaussian(scale=2.0)).fit_transform(data, labels)
     assert LinearDiscriminantAnalysis().fit(features, labels).score(features, labels) > 0.97
+
+
+def test_members_of_a_class_that_are_all_alike():
+    """Their scatter is rounding, which must not become the ridge: that is relative to the scatter between classes."""
+    data = np.random.default_rng(0).normal(size=(4, 3))[np.repeat(np.arange(4), 5)] + 0.1
+    labels = np.repeat(np.arange(4), 5)
+    K = data @ data.T
+    model = KernelFisher(eps=0.01).fit(data, labels)
+    assert model.eps_ == pytest.approx(0.01 * np.sum((K - K.mean(axis=0)) ** 2) / 20)
+    joint = MKLDR([Linear()], normalize=None, eps=0.01).fit(data, labels)
+    assert joint.eps_ == pytest.approx(model.eps_) and joint.alphas_.shape == model.coef_.shape

@@ -12,8 +12,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kernelweave import MKLClassifier
-from kernelweave.combiners import FixedWeights, Localized
+from kernelweave import MKLClassifier, stack_views
+from kernelweave.combiners import ConvexMKL, FixedWeights, Localized
 from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed
 from kernelweave.reduction import AKDAQR, KernelFisher, KernelOrthogonalCentroid, KernelPLS, SubspaceKernel
 
@@ -214,3 +214,18 @@ def test_precomputed_kernels_take_further_samples():
     model.replace_kernel(model.kernel_names_[0], kernel.extend(K[45:, :45], np.diagonal(K)[45:]))
     expected = KernelFisher().fit(X, y).transform(NEW)
     np.testing.assert_allclose(model.transform(np.arange(45, 52)[:, None]), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("cls", [KernelPLS, KernelFisher])
+def test_a_sample_without_a_view_that_has_a_weight_has_no_place(cls):
+    frame = stack_views({"a": X[:, :3], "b": np.random.default_rng(5).normal(size=(45, 2))})
+    frame["a__0"] += np.where(y == "a", 9.0, 0.0)
+    machine = MKLClassifier([Linear("a"), Linear("b")], ConvexMKL(), normalize=None)
+    model = cls(machine).fit(frame, y == "a")
+    assert model.kernel_.kernel_weights_["b"] == 0
+    lacking = frame.copy()
+    lacking.loc[7, ["a__0", "a__1", "a__2"]] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"sample 7 has none of the views whose kernels have a weight \(a\)"):
+            model.transform(lacking)

@@ -155,6 +155,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
         views = self._new_views(X)
 
         def features(part: Views) -> np.ndarray:
+            self._check_presence(self._state, self._active(), part)
             return self.combiner_.values(self._state, self._theta, part, self.coef_)
 
         return in_blocks(views, len(self.coef_), features) + self.offset_
@@ -179,12 +180,17 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
             self.combiner_, self._theta = samples.combiner, samples.theta
             self.kernels_, self.kernel_names_ = samples.kernels, samples.names
             active = samples.combiner.active(samples.state, samples.theta)
+            self._check_presence(samples.state, active, views)
             everything = np.arange(views.n_samples)
             self._state = samples.state.restrict(everything, active) if found.state is None else found.state
             self.coef_ = np.ascontiguousarray(found.coef)
             self.n_components_ = self.coef_.shape[1]
             self.offset_ = np.broadcast_to(np.asarray(found.offset, dtype=float), (self.n_components_,)).copy()
         return found.features
+
+    def _check_presence(self, state: Any, active: np.ndarray, views: Views) -> None:
+        stack = state if isinstance(state, KernelStack) else state.stack
+        check_some_view(views, stack.presence(views, active), active, stack.names)
 
     def _samples(self, X: Any, views: Views, y: Any) -> TrainingSamples:
         kernel = Linear() if self.kernel is None else self.kernel
@@ -228,6 +234,27 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
 def indicators(labels: np.ndarray) -> np.ndarray:
     """Y' of (18): one column a class, 1 for its members and 0 elsewhere."""
     return (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
+
+
+def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names: list[str]) -> None:
+    """An error for a sample that no kernel with a weight compares with others: it has no place in an embedding.
+
+    Parameters
+    ----------
+    views : Views
+    present : ndarray of bool, shape (n_samples, n_kernels)
+    active : ndarray of bool, shape (n_kernels,)
+        The kernels with a weight.
+    names : list of str
+        Of the kernels.
+    """
+    without = ~present[:, active].any(axis=1)
+    if without.any():
+        used = [name for name, is_active in zip(names, active, strict=True) if is_active]
+        raise ValueError(
+            f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)}); remove "
+            "such samples, or keep weights of all kernels"
+        )
 
 
 def check_n_components(value: Any, default: int) -> int:

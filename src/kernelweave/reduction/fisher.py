@@ -22,6 +22,8 @@ from .base import Extraction, KernelTransformer, TrainingSamples, check_n_compon
 
 # Eigenvalues below this share of the largest are rounding: the scatter between c classes has rank c - 1.
 _NOTHING = 1e-10
+# Scatter within classes below this share of that between them is rounding.
+_NO_SCATTER = 1e-12
 
 
 class KernelFisher(KernelTransformer):
@@ -39,7 +41,7 @@ class KernelFisher(KernelTransformer):
     n_components : int or None
         None for all, one less than there are classes.
     eps : float
-        Ridge, relative to the mean diagonal of the within-class scatter N.
+        Ridge, relative to the mean diagonal of the within-class scatter N (of M where N is zero).
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of the kernel.
 
@@ -96,7 +98,10 @@ class KernelFisher(KernelTransformer):
         for label, mean in enumerate(means):
             K[labels == label] -= mean  # A, in the place of K
         within = K.T @ K
-        self.eps_ = float(eps * (np.trace(within) or np.sum(between**2) or 1.0) / len(within))
+        scatter, apart = float(np.trace(within)), float(np.sum(between**2))
+        if scatter <= _NO_SCATTER * apart:  # members of a class that are all alike, up to rounding
+            scatter = apart
+        self.eps_ = eps * (scatter or 1.0) / len(within)
         within[np.diag_indices_from(within)] += self.eps_
         # The between-class scatter has a few columns only, so the eigenproblem is as small as they are many.
         # Transposed, the symmetric matrix has the order that LAPACK overwrites without a copy.

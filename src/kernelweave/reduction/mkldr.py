@@ -42,6 +42,7 @@ from ..kernels import KernelStack
 from ..kernels.naming import default_kernels
 from ..solvers.embedding import spreads
 from ..views import Views
+from .base import check_some_view
 from .graphs import Graph, LDAGraph, PCAGraph
 from .steps import EXACT_KERNELS, Search
 
@@ -226,7 +227,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
             kept = spreads(search.combined(found.weights), found.coefficients, search.denominator) > 0
             self._warn(found, kept)
             self._store(stack, graph, search, found, kept)
-            self._check_presence(stack.present, views)
+            check_some_view(views, stack.present, self._active(), stack.names)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -245,23 +246,12 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
 
     def _embedded(self, views: Views) -> np.ndarray:
         present = self._state.presence(views, self._active())
-        self._check_presence(present, views)
+        check_some_view(views, present, self._active(), self.kernel_names_)
         embedded = np.zeros((views.n_samples, self.alphas_.shape[1]))
         for m, weight in enumerate(self.kernel_weights_):
             if weight > 0:
                 embedded += weight * (self._state.cross(m, views, present[:, m]) @ self.alphas_)
         return embedded
-
-    def _check_presence(self, present: np.ndarray, views: Views) -> None:
-        """An error for a sample that no kernel with a weight compares with others: it has no place."""
-        active = self._active()
-        without = ~present[:, active].any(axis=1)
-        if without.any():
-            used = [name for name, is_active in zip(self.kernel_names_, active, strict=True) if is_active]
-            raise ValueError(
-                f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)}); remove "
-                'such samples, or keep weights of all kernels with weights_step="fixed"'
-            )
 
     def _labels(self, graph: Graph, y: Any, n_samples: int) -> np.ndarray:
         y = check_target(self, y, n_samples)
