@@ -191,7 +191,7 @@ MODELS = {
     "localized, instances": classifier(combiner=Localized(InstanceGate(), scaling="unit-row"), random_state=0),
     "localized, views": on_frame(
         [Linear("u"), Gaussian("v")],
-        combiner=Localized(inputs=["u", "v"], validation_fraction=0.3),
+        combiner=Localized(inputs=["u", "v"], l2=0.1, validation_fraction=0.3),
         missing=[(3, ["u__0", "u__1"]), (N + 5, ["v__0", "v__1"])],
         random_state=0,
     ),

@@ -140,11 +140,11 @@ def number(low: float = -math.inf, positive: bool = False) -> Kind:
     return check
 
 
-def count(least: int = 0) -> Kind:
-    """A whole number, and not so large that computing with it alone is a burden."""
+def count(least: int = 0, most: int = 2**31 - 1) -> Kind:
+    """A whole number, not so large that computing with it is a burden."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value < 2**31:
+        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
             refuse(path, f"is {value!r}, which is no number that it can be")
 
     return check

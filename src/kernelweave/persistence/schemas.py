@@ -185,12 +185,13 @@ SCHEMAS |= {
     machines.JointMachine: Schema({"n_classes": count(2)}),
     machines.LeastSquaresMachine: Schema({"n_outputs": count(1)}),
     # combiners and their states
-    combiners.PolynomialMKL: Schema({"degree": count(1), "constant": number(0.0)}),
+    combiners.PolynomialMKL: Schema({"degree": count(1, 1000), "constant": number(0.0), "tau_": number(0.0)}),
     combiners.GeneralizedMKL: Schema({"form": one_of("product", "sum")}),
     combiners.KernelDifference: Schema({"form": one_of("absolute", "difference", "square"), "tau": number(0.0)}),
     combiners.PerOutput: Schema({"combiners_": several(part(Combiner))}),
     GatedCombiner: Schema({"gating_": part(Gate), "gate_tol": number(0.0)}),
     combiners.Projected: Schema({"layout_": part(Layout)}),
+    Gate: Schema({"norm": optional(one_of("unit", "paper"))}),
     RegionGate: Schema({"centers_": numbers("centers", "inputs")}),
     Layout: Schema(
         {
@@ -213,6 +214,7 @@ SCHEMAS |= {
     FeatureSource: Schema(
         {
             "selector": anything,
+            "takes_sparse": optional(flag),
             "groups_": several(together(text, positions("own", below="columns", filled=True)), own=("own",)),
         },
         rules.feature_source_rule,
@@ -224,6 +226,7 @@ SCHEMAS |= {
             "maps": several(part((ViewFeatures, KernelFeatures)), "kernels"),
             "chosen": several(count()),
             "_features": nothing,
+            "takes_sparse": optional(flag),
         },
         rules.projected_features_rule,
     ),
@@ -261,6 +264,7 @@ SCHEMAS |= {
             "inputs": part((GatingInputs, NoInputs), "columns", "kernels"),
             "codes": nothing,
             "latest": together(nothing, nothing),
+            "penalty": anything,
             "gates": numbers("support", "kernels"),
             "active": flags("kernels"),
             "open_share": numbers("kernels"),
