@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from kernelweave import datasets
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.reduction import LDAGraph, LDEGraph
-from kernelweave.reduction.steps import Alternation
+from kernelweave.reduction.steps import Search
 from kernelweave.views import Views
 
 VIEWS = ("fac", "fou", "kar", "mor", "pix", "zer")
@@ -78,8 +78,8 @@ def mkldr(n: int, n_kernels: int, share: float, calls: int, graphs: tuple, steps
 
             def ours(step=step, numerator=numerator, denominator=denominator):
                 rng = np.random.RandomState(0)
-                alternation = Alternation(grams, numerator, denominator, 0.01, 9, step, "exact", rng)
-                alternation.run(alternation.identity_weights(), tol=1e-4, max_iter=ITERATIONS)
+                search = Search(grams, numerator, denominator, 0.01, 10.0, 9, step, "exact", rng)
+                search.run(search.identity_weights(), tol=1e-4, max_iter=ITERATIONS)
 
             compare(
                 f"{type(graph).__name__}, {step}, n = {n}, M = {n_kernels}" + (", one it." if share < 1 else ""),

@@ -71,7 +71,9 @@ def failures(problem: Problem, compare: bool = True, permute: bool = False, slow
         if best > solution.objective + slack + rounding:
             found.append(f"objective {solution.objective:.9g} where {best:.9g} is possible")
         if best > solution.objective + solution.gap + 1e-6 * max(1.0, abs(best)):  # their rounding, not ours
-            found.append(f"gap {solution.gap:.3g} contradicted by an objective higher by {best - solution.objective:.3g}")
+            found.append(
+                f"gap {solution.gap:.3g} contradicted by an objective higher by {best - solution.objective:.3g}"
+            )
     if permute and solution.converged:
         order = np.random.default_rng(0).permutation(problem.machine.n_samples)
         again = problem.machine.subset(order).solve(problem.K[np.ix_(order, order)], tol=TOL)

@@ -7,6 +7,7 @@ from kernelweave import MKLClassifier
 from kernelweave.combiners import ClusterGate, GaussianGate, InstanceGate, Projected, Sigmoid, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
 from localized_problem import MACHINES, N
+from reference_qp import exactly
 
 X = np.hstack([localized_problem.X, np.random.default_rng(1).normal(size=(N, 3))])
 A, B = [0, 1, 2], [3, 4, 5, 6]
@@ -54,7 +55,7 @@ def prepared(
 
 def solved(combiner, state, theta, machine, start=None):
     """The objective, its gradient and the machine's solution."""
-    solution = machine.solve(combiner.gram(state, theta), start=start, gap_tol=1e-12)
+    solution = exactly(machine, combiner.gram(state, theta), start)
     penalty, slope = combiner.penalize(state, theta)
     return solution.objective + penalty, combiner.pullback(state, theta, solution.coef) + slope, solution
 

@@ -26,6 +26,13 @@ def clarabel_optimum(K, linear, lower, upper, total, insensitivity):
     return dual_objective(K, linear, insensitivity, c), c
 
 
+def exactly(machine, K, start=None, gap_tol=1e-11):
+    """The machine solved to a gap that finite differences can stand, and that is reached."""
+    solution = machine.solve(K, start=start, gap_tol=gap_tol)
+    assert solution.converged and solution.gap <= gap_tol * max(1.0, abs(solution.objective)) * machine.n_outputs
+    return solution
+
+
 def dual_objective(K, linear, insensitivity, c):
     K = np.asarray(K, dtype=float)
     return linear @ c - insensitivity * np.abs(c).sum() - 0.5 * c @ K @ c

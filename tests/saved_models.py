@@ -150,7 +150,7 @@ MODELS = {
     "default": lambda: (MKLClassifier().fit(A, TWO), NEW),
     "binary": classifier(),
     "strided columns": classifier([Linear([4, 0, 2]), Gaussian([3, 0])]),
-    "one-vs-one": classifier(y=THREE, n_jobs=2),
+    "one-vs-one": classifier(y=THREE, multiclass="one-vs-one", n_jobs=2),
     "one-vs-all": classifier(y=THREE, multiclass="one-vs-all"),
     "joint": classifier(y=THREE, multiclass="joint"),
     "joint, soft labels": classifier(y=THREE, multiclass="joint", soft_labels="knn", n_neighbors=5),
@@ -183,15 +183,19 @@ MODELS = {
         Precomputed(GRAM), Precomputed(np.eye(N + 11)), n=N + 11, combiner=GeneralizedMKL()
     ),
     "localized, softmax": classifier(combiner=Localized(gate_tol=0.3, l2=0.01), C=10.0, random_state=0),
-    "localized, sigmoid": regressor(combiner=Localized(Sigmoid(), inputs=[1, 2], quadratic=True), random_state=0),
-    "localized, gaussian": classifier(y=THREE, combiner=Localized(GaussianGate()), weights="per-class", random_state=0),
+    "localized, sigmoid": regressor(
+        combiner=Localized(Sigmoid(), inputs=[1, 2], quadratic=True, l2=0.01), random_state=0
+    ),
+    "localized, gaussian": classifier(
+        y=THREE, combiner=Localized(GaussianGate(), l2=0.01), weights="per-class", random_state=0
+    ),
     "localized, clusters": classifier(
         combiner=Localized(ClusterGate(n_clusters=3)), normalize="center", random_state=0
     ),
     "localized, instances": classifier(combiner=Localized(InstanceGate(), scaling="unit-row"), random_state=0),
     "localized, views": on_frame(
         [Linear("u"), Gaussian("v")],
-        combiner=Localized(inputs=["u", "v"], l2=0.1, validation_fraction=0.3),
+        combiner=Localized(inputs=["u", "v"], l2=0.01, validation_fraction=0.3),
         missing=[(3, ["u__0", "u__1"]), (N + 5, ["v__0", "v__1"])],
         random_state=0,
     ),
@@ -199,11 +203,13 @@ MODELS = {
         Precomputed(GRAM),
         Precomputed(np.eye(N + 11) + 0.1),
         n=N + 11,
-        combiner=Localized(inputs=KernelMap(Precomputed(GRAM), n_landmarks=9)),
+        combiner=Localized(inputs=KernelMap(Precomputed(GRAM), n_landmarks=9), l2=0.01),
         random_state=0,
     ),
     "localized, kernel map of text": on_frame(
-        [Linear("u"), Linear("v")], combiner=Localized(inputs=KernelMap(Spectrum(2, "word"))), random_state=0
+        [Linear("u"), Linear("v")],
+        combiner=Localized(Softmax("paper"), inputs=KernelMap(Spectrum(2, "word")), l2=0.01),
+        random_state=0,
     ),
     "projected": classifier(combiner=Projected(2), random_state=0),
     "projected, centred": regressor(combiner=Projected([1, 2, 1], constraint="norm"), normalize="center"),
@@ -327,7 +333,7 @@ MODELS = {
     ),
     "sparse large margin": labelled(SparseLargeMarginClassifier(3, tol=0.05, random_state=0)),
     "mkldr": labelled(MKLDR(EMBEDDED, n_components=1)),
-    "mkldr, ratio-trace": labelled(MKLDR(EMBEDDED, LDEGraph(), step="ratio-trace", max_iter=1000)),
+    "mkldr, paper": labelled(MKLDR(EMBEDDED, LDEGraph(), step="paper", max_iter=1000)),
     "mkldr, given weights": labelled(
         MKLDR(EMBEDDED, LFDAGraph(), 1, init={"gaussian": 1.0, "linear": 2.0}, weights_step="fixed")
     ),

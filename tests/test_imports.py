@@ -42,7 +42,7 @@ ALLOWED = {
     },
 }
 STANDARD = sys.stdlib_module_names
-FOR_ALL = {"_warnings"}
+FOR_ALL = {"_parameters", "_warnings"}
 
 
 def imported_names(path: Path, package: str) -> set[str]:

@@ -20,6 +20,7 @@ from kernelweave.machines import (
     RegressionMachine,
 )
 from kernelweave.views import Views
+from reference_qp import exactly
 
 rng = np.random.default_rng(0)
 N = 32
@@ -63,14 +64,13 @@ STACKS = {"complete": KernelStack(KERNELS).fit(X), "missing views": KernelStack(
 def test_gradient_through_the_solved_machine(machine, combiner, stack):
     machine, combiner, state = MACHINES[machine], COMBINERS[combiner], STACKS[stack]
     state = combiner.prepare(state, None, np.random.RandomState(0))
-    solution = machine.solve(combiner.gram(state, ETA), gap_tol=1e-11)
+    solution = exactly(machine, combiner.gram(state, ETA))
     gradient = combiner.pullback(state, ETA, solution.coef) + combiner.penalize(state, ETA)[1]
     h = 1e-5
     for m in range(4):
         step = h * np.eye(4)[m]
         ahead, behind = (
-            machine.solve(combiner.gram(state, eta), start=solution, gap_tol=1e-11).objective
-            + combiner.penalize(state, eta)[0]
+            exactly(machine, combiner.gram(state, eta), solution).objective + combiner.penalize(state, eta)[0]
             for eta in (ETA + step, ETA - step)
         )
         assert gradient[m] == pytest.approx((ahead - behind) / (2 * h), rel=1e-3, abs=2e-5)

@@ -29,7 +29,7 @@ VALUE = X[:, 0] + 0.2 * rng.normal(size=27)
 KERNELS = [Gaussian([0, 1]), Linear([1, 2]), Polynomial()]
 PROBLEMS = {
     "binary": (MKLClassifier(), TWO),
-    "one-vs-one": (MKLClassifier(), THREE),
+    "one-vs-one": (MKLClassifier(multiclass="one-vs-one"), THREE),
     "joint": (MKLClassifier(multiclass="joint"), THREE),
     "least squares": (MKLClassifier(machine="least-squares"), TWO),
     "regression": (MKLRegressor(), VALUE),

@@ -39,6 +39,7 @@ from localized_problem import (
     rng,
     toy_model,
 )
+from reference_qp import exactly
 
 CASES = [(gate, "unit") for gate in GATES] + [("softmax", "paper"), ("sigmoid", "paper")]
 
@@ -49,14 +50,13 @@ CASES = [(gate, "unit") for gate in GATES] + [("softmax", "paper"), ("sigmoid", 
 def test_gradient_through_the_solved_machine(machine, gate, norm, stack):
     machine = MACHINES[machine]
     combiner, state, theta = prepared(gate, stack, norm=norm)
-    solution = machine.solve(combiner.gram(state, theta), gap_tol=1e-12)
+    solution = exactly(machine, combiner.gram(state, theta))
     gradient = combiner.pullback(state, theta, solution.coef) + combiner.penalize(state, theta)[1]
     h = 1e-5
     for direction in np.random.RandomState(2).normal(size=(4, len(theta))):
         step = h * direction
         ahead, behind = (
-            machine.solve(combiner.gram(state, point), start=solution, gap_tol=1e-12).objective
-            + combiner.penalize(state, point)[0]
+            exactly(machine, combiner.gram(state, point), solution).objective + combiner.penalize(state, point)[0]
             for point in (theta + step, theta - step)
         )
         assert gradient @ direction == pytest.approx((ahead - behind) / (2 * h), rel=1e-3, abs=2e-5)

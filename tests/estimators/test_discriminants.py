@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from kernelweave import KernelSAMME, KernelVoting, stack_views
 from kernelweave.estimators.samme import boosted
 from kernelweave.kernels import Gaussian, Linear, Precomputed
-from kernelweave.reduction import MKLDR, LDEGraph
+from kernelweave.reduction import MKLDR, LDAGraph, LDEGraph
 
 rng = np.random.default_rng(0)
 N = 90
@@ -41,7 +41,7 @@ def test_scikit_learn_convention(estimator, check):
 
 def neighbours(kernel, new):
     """Labels of the training samples, nearest first, in the space of MKLDR with one kernel."""
-    space = MKLDR([kernel], step="ratio-trace").fit(X, Y)
+    space = MKLDR([kernel], LDAGraph("total"), step="paper").fit(X, Y)
     order = KNeighborsClassifier(N).fit(space.transform(X), Y).kneighbors(space.transform(new), return_distance=False)
     return Y[order]
 
@@ -124,7 +124,7 @@ def test_nothing_better_than_chance_leaves_equal_weights():
 def test_another_graph(model):
     lde = model(KERNELS, LDEGraph(3, 10)).fit(X, Y)
     assert lde.score(NEW, NEW_Y) > 0.5
-    space = MKLDR([KERNELS[0][1]], LDEGraph(3, 10), 2, step="ratio-trace").fit(X, Y)
+    space = MKLDR([KERNELS[0][1]], LDEGraph(3, 10), 2, step="paper").fit(X, Y)
     assert scipy.linalg.subspace_angles(lde._discriminants[0].coefficients, space.alphas_).max() < 1e-6
 
 

@@ -142,7 +142,7 @@ def test_layout_of_the_paper_and_learned_weights(tmp_path):
     assert [line[0] for line in weights.rows] == ["boosted", "embedded"]
     assert weights.rows[1][1] == "-".join(f"{weight:.2f}" for weight in row.weights.mean(axis=0))
     assert float(costs.rows[3][3]) == pytest.approx(row.mean("cost")) and row.mean("support") == 100.0
-    assert row.parameters[0].keys() == {"mkldr__eps"} and row.mean("test") > 80
+    assert row.parameters[0].keys() == {"mkldr__eps"} and row.mean("test") > 70
     text = markdown(summary)
     assert "| accuracy % | KFD | MKL |" in text and "Weights of petal - all" in text
     again = run_experiment(embedding, tmp_path, quick=True).row("embedded")  # from the cells

@@ -47,10 +47,10 @@ def dense(graph, labels=LABELS, present=PRESENT):
 
 def test_lda():
     same = LABELS[:, None] == LABELS[None, :]
-    above, below = dense(LDAGraph())
+    above, below = dense(LDAGraph("total"))
     np.testing.assert_allclose(above, laplacian(same / 6.0), atol=1e-12)
     np.testing.assert_allclose(below, laplacian(np.full((N, N), 1.0 / N)), atol=1e-12)
-    np.testing.assert_allclose(dense(LDAGraph("between"))[1], below - above, atol=1e-12)
+    np.testing.assert_allclose(dense(LDAGraph())[1], below - above, atol=1e-12)
 
 
 @pytest.mark.parametrize("among", ["all", "class"])

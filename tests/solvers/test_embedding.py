@@ -72,7 +72,10 @@ def test_ratio_trace_spans_the_generalised_eigenvectors(n):
     found = ratio_trace(K, *class_laplacians(labels), 0.01, 3, np.random.RandomState(0))
     assert angle(found.solution, vectors[:, -3:]) < 1e-5
     np.testing.assert_allclose(found.solution.T @ S @ found.solution, np.eye(3), atol=1e-7)
-    assert found.objective == pytest.approx((1.0 / values[-3:]).mean(), rel=1e-7)
+    assert found.objective == pytest.approx((1.0 / (1.0 + values[-3:])).mean(), rel=1e-7)
+    A = found.solution
+    by_definition = np.trace(np.linalg.solve(A.T @ (S + S_prime) @ A, A.T @ S @ A)) / 3
+    assert found.objective == pytest.approx(by_definition, rel=1e-7)
 
 
 def test_lanczos_that_does_not_converge_leaves_the_work_to_a_dense_solve(monkeypatch):

@@ -74,9 +74,9 @@ def test_masked_targets_weights_and_matrices():
         MKLClassifier().fit(A, Y, sample_weight=masked(np.ones(N), 2))
     with pytest.raises(ValueError, match="posterior is masked at 2"):
         MKLClassifier().fit(A, Y, posterior=masked(np.where(Y, 0.9, 0.1), 2))
-    with pytest.raises(ValueError, match=r"the precomputed kernel of view 'id' is masked at \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"K of the precomputed kernel of view 'id' is masked at \(0, 1\)"):
         Precomputed(masked(np.eye(3), (0, 1)), "id")
-    with pytest.raises(ValueError, match=r"the distance matrix is masked at \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"the metric's distance matrix is masked at \(0, 1\)"):
         Distance(masked(np.zeros((3, 3)), (0, 1)))
     with pytest.raises(ValueError, match=r"rows of extend is masked at \(0, 1\)"):
         Precomputed(np.eye(3)).extend(masked(np.ones((1, 3)), (0, 1)), [1.0])

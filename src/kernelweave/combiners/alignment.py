@@ -24,6 +24,7 @@ import pandas as pd
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import check_flag, is_choice, shown
 from .._warnings import warn
 from ..solvers import minimize_scale_free
 from .base import ChosenWeights
@@ -95,11 +96,11 @@ class AlignmentWeights(ChosenWeights):
 
     def choose(self, stack, machine, y, rng, tol, max_steps, progress):
         """Weights of the chosen rule, scaled to sum 1."""
-        if self.rule not in RULES:
-            raise ValueError(f"rule must be one of {list(RULES)}, not {self.rule!r}")
+        if not is_choice(self.rule, RULES):
+            raise ValueError(f"rule must be one of {list(RULES)}, not {shown(self.rule)}")
         ridge = non_negative("ridge", self.ridge)
         factor = ideal_factor(machine, y, stack.weight, self)
-        found = similarities(stack, factor, self.centered, pairs=self.rule != "proportional")
+        found = similarities(stack, factor, check_flag("centered", self.centered), pairs=self.rule != "proportional")
         self.alignments_ = pd.Series(found.alignments, index=stack.names)
         if not (found.alignments > 0).any():
             warn("no kernel is aligned with the targets, so all weights are equal")

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_count, shown
 from .._warnings import warn
 from ..solvers.bundle import Bundle
 from ..solvers.sets import Budget
@@ -106,6 +107,6 @@ class BinaryMKL(ChosenWeights):
         return eta, found.evaluations
 
     def _whole(self, name: str, value: object) -> int:
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} must be a positive whole number, not {value!r}")
+        if not is_count(value) or value < 1:
+            raise ValueError(f"{name} must be a positive whole number, not {shown(value)}")
         return int(value)

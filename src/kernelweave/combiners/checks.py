@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_number, shown
 from ..kernels import KernelStack
 from ..views import Views
 
@@ -14,8 +14,8 @@ from ..views import Views
 def non_negative(name: str, value: Any, above_zero: bool = False) -> float:
     """A finite number of at least 0 (or above it), or one error that names the parameter."""
     wanted = "a positive number" if above_zero else "a number of at least 0"
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value < np.inf or (above_zero and value == 0):
-        raise ValueError(f"{name} must be {wanted}, not {value!r}")
+    if not is_number(value) or not 0 <= value < np.inf or (above_zero and value == 0):
+        raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
     return float(value)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from .._parameters import is_choice, shown
 from ..solvers.conic import minimize_conic
 from ..solvers.sets import Simplex
 from ..solvers.weights import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
@@ -98,8 +99,8 @@ class ConvexMKL(LearnedWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
         """The weights on the simplex by the chosen solver."""
-        if self.solver not in ("auto", "conic", *SOLVERS):
-            raise ValueError(f"solver must be one of {['auto', *SOLVERS, 'conic']}, not {self.solver!r}")
+        if not is_choice(self.solver, ("auto", "conic", *SOLVERS)):
+            raise ValueError(f"solver must be one of {['auto', *SOLVERS, 'conic']}, not {shown(self.solver)}")
         simplex = Simplex(self._limits(problem.names, costs))
         if self.solver == "conic":
             programs = problem.machine.programs()

@@ -24,6 +24,7 @@ import time
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
@@ -83,8 +84,8 @@ class KernelDifference(Combiner):
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Solve the machine on the mean kernel where labels of new samples are needed, then on the combined one."""
         start = time.perf_counter()
-        if self.form not in FORMS:
-            raise ValueError(f"form must be one of {list(FORMS)}, not {self.form!r}")
+        if not is_choice(self.form, FORMS):
+            raise ValueError(f"form must be one of {list(FORMS)}, not {shown(self.form)}")
         non_negative("tau", self.tau)
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
         check_every_view(self, stack, stack.present, stack.reference)

@@ -11,11 +11,10 @@ alpha'y = 0, then gamma = 2 alpha / sum(alpha).
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_number, shown
 from .._warnings import warn
 from ..machines import BinaryMachine, Machine
 from ..solvers.sums import images, weighted_sum
@@ -59,8 +58,8 @@ class EasyMKL(ChosenWeights):
 
     def choose(self, stack, machine, y, rng, tol, max_steps, progress):
         """The weights, averaged over the machine's binary problems."""
-        if not isinstance(self.lam, Real) or not 0.0 < self.lam <= 1.0:
-            raise ValueError(f"lam of EasyMKL must be a number above 0 and at most 1, not {self.lam!r}")
+        if not is_number(self.lam) or not 0.0 < self.lam <= 1.0:
+            raise ValueError(f"lam of EasyMKL must be a number above 0 and at most 1, not {shown(self.lam)}")
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
         matrices = stack.matrices()

@@ -13,14 +13,16 @@ The thesis counts eigenvalues above 1/2, which is tr(K_m) / (2 n) for kernels of
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 
+from .._parameters import is_number, shown
 from ..kernels import KernelStack
+
+_LARGEST = 100  # of the logarithms of costs, whose squares are used
 
 
 class EigenvalueCosts(BaseEstimator):
@@ -64,11 +66,14 @@ class EigenvalueCosts(BaseEstimator):
         ndarray of shape (n_kernels,)
         """
         gamma: Any = self.gamma
-        if not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 <= gamma < np.inf:
-            raise ValueError(f"gamma of EigenvalueCosts must be a finite number of at least 0, not {gamma!r}")
+        if not is_number(gamma) or not 0 <= gamma < np.inf:
+            raise ValueError(f"gamma of EigenvalueCosts must be a finite number of at least 0, not {shown(gamma)}")
         if gamma == 0:
             return np.ones(stack.n_kernels)
-        return np.array([_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)], dtype=float) ** gamma
+        counts = np.array([_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)], dtype=float)
+        if gamma * np.log10(counts.max()) > _LARGEST:
+            raise ValueError(f"gamma of EigenvalueCosts is {shown(gamma)}: costs overflow; take a smaller one")
+        return counts**gamma
 
 
 def _n_large_eigenvalues(stack: KernelStack, m: int) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_number, shown
 from ..solvers.sets import Simplex
 from ..solvers.weights import minimize_newton
 from .learned_weights import Learned, LearnedWeights, WeightProblem
@@ -63,7 +63,7 @@ class ElasticMKL(LearnedWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
         """The weights on the simplex, with the pull."""
-        if not isinstance(self.lam, Real) or not 0.0 <= self.lam < np.inf:
-            raise ValueError(f"lam of ElasticMKL must be a finite number of at least 0, not {self.lam!r}")
+        if not is_number(self.lam) or not 0.0 <= self.lam < np.inf:
+            raise ValueError(f"lam of ElasticMKL must be a finite number of at least 0, not {shown(self.lam)}")
         simplex = Simplex(np.zeros(len(costs)), float(self.lam))
         return Learned.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))

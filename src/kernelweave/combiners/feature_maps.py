@@ -25,6 +25,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..kernels import Gaussian, KernelStack, Linear, Polynomial
 from ..kernels.derivatives import is_differentiable
@@ -198,19 +199,19 @@ def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | Kerne
     """
     names = stack.names
     if isinstance(features, str):
-        if features not in ("auto", "kpca", "map"):
-            raise ValueError(f'features of Projected must be "auto", "kpca", "map" or a mapping, not {features!r}')
+        if not is_choice(features, ("auto", "kpca", "map")):
+            raise ValueError(f'features of Projected must be "auto", "kpca", "map" or a mapping, not {shown(features)}')
         chosen = {} if features == "auto" else dict.fromkeys(names, features)
     else:
         try:
             chosen = dict(features)
         except (TypeError, ValueError):
-            raise ValueError(f"features of Projected must be a name or a mapping, not {features!r}") from None
+            raise ValueError(f"features of Projected must be a name or a mapping, not {shown(features)}") from None
         for name, method in chosen.items():
             if name not in names:
                 raise ValueError(f"features names a kernel that is not there: {name!r}; there are {names}")
-            if method not in METHODS:
-                raise ValueError(f"features of the kernel {name!r} must be one of {METHODS}, not {method!r}")
+            if not is_choice(method, METHODS):
+                raise ValueError(f"features of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
     maps: list[ViewFeatures | KernelFeatures] = []
     for name, kernel in zip(names, stack.kernels, strict=True):
         method = chosen.get(name, "view" if is_differentiable(kernel) else "kpca")

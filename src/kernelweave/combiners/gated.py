@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from .._parameters import is_choice, is_number, shown
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine, Solution
@@ -258,10 +258,10 @@ class GatedCombiner(LearnedCombiner):
 
     def _check(self) -> None:
         if self.gating is not None and not isinstance(self.gating, Gate):
-            raise ValueError(f"gating must be a gating model such as Softmax() or None, not {self.gating!r}")
-        if self.gating is not None and self.gating.norm not in NORMS:
+            raise ValueError(f"gating must be a gating model such as Softmax() or None, not {shown(self.gating)}")
+        if self.gating is not None and not is_choice(self.gating.norm, NORMS):
             owner = type(self.gating).__name__
-            raise ValueError(f"norm of {owner} must be one of {list(NORMS)}, not {self.gating.norm!r}")
+            raise ValueError(f"norm of {owner} must be one of {list(NORMS)}, not {shown(self.gating.norm)}")
         for name, limit in (("gate_tol", 1.0), ("validation_fraction", 1.0)):
             self._check_number(name, limit)
         if not (self.chooses_l2 and isinstance(self.l2, str) and self.l2 == "auto"):
@@ -271,10 +271,10 @@ class GatedCombiner(LearnedCombiner):
 
     def _check_number(self, name: str, limit: float, otherwise: str = "") -> None:
         value = getattr(self, name)
-        if not isinstance(value, Real) or isinstance(value, bool) or not 0.0 <= value < limit:
+        if not is_number(value) or not 0.0 <= value < limit:
             owner = type(self).__name__
             wanted = f"a number from 0 and below {limit:g}" + (f" {otherwise}" if otherwise else "")
-            raise ValueError(f"{name} of {owner} must be {wanted}, not {value!r}")
+            raise ValueError(f"{name} of {owner} must be {wanted}, not {shown(value)}")
 
     def _tell_of_even_gates(self, state: GatedStack, machine: Machine) -> None:
         """Say so where gates hardly depend on the sample: a model with one weight per kernel would do."""

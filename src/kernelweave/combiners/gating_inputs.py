@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from .._parameters import blamed_on, check_flag, is_choice, shown
 from ..kernels import KernelStack
 from ..kernels.base import Kernel
 from ..kernels.measures import squared_norms
@@ -48,15 +49,15 @@ class GatingInputs:
     """
 
     def __init__(self, source: Any, quadratic: bool, scaling: str | None):
-        if scaling not in SCALINGS:
-            raise ValueError(f"scaling of the gating inputs must be one of {list(SCALINGS)}, not {scaling!r}")
+        if not is_choice(scaling, SCALINGS):
+            raise ValueError(f"scaling of the gating inputs must be one of {list(SCALINGS)}, not {shown(scaling)}")
         if isinstance(source, KernelMap):
             source = clone(source)
         else:
             source = source if isinstance(source, ProjectedFeatures) else FeatureSource(source)
             source.takes_sparse = scaling is None
         self.source = source
-        self.quadratic = quadratic
+        self.quadratic = check_flag("quadratic", quadratic)
         self.scaling = scaling
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:
@@ -179,10 +180,12 @@ class FeatureSource:
         if self.selector is None:
             groups = [(name, _features(name, kernel)) for name, kernel in zip(stack.names, stack.kernels, strict=True)]
         elif isinstance(self.selector, list | tuple) and all(isinstance(entry, str) for entry in self.selector):
-            groups = [(view, stack.support.columns(view)) for view in self.selector]
+            with blamed_on("inputs"):
+                groups = [(view, stack.support.columns(view)) for view in self.selector]
         else:
             label = self.selector if isinstance(self.selector, str) else "gating inputs"
-            groups = [(label, stack.support.columns(self.selector))]
+            with blamed_on("inputs"):
+                groups = [(label, stack.support.columns(self.selector))]
         self.groups_: list[tuple[str, np.ndarray]] = []
         taken = np.empty(0, dtype=int)
         for label, columns in groups:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .._parameters import is_choice, shown
 from ..kernels import KernelStack
 from ..solvers.domains import ConvexSet
 from .forms import FormCombiner, GaussianForm, Monomials
@@ -96,10 +97,10 @@ class GeneralizedMKL(FormCombiner):
 
     def prepare(self, stack, y, rng) -> Any:
         """Check the parameters and compute all Gram matrices."""
-        if self.form not in _FORMS:
-            raise ValueError(f"form of GeneralizedMKL must be one of {list(_FORMS)}, not {self.form!r}")
-        if self.penalty not in _PENALTIES:
-            raise ValueError(f"penalty of GeneralizedMKL must be one of {list(_PENALTIES)}, not {self.penalty!r}")
+        if not is_choice(self.form, _FORMS):
+            raise ValueError(f"form of GeneralizedMKL must be one of {list(_FORMS)}, not {shown(self.form)}")
+        if not is_choice(self.penalty, _PENALTIES):
+            raise ValueError(f"penalty of GeneralizedMKL must be one of {list(_PENALTIES)}, not {shown(self.penalty)}")
         if as_number(self.strength, "strength") == 0.0 and self.form == "sum":
             raise ValueError(
                 'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls for ever'

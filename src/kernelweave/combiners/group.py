@@ -8,11 +8,11 @@ the best sigma and tau; so that problem is the one here with p = 2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_number, shown
 from ..solvers.sets import GroupBall, Simplex
 from ..solvers.weights import minimize_newton
 from .learned_weights import Learned, LearnedWeights, WeightProblem
@@ -70,8 +70,8 @@ class GroupMKL(LearnedWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
         """The weights in the ball of the mixed norm."""
-        if not isinstance(self.p, Real) or not self.p >= 1.0:
-            raise ValueError(f"p of GroupMKL must be a number of at least 1, not {self.p!r}")
+        if not is_number(self.p) or not (1.0 <= self.p <= 1e6 or self.p == np.inf):
+            raise ValueError(f"p of GroupMKL must be a number from 1 to 1e6, or infinity, not {shown(self.p)}")
         if self.p == 1.0:
             feasible = Simplex(np.zeros(len(costs)))
         else:

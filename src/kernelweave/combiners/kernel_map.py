@@ -12,11 +12,10 @@ x_1 ...    landmarks_, training samples
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from .._parameters import is_count, shown
 from ..kernels import KernelStack
 from ..kernels.base import Kernel
 from ..views import Views
@@ -60,14 +59,14 @@ class KernelMap(BaseEstimator):
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Fit the kernel and choose the landmarks among the samples of a stack; returns what `read` gives of them."""
         if not isinstance(self.kernel, Kernel):
-            raise ValueError(f"kernel of KernelMap must be a kernel, not {self.kernel!r}")
+            raise ValueError(f"kernel of KernelMap must be a kernel, not {shown(self.kernel)}")
         views = stack.support
         self.kernel_ = clone(self.kernel).fit(views, stack.weight, "gating kernel")
         present = np.flatnonzero(self.kernel_.present(views))
         if self.n_landmarks is not None:
-            if not isinstance(self.n_landmarks, Integral) or self.n_landmarks < 1:
+            if not is_count(self.n_landmarks) or self.n_landmarks < 1:
                 raise ValueError(
-                    f"n_landmarks of KernelMap must be a positive integer or None, not {self.n_landmarks!r}"
+                    f"n_landmarks of KernelMap must be a positive integer or None, not {shown(self.n_landmarks)}"
                 )
             present = np.sort(rng.permutation(present)[: self.n_landmarks])
         if len(present) == 0:

@@ -24,13 +24,13 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_count, shown
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
@@ -124,35 +124,37 @@ class WeightProblem:
 
     def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
         """The machine's solution at the final weights to a KKT violation of `tol`."""
-        self.factor = None if (factor == 1.0).all() else factor
-        solution = self.machine.solve(self.kernel(eta), self.last, tol=tol, max_steps=self.max_steps)
-        self.record(eta / self.scale, solution)
+        if self._weights is not None and np.array_equal(eta, self._weights) and (factor == 1.0).all():
+            solution = self.machine.refine(self._K, self.last, tol, self.max_steps)
+        else:
+            self.factor = None if (factor == 1.0).all() else factor
+            solution = self.machine.solve(self.kernel(eta), self.last, tol=tol, max_steps=self.max_steps)
+        self._note(solution)
         return solution
 
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
         """An evaluation, and a line of the history, from a solution."""
-        self.last = solution
         if self.factor is None:
             found = images(self.matrices, solution.coef)
         else:
             found = images(self.matrices, self.factor[:, None] * solution.coef).scaled(self.factor)
         forms = self.scale * found.forms()
-        now = time.perf_counter()
-        self.history.append(
-            {
-                "objective": solution.objective,
-                "solves": 1,
-                "seconds": now - self._clock,
-                "n_support": len(np.unique(found.rows)),
-            }
-        )
-        self._clock = now
+        self._note(solution)
 
         def bend() -> np.ndarray:
             H = curvature(self._programs, self._K, solution.coef, found)
             return self.scale[:, None] * H * self.scale
 
         return Evaluation(point, solution.objective, solution.gap, forms, bend, solution)
+
+    def _note(self, solution: Solution) -> None:
+        """The latest solution, and a line of the history for it."""
+        self.last = solution
+        now = time.perf_counter()
+        n_support = np.count_nonzero(solution.coef.any(axis=1))
+        line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock, "n_support": n_support}
+        self.history.append(line)
+        self._clock = now
 
     @cached_property
     def _programs(self) -> list[DualProgram]:
@@ -201,9 +203,9 @@ class LearnedWeights(NamedNumbers, WeightedSum):
 
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
-        if not isinstance(self.max_iter, Integral) or self.max_iter < 1:
+        if not is_count(self.max_iter) or self.max_iter < 1:
             raise ValueError(
-                f"max_iter of {type(self).__name__} must be a positive whole number, not {self.max_iter!r}"
+                f"max_iter of {type(self).__name__} must be a positive whole number, not {shown(self.max_iter)}"
             )
         costs = self.costs_of(stack)
         what = "the kernels and their combination"

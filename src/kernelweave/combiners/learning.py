@@ -28,12 +28,12 @@ import itertools
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_choice, is_count, shown
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine, Solution
@@ -171,14 +171,16 @@ class LearnedCombiner(Combiner):
         return runs[chosen].close(self.finish(state, ends[chosen].solution), ends[chosen].detail)
 
     def _check_loop(self) -> None:
-        if self.optimizer not in _OPTIMIZERS:
-            raise ValueError(f"optimizer must be one of {list(_OPTIMIZERS)}, not {self.optimizer!r}")
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or isinstance(self.n_jobs, bool)):
-            raise ValueError(f"n_jobs of {type(self).__name__} must be an integer or None, not {self.n_jobs!r}")
+        if not is_choice(self.optimizer, _OPTIMIZERS):
+            raise ValueError(f"optimizer must be one of {list(_OPTIMIZERS)}, not {shown(self.optimizer)}")
+        if self.n_jobs is not None and (not is_count(self.n_jobs)):
+            raise ValueError(f"n_jobs of {type(self).__name__} must be an integer or None, not {shown(self.n_jobs)}")
         for name in ("max_iter", "n_init"):
             value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} of {type(self).__name__} must be an integer of at least 1, not {value!r}")
+            if not is_count(value) or value < 1:
+                raise ValueError(
+                    f"{name} of {type(self).__name__} must be an integer of at least 1, not {shown(value)}"
+                )
 
     def _warn_unless_converged(self, end: Descent, tol: float) -> None:
         if end.status == "max_iterations":

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine
@@ -84,8 +85,8 @@ class LinearMKL(ChosenWeights):
 
     def choose(self, stack, machine, y, rng, tol, max_steps, progress):
         """The weights at the optimum of the semidefinite program."""
-        if self.criterion not in CRITERIA:
-            raise ValueError(f"criterion must be one of {list(CRITERIA)}, not {self.criterion!r}")
+        if not is_choice(self.criterion, CRITERIA):
+            raise ValueError(f"criterion must be one of {list(CRITERIA)}, not {shown(self.criterion)}")
         check_every_view(self, stack, stack.present, stack.reference)
         problem = self._problem(machine) if self.criterion == "margin" else None
         factor = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None

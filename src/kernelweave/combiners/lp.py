@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_choice, is_number, shown
 from ..solvers.norms import minimize_alternating
 from ..solvers.sets import GroupBall, Simplex
 from ..solvers.weights import minimize_newton
@@ -65,10 +65,10 @@ class LpMKL(LearnedWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
         """The weights in the ball; on the simplex for p = 1."""
-        if not isinstance(self.p, Real) or not self.p >= 1.0:
-            raise ValueError(f"p of LpMKL must be a number of at least 1, not {self.p!r}")
-        if self.solver not in ("auto", "newton", "closed-form"):
-            raise ValueError(f"solver must be one of ['auto', 'newton', 'closed-form'], not {self.solver!r}")
+        if not is_number(self.p) or not (1.0 <= self.p <= 1e6 or self.p == np.inf):
+            raise ValueError(f"p of LpMKL must be a number from 1 to 1e6, or infinity, not {shown(self.p)}")
+        if not is_choice(self.solver, ("auto", "newton", "closed-form")):
+            raise ValueError(f"solver must be one of ['auto', 'newton', 'closed-form'], not {shown(self.solver)}")
         n_kernels, p = len(costs), float(self.p)
         if p == 1.0:
             bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(n_kernels)), tol, self.max_iter, tell)

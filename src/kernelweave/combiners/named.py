@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+
+from .._parameters import is_number, shown
 
 
 def as_numbers(value: Any, names: list[str], parameter: str, default: float) -> np.ndarray:
@@ -41,8 +42,8 @@ def as_numbers(value: Any, names: list[str], parameter: str, default: float) -> 
         value = [value.get(name, default) for name in names]
     try:
         numbers = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{parameter} must be numbers, by kernel name or in order, not {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{parameter} must be numbers, by kernel name or in order, not {shown(value)}") from None
     if numbers.ndim == 0:
         numbers = np.full(len(names), float(numbers))
     if numbers.shape != (len(names),):
@@ -54,8 +55,8 @@ def as_numbers(value: Any, names: list[str], parameter: str, default: float) -> 
 
 def as_number(value: Any, parameter: str) -> float:
     """A finite number of at least 0, or an error that names the parameter."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not (np.isfinite(value) and value >= 0):
-        raise ValueError(f"{parameter} must be a finite number of at least 0, not {value!r}")
+    if not is_number(value) or not 0 <= value < np.inf:
+        raise ValueError(f"{parameter} must be a finite number of at least 0, not {shown(value)}")
     return float(value)
 
 
@@ -96,4 +97,4 @@ class NamedNumbers(BaseEstimator):
 
 def _is_zero(value: Any) -> bool:
     """Whether all kernels have the number 0, which is what a mapping without entries says where 0 is the default."""
-    return isinstance(value, Real) and value == 0
+    return is_number(value) and value == 0

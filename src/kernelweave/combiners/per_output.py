@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._parameters import shown
 from ..machines.base import join
 from ..machines.multiclass import in_threads
 from ..views import Views
@@ -44,6 +45,8 @@ class PerOutput(Combiner):
 
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Fit a copy of the combiner to each output."""
+        if not isinstance(self.combiner, Combiner):
+            raise ValueError(f"combiner of PerOutput must be a combiner such as Mean(), not {shown(self.combiner)}")
         warn_of_memory(stack)
         outputs = machine.outputs()
         self.combiners_ = [clone(self.combiner) for _ in outputs]

@@ -14,11 +14,11 @@ kernel's view takes no part in judging that kernel.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_number, shown
 from ..machines import Machine
 from .single_kernel import Folds, SingleKernelScores, risk
 
@@ -77,8 +77,8 @@ class AccuracyWeights(SingleKernelScores):
         if self.threshold is None:
             counts = np.unique(machine.strata, return_counts=True)[1]
             return counts.max() / counts.sum()
-        if not isinstance(self.threshold, Real) or isinstance(self.threshold, bool) or not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold must be a number from 0 to 1 or None, not {self.threshold!r}")
+        if not is_number(self.threshold) or not 0 <= self.threshold <= 1:
+            raise ValueError(f"threshold must be a number from 0 to 1 or None, not {shown(self.threshold)}")
         return float(self.threshold)
 
 

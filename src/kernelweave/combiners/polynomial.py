@@ -22,11 +22,11 @@ d           degree
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_choice, is_count, is_number, shown
 from ..kernels import KernelStack
 from ..machines import Machine
 from ..solvers.domains import ConvexSet
@@ -194,14 +194,14 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
         return TAUS[int(errors.argmin())]
 
     def _check(self, stack: KernelStack) -> None:
-        if not isinstance(self.degree, Integral) or isinstance(self.degree, bool) or self.degree < 1:
-            raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {self.degree!r}")
+        if not is_count(self.degree) or self.degree < 1:
+            raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {shown(self.degree)}")
         as_number(self.constant, "constant")
         self._ball(stack)
-        if isinstance(self.tau, Real) and not isinstance(self.tau, bool) and 0.0 <= self.tau <= 1.0:
+        if is_number(self.tau) and 0.0 <= self.tau <= 1.0:
             self.tau_ = float(self.tau)
-        elif not (isinstance(self.tau, str) and self.tau == "auto"):
-            raise ValueError(f'tau of PolynomialMKL must be a number from 0 to 1 or "auto", not {self.tau!r}')
+        elif not is_choice(self.tau, ("auto",)):
+            raise ValueError(f'tau of PolynomialMKL must be a number from 0 to 1 or "auto", not {shown(self.tau)}')
 
 
 def _folds(machine: Machine, rng: np.random.RandomState) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from .._parameters import is_choice, shown
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
 from ..kernels.projected import ProjectedSum
@@ -179,7 +180,7 @@ class Projected(GatedCombiner):
 
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Learn projections and the gating model, close small gates, then solve the machine."""
-        if self.constraint == "penalty" and is_one_class(machine):
+        if is_choice(self.constraint, ("penalty",)) and is_one_class(machine):
             raise ValueError(
                 'constraint="penalty" does not bound the projections of a one-class machine, whose J falls with the '
                 'square of their scale; use "orthonormal" or "norm"'
@@ -379,19 +380,21 @@ class Projected(GatedCombiner):
     def _check(self) -> None:
         super()._check()
         self._check_number("penalty", np.inf)
-        if self.constraint not in CONSTRAINTS:
-            raise ValueError(f"constraint of Projected must be one of {list(CONSTRAINTS)}, not {self.constraint!r}")
+        if not is_choice(self.constraint, CONSTRAINTS):
+            raise ValueError(
+                f"constraint of Projected must be one of {list(CONSTRAINTS)}, not {shown(self.constraint)}"
+            )
         if self.constraint == "penalty" and self.penalty == 0.0:
             raise ValueError("penalty of Projected must be positive: without it W lowers J by its scale alone")
         if isinstance(self.init, str) and self.init not in STARTS:
-            raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {self.init!r}")
+            raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {shown(self.init)}")
         if self.gating_components is not None and getattr(self.gating, "codes_pullback", None) is None:
             raise ValueError(
                 "gating_components projects the inputs of Softmax(), Sigmoid() and GaussianGate(), not those of "
                 f"gating={self.gating!r}; set gating to one of them, or gating_components to None"
             )
-        if self.scaling not in SCALINGS:
-            raise ValueError(f"scaling of Projected must be one of {list(SCALINGS)}, not {self.scaling!r}")
+        if not is_choice(self.scaling, SCALINGS):
+            raise ValueError(f"scaling of Projected must be one of {list(SCALINGS)}, not {shown(self.scaling)}")
         if self.gating is None and self.inputs is not None:
             raise ValueError("inputs of Projected are what a gating model sees; set gating=Softmax(), or inputs=None")
 

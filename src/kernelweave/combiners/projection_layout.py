@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_count, shown
 from ..solvers.domains import Domain, Product, Space, Sphere, Stiefel
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
@@ -91,8 +91,8 @@ class Layout:
 
 def as_count(value: Any, parameter: str) -> int:
     """A whole number of at least 1, or an error that names the parameter."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{parameter} must be a whole number of at least 1, not {value!r}")
+    if not is_count(value) or value < 1:
+        raise ValueError(f"{parameter} must be a whole number of at least 1, not {shown(value)}")
     return int(value)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
+from .._parameters import shown
 from ..kernels.measures import squared_norms
 
 STARTS = ("random", "pca", "lda")
@@ -54,7 +55,7 @@ def starting_projection(
 def given_projections(init: Any, names: list[str], shapes: list[tuple[int, int]]) -> dict[int, np.ndarray]:
     """Matrices that the user gave by kernel name, by the position of their kernel."""
     if not isinstance(init, Mapping):
-        raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {init!r}")
+        raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {shown(init)}")
     given = {}
     for name, value in init.items():
         if name not in names:
@@ -67,7 +68,7 @@ def given_projections(init: Any, names: list[str], shapes: list[tuple[int, int]]
         if matrix.shape != shapes[m] or not np.isfinite(matrix).all() or not matrix.any():
             raise ValueError(
                 f"init of the kernel {name!r} must be finite numbers of shape {shapes[m]} (features, components), not "
-                f"all 0; not {value!r}"
+                f"all 0; not {shown(value)}"
             )
         given[m] = matrix
     return given

@@ -14,10 +14,9 @@ al. (2010) give new samples equal weights instead, which makes training and pred
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 
+from .._parameters import is_count, shown
 from .gating import SMALL, Gate
 
 
@@ -86,8 +85,10 @@ class ClusterGate(RegionGate):
         """Find the clusters."""
         from sklearn.cluster import KMeans
 
-        if not isinstance(self.n_clusters, Integral) or isinstance(self.n_clusters, bool) or self.n_clusters < 1:
-            raise ValueError(f"n_clusters of ClusterGate must be an integer of at least 1, not {self.n_clusters!r}")
+        if not is_count(self.n_clusters) or self.n_clusters < 1:
+            raise ValueError(
+                f"n_clusters of ClusterGate must be an integer of at least 1, not {shown(self.n_clusters)}"
+            )
         count = min(self.n_clusters, len(np.unique(inputs, axis=0)))
         self.centers_ = KMeans(count, n_init=3, random_state=rng).fit(inputs).cluster_centers_
 

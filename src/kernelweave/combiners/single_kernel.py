@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import blamed_on, is_count
 from .._warnings import warn
 from ..kernels import KernelStack
 from ..machines import Machine
@@ -99,7 +100,7 @@ def _splits(combiner: SingleKernelScores, machine: Machine, rng: np.random.Rando
     from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
     name, wanted, strata = type(combiner).__name__, combiner.cv, machine.strata
-    if isinstance(wanted, int | np.integer):
+    if is_count(wanted):
         smallest = machine.n_samples if strata is None else np.unique(strata, return_counts=True)[1].min()
         n_folds = min(wanted, int(smallest))
         if n_folds < 2:
@@ -110,11 +111,12 @@ def _splits(combiner: SingleKernelScores, machine: Machine, rng: np.random.Rando
         splitter = KFold if strata is None else StratifiedKFold
         cv = splitter(n_folds, shuffle=True, random_state=rng)
     else:
-        cv = check_cv(wanted, strata, classifier=strata is not None)
-    splits = [
-        (np.arange(machine.n_samples)[train], np.arange(machine.n_samples)[test])
-        for train, test in cv.split(np.zeros((machine.n_samples, 1)), strata)
-    ]
+        with blamed_on(f"cv of {name}"):
+            cv = check_cv(wanted, strata, classifier=strata is not None)
+    everybody = np.arange(machine.n_samples)
+    with blamed_on(f"cv of {name}"):
+        folds = list(cv.split(np.zeros((machine.n_samples, 1)), strata))
+        splits = [(everybody[train], everybody[test]) for train, test in folds]
     if not splits or any(len(part) == 0 for split in splits for part in split):
         raise ValueError(f"cv of {name} gives no folds, or a fold without training or test samples")
     return splits

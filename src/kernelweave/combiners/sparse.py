@@ -11,13 +11,13 @@ becomes linear and the problem `ConvexMKL`.
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
+from .._parameters import is_count, is_number, shown
 from .._warnings import warn
 from ..solvers.sets import Simplex
 from ..solvers.weights import minimize_newton
@@ -78,10 +78,10 @@ class SparseMKL(LearnedWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
         """Convex problems with costs from the tangents, until J stops falling."""
-        if not isinstance(self.eps, Real) or not 0.0 < self.eps < np.inf:
-            raise ValueError(f"eps of SparseMKL must be a positive finite number, not {self.eps!r}")
-        if not isinstance(self.n_rounds, Integral) or self.n_rounds < 1:
-            raise ValueError(f"n_rounds of SparseMKL must be a positive whole number, not {self.n_rounds!r}")
+        if not is_number(self.eps) or not 0.0 < self.eps < np.inf:
+            raise ValueError(f"eps of SparseMKL must be a positive finite number, not {shown(self.eps)}")
+        if not is_count(self.n_rounds) or self.n_rounds < 1:
+            raise ValueError(f"n_rounds of SparseMKL must be a positive whole number, not {shown(self.n_rounds)}")
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)
         self.rounds_: list[float] = []

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_number, shown
 from ..machines import Machine, Solution
 
 PATIENCE = 10
@@ -42,8 +42,8 @@ def split(machine: Machine, fraction: float, rng: np.random.RandomState) -> tupl
     """Positions of the training part and of the held-out one, stratified by class where there are classes."""
     from sklearn.model_selection import train_test_split
 
-    if not isinstance(fraction, Real) or isinstance(fraction, bool) or not 0.0 < fraction < 1.0:
-        raise ValueError(f"validation_fraction must be at least 0 and below 1, not {fraction!r}")
+    if not is_number(fraction) or not 0.0 < fraction < 1.0:
+        raise ValueError(f"validation_fraction must be at least 0 and below 1, not {shown(fraction)}")
     try:
         training, held_out = train_test_split(
             np.arange(machine.n_samples), test_size=float(fraction), stratify=machine.strata, random_state=rng

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import shown
 from .._warnings import warn
 from ..combiners import Combiner, Mean
 from ..combiners.base import Combination
@@ -28,10 +29,12 @@ from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
 from .checks import (
     check_max_iter,
+    check_n_jobs,
     check_new_views,
     check_number,
     check_row_labels,
     check_sample_weight,
+    check_seed,
     check_training_views,
     unchanged_on_failure,
 )
@@ -72,9 +75,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         with unchanged_on_failure(self):
             tol = check_number("tol", self.tol, 0.0)
             max_steps = check_max_iter(self.max_iter)
+            check_n_jobs(self.n_jobs)
             combiner = Mean() if self.combiner is None else self.combiner
             if not isinstance(combiner, Combiner):
-                raise ValueError(f"combiner must be a combiner such as Mean() or None, not {combiner!r}")
+                raise ValueError(f"combiner must be a combiner such as Mean() or None, not {shown(combiner)}")
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
             views = check_training_views(self, X)
             weight = check_sample_weight(sample_weight, views.n_samples)
@@ -94,7 +98,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
                 machine = RestartedMachine(machine, self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
-                rng = check_random_state(self.random_state)
+                rng = check_seed(self.random_state)
                 with telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
                     combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
             self._store(combination, machine, stack, kept)

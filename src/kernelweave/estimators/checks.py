@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
+from .._parameters import is_choice, is_count, is_number, shown
 from ..views import Views
 from ..views.plain import check_plain, check_unmasked, holds_dates, is_date, without_mask
 
@@ -31,36 +32,52 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 def check_number(name: str, value: Any, low: float, inclusive: bool = False, high: float = np.inf) -> float:
     """A finite number above (or from) `low` and at most `high`."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(value)
-    if is_number and (low <= value if inclusive else low < value) and value <= high:
+    if is_number(value) and abs(value) < np.inf and (low <= value if inclusive else low < value) and value <= high:
         return float(value)
     limits = f"{'at least' if inclusive else 'greater than'} {low:g}"
     limits += f" and at most {high:g}" if np.isfinite(high) else ""
-    raise ValueError(f"{name} must be a finite number {limits}, not {value!r}")
+    raise ValueError(f"{name} must be a finite number {limits}, not {shown(value)}")
 
 
 def check_machine(value: Any) -> str:
     """The kind of machine."""
-    if value in ("svm", "least-squares"):
+    if is_choice(value, ("svm", "least-squares")):
         return value
-    raise ValueError(f'machine must be "svm" or "least-squares", not {value!r}')
+    raise ValueError(f'machine must be "svm" or "least-squares", not {shown(value)}')
 
 
 def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> int | None:
     """A parameter that counts something, from a least value on; None where that is allowed."""
     if or_none and value is None:
         return None
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= least:
+    if is_count(value) and value >= least:
         return int(value)
     wanted = "a positive whole number" if least == 1 else f"a whole number of at least {least}"
-    raise ValueError(f"{name} must be {wanted}{' or None' if or_none else ''}, not {value!r}")
+    raise ValueError(f"{name} must be {wanted}{' or None' if or_none else ''}, not {shown(value)}")
 
 
 def check_max_iter(value: Any) -> int | None:
     """A limit on solver steps: a positive whole number, or None for -1."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and (value > 0 or value == -1):
+    if is_count(value) and (value > 0 or value == -1):
         return None if value == -1 else int(value)
-    raise ValueError(f"max_iter must be a positive whole number, or -1 for no limit, not {value!r}")
+    raise ValueError(f"max_iter must be a positive whole number, or -1 for no limit, not {shown(value)}")
+
+
+def check_n_jobs(value: Any) -> int | None:
+    """A number of threads; -1 for one a core."""
+    if value is None or (is_count(value) and value != 0):
+        return value
+    raise ValueError(f"n_jobs must be None or a whole number other than 0 (-1 for all cores), not {shown(value)}")
+
+
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """The random numbers that the parameter `random_state` stands for."""
+    try:
+        return check_random_state(random_state)
+    except (ValueError, TypeError, OverflowError):
+        raise ValueError(
+            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState, not {shown(random_state)}"
+        ) from None
 
 
 def check_training_views(estimator: Any, X: Any) -> Views:
@@ -205,7 +222,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
         weight = np.asarray(sample_weight, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"sample_weight must be an array of {n_samples} numbers or one number, not {sample_weight!r:.80}"
+            f"sample_weight must be an array of {n_samples} numbers or one number, not {shown(sample_weight)}"
         ) from None
     if weight.ndim == 0:
         weight = np.full(n_samples, float(weight))

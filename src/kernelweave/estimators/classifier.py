@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
@@ -25,7 +26,7 @@ from .base import KernelMachineEstimator
 from .checks import check_labels, check_machine, check_number, encode_labels
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 
-_MULTICLASS = {"one-vs-one": OneVsOneMachine, "one-vs-all": OneVsAllMachine, "joint": JointMachine}
+_MULTICLASS = {"one-vs-all": OneVsAllMachine, "one-vs-one": OneVsOneMachine, "joint": JointMachine}
 
 
 class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
@@ -52,8 +53,11 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
         average over the training samples, or around their mean.
-    multiclass : {"one-vs-one", "one-vs-all", "joint"}
-        For more than two classes; two classes are always one binary machine.
+    multiclass : {"one-vs-all", "one-vs-one", "joint"}
+        For more than two classes; two classes are always one binary machine. One machine a class is the cheapest and
+        serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply
+        with the number of classes; one machine a pair pays where few columns and linear kernels let no class be told
+        from all others at once. ``docs/defaults.md`` compares them.
     weights : {"shared", "per-class"}
         Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
         pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
@@ -140,7 +144,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         combiner: Any = None,
         C: float = 1.0,
         normalize: str | None = "unit-diagonal",
-        multiclass: str = "one-vs-one",
+        multiclass: str = "one-vs-all",
         weights: str = "shared",
         machine: str = "svm",
         soft_labels: str | None = None,
@@ -238,13 +242,13 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         return self._machine_of(labels, bound, posterior), labels
 
     def _check_choices(self) -> None:
-        if self.multiclass not in _MULTICLASS:
-            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {self.multiclass!r}")
-        if self.weights not in ("shared", "per-class"):
-            raise ValueError(f'weights must be "shared" or "per-class", not {self.weights!r}')
+        if not is_choice(self.multiclass, _MULTICLASS):
+            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {shown(self.multiclass)}")
+        if not is_choice(self.weights, ("shared", "per-class")):
+            raise ValueError(f'weights must be "shared" or "per-class", not {shown(self.weights)}')
         check_machine(self.machine)
-        if self.soft_labels not in (None, "knn"):
-            raise ValueError(f'soft_labels must be None or "knn", not {self.soft_labels!r}')
+        if not is_choice(self.soft_labels, (None, "knn")):
+            raise ValueError(f'soft_labels must be None or "knn", not {shown(self.soft_labels)}')
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         if self.weights == "shared" or len(self.classes_) == 2:
@@ -271,14 +275,14 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
             if several and self.multiclass != "one-vs-all":
                 raise ValueError(
                     f'machine="least-squares" takes more than two classes with multiclass="one-vs-all" only, '
-                    f"not {self.multiclass!r}"
+                    f"not {shown(self.multiclass)}"
                 )
             return LeastSquaresClassMachine(labels, bound)
         if several and self.multiclass == "joint":
             return JointMachine(labels, bound, posterior=posterior)
         if several and posterior is not None:
             raise ValueError(
-                f'soft labels of more than two classes need multiclass="joint", not {self.multiclass!r}: the '
+                f'soft labels of more than two classes need multiclass="joint", not {shown(self.multiclass)}: the '
                 "posterior-probability machine is defined for two classes and for all classes at once"
             )
         if several:

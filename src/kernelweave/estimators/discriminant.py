@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import check_random_state
 
+from .._parameters import is_choice, shown
 from ..kernels import KernelStack
 from ..kernels.memory import telling_memory_errors, warn_if_too_large
 from ..kernels.naming import default_kernels
@@ -25,6 +25,7 @@ from .checks import (
     check_labels,
     check_number,
     check_row_labels,
+    check_seed,
     check_training_views,
     encode_labels,
     unchanged_on_failure,
@@ -133,14 +134,14 @@ class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
         """Learn how much each kernel counts; alike by default."""
 
     def _check_parameters(self) -> DiscriminantRule:
-        if self.rule not in _RULES:
-            raise ValueError(f"rule must be one of {_RULES}, not {self.rule!r}")
+        if not is_choice(self.rule, _RULES):
+            raise ValueError(f"rule must be one of {_RULES}, not {shown(self.rule)}")
         p = check_count("n_components", self.n_components, or_none=True)
         if self.graph is not None and not hasattr(self.graph, "laplacians"):
-            raise ValueError(f"graph must be a graph of kernelweave.reduction or None, not {self.graph!r}")
+            raise ValueError(f"graph must be a graph of kernelweave.reduction or None, not {shown(self.graph)}")
         graph = None if self.graph is None else clone(self.graph)
         eps = check_number("eps", self.eps, 0.0)
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         return DiscriminantRule(graph, p, self.rule, eps, rng, int(rng.randint(2**31 - 1)))
 
     def _ranked(self, views: Views, m: int, present: np.ndarray) -> np.ndarray:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from .._parameters import is_count, is_flag, shown
+
 
 @contextmanager
 def progress_bar(description: str, verbose: int) -> Iterator[Callable[[int, int], None] | None]:
     """A callback ``(done, total)`` that moves a bar, or None where `verbose` is 0."""
+    if not (is_flag(verbose) or is_count(verbose)) or verbose < 0:
+        raise ValueError(f"verbose must be True, False or a whole number from 0, not {shown(verbose)}")
     if not verbose:
         yield None
         return

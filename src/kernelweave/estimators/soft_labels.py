@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._parameters import is_count, shown
 from ..combiners import Mean
 from ..kernels import KernelStack
 from ..views.plain import check_plain
@@ -84,8 +85,8 @@ def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndar
 def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int, n_neighbors: Any) -> np.ndarray:
     """Share of each class among the nearest other samples, of shape (n_samples, n_classes)."""
     n = len(labels)
-    if not isinstance(n_neighbors, int | np.integer) or isinstance(n_neighbors, bool) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be a positive whole number, not {n_neighbors!r}")
+    if not is_count(n_neighbors) or n_neighbors < 1:
+        raise ValueError(f"n_neighbors must be a positive whole number, not {shown(n_neighbors)}")
     if n_neighbors >= n:
         raise ValueError(
             f"n_neighbors is {n_neighbors}, but there are only {n} samples: every one needs so many others"

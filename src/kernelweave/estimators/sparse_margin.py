@@ -18,7 +18,6 @@ import pandas as pd
 from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from .._warnings import warn
 from ..combiners import Mean
@@ -33,6 +32,7 @@ from .checks import (
     check_labels,
     check_number,
     check_row_labels,
+    check_seed,
     check_training_views,
     encode_labels,
     unchanged_on_failure,
@@ -154,8 +154,8 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
             spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge)
-            rng = check_random_state(self.random_state)
-            start = starting_landmarks(self.init, spanned.values, labels, n_expansion, rng)
+            rng = check_seed(self.random_state)
+            start = starting_landmarks(self.init, spanned.values, labels, n_expansion, rng, "init")
             several = len(self.classes_) > 2
             machine = OneVsAllMachine(labels, C) if several else BinaryMachine(2.0 * labels - 1.0, C)
             optimum = _Optimum(machine)

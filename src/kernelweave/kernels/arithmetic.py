@@ -5,11 +5,11 @@ A sample has a row in a sum or product only where it has one in every part.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_number, shown
 from ..views import as_views
 from .base import Kernel
 
@@ -18,9 +18,9 @@ def as_kernel(value: Any) -> Kernel:
     """A kernel as it is, a number as a constant kernel."""
     if isinstance(value, Kernel):
         return value
-    if isinstance(value, Real):
+    if is_number(value):
         return Constant(float(value))
-    raise TypeError(f"a kernel can be combined with a kernel or a number, not with {value!r}")
+    raise TypeError(f"a kernel can be combined with a kernel or a number, not with {shown(value)}")
 
 
 class Constant(Kernel):
@@ -48,12 +48,14 @@ class Constant(Kernel):
     @property
     def name(self) -> str:
         """The number."""
-        return f"{self.value:g}"
+        return f"{self.value:g}" if is_number(self.value) else "constant"
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Constant:
         """Check the value."""
-        if not 0 <= self.value < np.inf:
-            raise ValueError(f"a constant in a kernel must be at least 0 and finite, not {self.value!r}")
+        if not is_number(self.value) or not 0 <= self.value < np.inf:
+            raise ValueError(
+                f"the value of a constant in a kernel must be at least 0 and finite, not {shown(self.value)}"
+            )
         return self
 
     def columns(self) -> np.ndarray:
@@ -88,7 +90,9 @@ class _Pair(Kernel):
     def name(self) -> str:
         """The names of the parts, joined."""
         return self._symbol.join(
-            f"({part.name})" if isinstance(part, _Pair) and part._symbol != self._symbol else part.name
+            f"({part.name})"
+            if isinstance(part, _Pair) and part._symbol != self._symbol
+            else str(getattr(part, "name", "?"))
             for part in (self.first, self.second)
         )
 
@@ -110,6 +114,12 @@ class _Pair(Kernel):
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> _Pair:
         """Fit both parts, each to its own view."""
+        for parameter in ("first", "second"):
+            if not isinstance(getattr(self, parameter), Kernel):
+                raise ValueError(
+                    f"the {parameter} part of a {type(self).__name__} must be a kernel, not "
+                    f"{shown(getattr(self, parameter))}"
+                )
         views = as_views(X)
         self.first_ = self.first.fit(views, sample_weight)
         self.second_ = self.second.fit(views, sample_weight)

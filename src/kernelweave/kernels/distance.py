@@ -219,7 +219,7 @@ class DistanceMatrix(Precomputed):
     <distances of 2 ids>
     """
 
-    _noun = "distance matrix"
+    _noun, _parameter = "distance matrix", "the metric's distance matrix"
 
     def __init__(self, K: Any, view: Any = None):
         super().__init__(K, view)

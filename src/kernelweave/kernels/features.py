@@ -14,11 +14,11 @@ size while a sparse product is made dense.
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from .._parameters import is_count, is_number, shown
 from .base import ViewKernel
 from .measures import gaussian, products, squared_norms
 from .widths import chosen_scale, euclidean_scale
@@ -87,10 +87,12 @@ class Polynomial(ViewKernel):
         self.coef0 = coef0
 
     def _learn(self, values, sample_weight):
-        if not isinstance(self.degree, Integral) or self.degree < 1:
-            raise ValueError(f"degree of the kernel {self.label_!r} must be a whole number from 1, not {self.degree!r}")
-        if not isinstance(self.coef0, Real) or not 0 <= self.coef0 < np.inf:
-            raise ValueError(f"coef0 of the kernel {self.label_!r} must be at least 0, not {self.coef0!r}")
+        if not is_count(self.degree) or self.degree < 1:
+            raise ValueError(
+                f"degree of the kernel {self.label_!r} must be a whole number from 1, not {shown(self.degree)}"
+            )
+        if not is_number(self.coef0) or not 0 <= self.coef0 < np.inf:
+            raise ValueError(f"coef0 of the kernel {self.label_!r} must be at least 0, not {shown(self.coef0)}")
 
     def _gram(self, A):
         return self._power(products(A, A))

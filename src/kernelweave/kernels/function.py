@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._parameters import shown
 from .base import ViewKernel
 from .precomputed import check_symmetric
 
@@ -51,6 +52,13 @@ class Function(ViewKernel):
     def name(self) -> str:
         """The view's name, or the function's."""
         return self.view if isinstance(self.view, str) else getattr(self.function, "__name__", "function").strip("<>")
+
+    def _learn(self, values, sample_weight):
+        if not callable(self.function) or isinstance(self.function, type):
+            raise ValueError(
+                f"function of the kernel {self.label_!r} (Function) must be a callable f(A, B), not "
+                f"{shown(self.function)}"
+            )
 
     def _gram(self, A):
         K = self._cross(A, A)

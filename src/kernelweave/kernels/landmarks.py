@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
+from .._parameters import blamed_on, is_choice, shown
 from ..views import Views
 from ..views.kept import KeptColumns
 from .base import Kernel, ViewKernel
@@ -69,7 +70,9 @@ class LandmarkKernel:
 
     def __init__(self, kernel: Kernel, values: Any, ridge: float):
         if not is_differentiable(kernel):
-            raise ValueError(f"landmarks can be moved under the kernels Linear, Polynomial, Gaussian, not {kernel!r}")
+            raise ValueError(
+                f"landmarks can be moved under the kernels Linear, Polynomial, Gaussian, not {shown(kernel)}"
+            )
         self.kernel = kernel
         self.values = values
         self.ridge = ridge * float(kernel._diagonal(values).mean())
@@ -130,7 +133,12 @@ class LandmarkKernel:
 
 
 def starting_landmarks(
-    start: Any, values: Any, labels: np.ndarray, n_landmarks: int, rng: np.random.RandomState
+    start: Any,
+    values: Any,
+    labels: np.ndarray,
+    n_landmarks: int,
+    rng: np.random.RandomState,
+    parameter: str = "landmarks",
 ) -> np.ndarray:
     """Where landmarks begin, of shape (n_landmarks, n_columns).
 
@@ -144,19 +152,22 @@ def starting_landmarks(
         Classes 0, 1, ...
     n_landmarks : int
     rng : RandomState
+    parameter : str
+        What messages call `start`.
     """
     from sklearn.cluster import KMeans
 
     if not isinstance(start, str):
-        given = np.array(start, dtype=float)
+        with blamed_on(parameter):
+            given = np.array(start, dtype=float)
         if given.shape != (n_landmarks, values.shape[1]) or not np.isfinite(given).all():
             raise ValueError(
-                f"landmarks as an array must be {n_landmarks} rows of {values.shape[1]} finite numbers (the kernel's "
+                f"{parameter} as an array must be {n_landmarks} rows of {values.shape[1]} finite numbers (the kernel's "
                 f"columns), not of shape {given.shape}"
             )
         return given
-    if start not in ("centroids", "samples"):
-        raise ValueError(f'landmarks must be "centroids", "samples" or an array, not {start!r}')
+    if not is_choice(start, ("centroids", "samples")):
+        raise ValueError(f'{parameter} must be "centroids", "samples" or an array, not {shown(start)}')
     n_samples, n_classes = values.shape[0], labels.max() + 1
     found = []
     if start == "centroids":

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._parameters import shown
 from ..views import Views
 from ..views.selection import prefixes
 from .base import Kernel
@@ -31,7 +32,7 @@ def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
     try:
         entries = list(kernels)
     except TypeError:
-        raise ValueError(f"kernels must be a list of kernels or (name, kernel) pairs, not {kernels!r}") from None
+        raise ValueError(f"kernels must be a list of kernels or (name, kernel) pairs, not {shown(kernels)}") from None
     if not entries:
         raise ValueError("kernels is empty; give at least one kernel, or None for one Linear kernel per view")
     given = [_split(entry) for entry in entries]
@@ -64,7 +65,7 @@ def _split(entry: Any) -> tuple[str | None, Kernel]:
     name = None
     if isinstance(entry, tuple):
         if len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
-            raise ValueError(f"an entry of kernels must be a kernel or a (name, kernel) pair, not {entry!r}")
+            raise ValueError(f"an entry of kernels must be a kernel or a (name, kernel) pair, not {shown(entry)}")
         name, entry = entry
         if "__" in name:
             raise ValueError(f"the kernel name {name!r} must not contain '__'")

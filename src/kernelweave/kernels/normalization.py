@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 
 METHODS = ("unit-diagonal", "unit-trace", "center", None)
@@ -44,8 +45,8 @@ class Normalizer:
     """
 
     def __init__(self, method: str | None, name: str):
-        if method not in METHODS:
-            raise ValueError(f"normalize must be one of {METHODS}, not {method!r}")
+        if not is_choice(method, METHODS):
+            raise ValueError(f"normalize must be one of {METHODS}, not {shown(method)}")
         self.method = method
         self.name = name
 

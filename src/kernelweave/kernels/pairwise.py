@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import blamed_on, shown
 from ..views import Views, as_views
 from ..views.selection import SEPARATOR, describe
 from .base import Kernel
@@ -79,9 +80,13 @@ class Pairwise(Kernel):
         if not isinstance(self.kernel, Kernel):
             raise ValueError(
                 f"kernel of the kernel {self.label_!r} (Pairwise) must be a kernel of single objects, such as "
-                f"Linear(), not {self.kernel!r}; wrap a function as Function(f)"
+                f"Linear(), not {shown(self.kernel)}; wrap a function as Function(f)"
             )
-        self.columns_ = views.columns(self.first), views.columns(self.second)
+        with blamed_on("first"):
+            first = views.columns(self.first)
+        with blamed_on("second"):
+            second = views.columns(self.second)
+        self.columns_ = first, second
         self.names_ = self._object_names(views)
         objects = Views.followed_by(*self._objects(views))
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
@@ -143,7 +148,7 @@ class Pairwise(Kernel):
         if len(first) != len(second):
             raise ValueError(
                 f"the two objects of the kernel {self.label_!r} (Pairwise) must have equally many columns, but "
-                f"{describe(self.first)} has {len(first)} and {describe(self.second)} has {len(second)}"
+                f"first={describe(self.first)} has {len(first)} and second={describe(self.second)} has {len(second)}"
             )
         if not (isinstance(self.first, str) and isinstance(self.second, str)):
             return None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._parameters import blamed_on, shown
 from ..views import as_views
 from ..views.plain import check_plain
 from .base import ViewKernel
@@ -44,16 +45,17 @@ class Precomputed(ViewKernel):
     """
 
     reads_ids = True
-    _noun = "precomputed kernel"
+    _noun, _parameter = "precomputed kernel", "K of the precomputed kernel"
 
     def __init__(self, K: Any, view: Any = None, repair: str | None = None):
-        what = f"the {self._noun}" if view is None else f"the {self._noun} of view {view!r}"
+        what = self._parameter if view is None else f"{self._parameter} of view {shown(view)}"
         if sp.issparse(K) or np.iscomplexobj(K):
             raise ValueError(
                 f"{what} must be a dense array of real numbers, not {type(K).__name__} (sparse or complex)"
             )
         check_plain(K, what)
-        K = np.asarray(K, dtype=None if getattr(K, "dtype", None) in (np.float32, np.float64) else np.float64)
+        with blamed_on(what):
+            K = np.asarray(K, dtype=None if getattr(K, "dtype", None) in (np.float32, np.float64) else np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"{what} must be a square matrix, not of shape {K.shape}")
         check_symmetric(K, what)

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 
 METHODS = ("clip", "shift", None)
@@ -74,8 +75,8 @@ class Repair:
     """
 
     def __init__(self, method: str | None, name: str, trusted: bool = False):
-        if method not in METHODS:
-            raise ValueError(f"repair of the kernel {name!r} must be one of {METHODS}, not {method!r}")
+        if not is_choice(method, METHODS):
+            raise ValueError(f"repair of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
         self.method = method
         self.name = name
         self.trusted = trusted

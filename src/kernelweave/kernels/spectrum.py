@@ -10,12 +10,12 @@ Phi_k(x)   a row of `_counts`: how often each k-mer occurs in the string x
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._parameters import is_count, shown
 from .base import ViewKernel
 from .measures import products, squared_norms
 
@@ -52,8 +52,8 @@ class Spectrum(ViewKernel):
         self.view = view
 
     def _learn(self, values, sample_weight):
-        if not isinstance(self.k, Integral) or isinstance(self.k, bool) or self.k < 1:
-            raise ValueError(f"k of the kernel {self.label_!r} must be a whole number from 1, not {self.k!r}")
+        if not is_count(self.k) or self.k < 1:
+            raise ValueError(f"k of the kernel {self.label_!r} must be a whole number from 1, not {shown(self.k)}")
 
     def _values(self, views):
         if self.columns_.size != 1:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from .._parameters import is_choice, shown
 from ..views import Views, as_views
 from .base import Kernel
 from .distance import Distance
@@ -56,8 +57,8 @@ class KernelStack:
     """
 
     def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", dtype: str = "float64"):
-        if dtype not in ("float64", "float32"):
-            raise ValueError(f'dtype must be "float64" or "float32", not {dtype!r}')
+        if not is_choice(dtype, ("float64", "float32")):
+            raise ValueError(f'dtype must be "float64" or "float32", not {shown(dtype)}')
         pairs = named_kernels(kernels)
         self.names = [name for name, _ in pairs]
         self.kernels = [clone(kernel) for _, kernel in pairs]

@@ -16,12 +16,12 @@ Where all samples coincide the width is 1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from .._parameters import is_number, shown
 from .measures import binary_unit, products, row_blocks, squared_norms
 
 RULES = ("scale", "nearest", "median")
@@ -38,10 +38,11 @@ def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
     rule = "scale" if kernel.scale is None else kernel.scale
     if isinstance(rule, str) and rule in RULES:
         return learn(rule)
-    if isinstance(rule, Real) and not isinstance(rule, bool) and 0 < rule < np.inf:
+    if is_number(rule) and 0 < rule < np.inf:
         return float(rule)
     raise ValueError(
-        f"scale of the kernel {kernel.label_!r} must be a positive number, one of {RULES} or None, not {kernel.scale!r}"
+        f"scale of the kernel {kernel.label_!r} must be a positive number, one of {RULES} or None, "
+        f"not {shown(kernel.scale)}"
     )
 
 

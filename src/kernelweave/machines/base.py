@@ -17,7 +17,7 @@ C_i     bound (per sample)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,6 +46,8 @@ class Solution:
         Pair updates, summed over outputs.
     converged : bool
         Whether every output reached the tolerance.
+    outputs : tuple of Solution
+        The solutions of independent outputs, each on its own samples, where there are several.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Solution:
     violation: float
     steps: int
     converged: bool
+    outputs: tuple[Solution, ...] = field(default=(), repr=False, kw_only=True)
 
 
 class Machine(ABC):
@@ -109,6 +112,10 @@ class Machine(ABC):
         max_steps : int, optional
             Most pair updates for each output.
         """
+
+    def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
+        """Bring a solution on this very K to a KKT violation of `tol`; outputs that are there already are kept."""
+        return solution if solution.violation <= tol else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
     def solve_in_part(
         self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
@@ -205,10 +212,10 @@ def box_program(
     total: float,
     insensitivity: float,
     sample: np.ndarray,
-    column: int = 0,
+    column: int | np.ndarray = 0,
 ) -> DualProgram:
     """The box QP of `solve_box_qp` as a program of one column; an l1 term splits each variable in two."""
-    here, none = np.full(len(sample), column), np.full(len(sample), -1)
+    here, none = np.broadcast_to(column, len(sample)), np.full(len(sample), -1)
     if insensitivity == 0.0:
         return DualProgram(linear, np.zeros(len(sample)), lower, upper, sample, here, none, total)
     return DualProgram(
@@ -233,6 +240,7 @@ def join(parts: list[Solution], coef: np.ndarray) -> Solution:
         violation=max(part.violation for part in parts),
         steps=sum(part.steps for part in parts),
         converged=all(part.converged for part in parts),
+        outputs=tuple(parts),
     )
 
 

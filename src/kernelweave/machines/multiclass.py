@@ -58,6 +58,14 @@ class MulticlassMachine(Machine):
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
         first = start_columns(start, self.n_samples, self.n_outputs)
+        return self._solve(K, first, [None] * self.n_outputs, tol, gap_tol, max_steps)
+
+    def refine(self, K, solution, tol, max_steps=None) -> Solution:  # noqa: D102
+        kept = [part if part.violation <= tol else None for part in solution.outputs]
+        return self._solve(K, solution.coef, kept or [None] * self.n_outputs, tol, None, max_steps)
+
+    def _solve(self, K, first, kept, tol, gap_tol, max_steps) -> Solution:
+        """Solve the outputs that are not kept."""
         K = np.asarray(K)
         if K.shape != (self.n_samples, self.n_samples):
             raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
@@ -65,13 +73,15 @@ class MulticlassMachine(Machine):
 
         def one(column: int):
             chosen, signs = parts[column]
-            if len(signs) == 0:  # neither class of a pair is left in this subset
-                return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
             rows = slice(None) if chosen is None else chosen
-            block = K if chosen is None else K[np.ix_(chosen, chosen)]
-            machine = BinaryMachine(signs, self.bound[rows])
-            begin = None if first is None else first[rows, column]
-            solution = machine.solve(block, begin, tol, gap_tol, max_steps)
+            solution = kept[column]
+            if solution is None and len(signs) == 0:  # neither class of a pair is left in this subset
+                return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
+            if solution is None:
+                block = K if chosen is None else K[np.ix_(chosen, chosen)]
+                machine = BinaryMachine(signs, self.bound[rows])
+                begin = None if first is None else first[rows, column]
+                solution = machine.solve(block, begin, tol, gap_tol, max_steps)
             coef[rows, column] = solution.coef[:, 0]
             return solution
 
@@ -81,18 +91,23 @@ class MulticlassMachine(Machine):
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
         """The binary machines."""
-        everybody = np.arange(self.n_samples)
-        rows = [everybody if chosen is None else chosen for chosen, _ in self.parts()]
-        signs = [signs for _, signs in self.parts()]
-        return [(r, BinaryMachine(s, self.bound[r])) for r, s in zip(rows, signs, strict=True)]
+        return [(rows, BinaryMachine(signs, self.bound[rows])) for rows, signs in self._rows_and_signs()]
 
     def programs(self) -> list[DualProgram]:
         """One program for each binary machine that has samples."""
-        return [
-            box_program(**machine.problem(), sample=rows, column=column)
-            for column, (rows, machine) in enumerate(self.outputs())
-            if len(rows)
-        ]
+        parts = self._rows_and_signs()
+        sizes = np.array([len(rows) for rows, _ in parts])
+        every = np.concatenate([rows for rows, _ in parts])
+        signs = np.concatenate([signs for _, signs in parts])
+        problem = BinaryMachine(signs, self.bound[every]).problem()  # of all at once: there may be thousands
+        columns = np.repeat(np.arange(len(parts)), sizes)
+        ends = np.cumsum(sizes)
+        whole = box_program(**problem, sample=every, column=columns)
+        return [whole.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True) if size]
+
+    def _rows_and_signs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        everybody = np.arange(self.n_samples)
+        return [(everybody if chosen is None else chosen, signs) for chosen, signs in self.parts()]
 
     def subset(self, index: np.ndarray) -> MulticlassMachine:
         """Return the same machine on the chosen samples, with the same classes."""
@@ -132,7 +147,8 @@ class OneVsOneMachine(MulticlassMachine):
 
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return the samples of each pair, +1 for its second class."""
-        chosen = [np.flatnonzero((self.labels == a) | (self.labels == b)) for a, b in self.pairs()]
+        members = [np.flatnonzero(self.labels == a) for a in range(self.n_classes)]
+        chosen = [np.sort(np.concatenate([members[a], members[b]])) for a, b in self.pairs()]
         seconds = [b for _, b in self.pairs()]
         signs = [np.where(self.labels[rows] == b, 1.0, -1.0) for rows, b in zip(chosen, seconds, strict=True)]
         return list(zip(chosen, signs, strict=True))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+
+from .._parameters import blamed_on, is_number, shown
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,14 @@ def check_factors(estimator: Any, factors: Any, bounds: Any) -> Factors:
     """
     if isinstance(factors, str) or not isinstance(factors, Mapping | list | tuple) or len(factors) == 0:
         raise ValueError(
-            f"factors must be a list of parameter names, or a mapping from name to (low, high), not {factors!r}"
+            f"factors must be a list of parameter names, or a mapping from name to (low, high), not {shown(factors)}"
         )
     names = list(factors)
     if any(not isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise ValueError(f"factors must be different names of parameters, not {names!r}")
+        raise ValueError(f"factors must be different names of parameters, not {shown(names)}")
     low, high = _increasing("bounds", bounds, (2,))
     if not low <= 1.0 <= high:
-        raise ValueError(f"bounds are multiples of the centre, so 1 must lie between them, not {bounds!r}")
+        raise ValueError(f"bounds are multiples of the centre, so 1 must lie between them, not {shown(bounds)}")
     given = estimator.get_params(deep=True)
     boxes = []
     for name in names:
@@ -71,12 +72,13 @@ def check_factors(estimator: Any, factors: Any, bounds: Any) -> Factors:
             centre = 1.0 if current is None else current
             boxes.append((low * centre, centre, high * centre))
     low, centre, high = np.array(boxes).T
-    clone(estimator).set_params(**dict(zip(names, centre.tolist(), strict=True)))  # says which name is no parameter
+    with blamed_on("factors"):
+        clone(estimator).set_params(**dict(zip(names, centre.tolist(), strict=True)))  # says which name is no parameter
     return Factors(names, centre, *np.log10([centre, low, high]))
 
 
 def _box(name: str, values: Any, current: float | None) -> tuple[float, float, float]:
-    values = _increasing(f"the range of the factor {name!r}", values, (2, 3))
+    values = _increasing(f"the range of the factor {name!r} (in factors)", values, (2, 3))
     if len(values) == 3:
         return values
     low, high = values
@@ -90,11 +92,11 @@ def _increasing(what: str, values: Any, lengths: tuple[int, ...]) -> tuple[float
     fits = len(entries) in lengths and all(_is_positive(entry) for entry in entries)
     if not fits or any(first > second for first, second in pairwise(entries)):
         expected = " or ".join({2: "(low, high)", 3: "(low, centre, high)"}[length] for length in lengths)
-        raise ValueError(f"{what} must be {expected}: positive finite numbers in this order, not {values!r}")
+        raise ValueError(f"{what} must be {expected}: positive finite numbers in this order, not {shown(values)}")
     if not entries[0] < entries[-1]:
         raise ValueError(f"{what} must leave room between {entries[0]!r} and {entries[-1]!r}")
     return tuple(float(entry) for entry in entries)
 
 
 def _is_positive(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 < value < np.inf
+    return is_number(value) and 0 < value < np.inf

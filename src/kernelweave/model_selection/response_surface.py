@@ -27,12 +27,12 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import _safe_indexing, check_random_state, indexable, resample
+from sklearn.utils import _safe_indexing, indexable, resample
 from sklearn.utils._param_validation import Interval, Options
 from sklearn.utils.validation import _num_samples
 
 from .._warnings import warn
-from ..estimators.checks import check_row_labels, unchanged_on_failure
+from ..estimators.checks import check_number, check_row_labels, check_seed, unchanged_on_failure
 from ..estimators.progress import progress_bar
 from ..estimators.sharing import SharedFoldKernels
 from .factors import Factors, check_factors
@@ -200,6 +200,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         self
         """
         check_row_labels(X, y=y, **params)
+        check_number("delta", self.delta, 0.0)
+        check_number("tol", self.tol, 0.0)
         with unchanged_on_failure(self), self._during_fit(X, y, params):
             return super().fit(X, y, **params)
 
@@ -252,7 +254,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         """The folds with a random part of each training part, in the order of the samples."""
         if self.subsample is None:
             return splits
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         parts = []
         for train, test in splits:
             train = np.asarray(train)

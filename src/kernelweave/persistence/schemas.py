@@ -28,7 +28,7 @@ from ..combiners import Combiner
 from ..combiners.difference import DifferenceState
 from ..combiners.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.gated import GatedCombiner
-from ..combiners.gating import Gate
+from ..combiners.gating import NORMS, Gate
 from ..combiners.gating_inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.per_output import OutputStates
 from ..combiners.projection_layout import Layout
@@ -191,7 +191,7 @@ SCHEMAS |= {
     combiners.PerOutput: Schema({"combiners_": several(part(Combiner))}),
     GatedCombiner: Schema({"gating_": part(Gate), "gate_tol": number(0.0)}),
     combiners.Projected: Schema({"layout_": part(Layout)}),
-    Gate: Schema({"norm": optional(one_of("unit", "paper"))}),
+    Gate: Schema({"norm": optional(one_of(*NORMS))}),
     RegionGate: Schema({"centers_": numbers("centers", "inputs")}),
     Layout: Schema(
         {
@@ -225,6 +225,7 @@ SCHEMAS |= {
             "stack": part(kernels.KernelStack, "columns", "kernels"),
             "maps": several(part((ViewFeatures, KernelFeatures)), "kernels"),
             "chosen": several(count()),
+            "takes_sparse": optional(flag),
             "_features": nothing,
             "takes_sparse": optional(flag),
         },
@@ -279,6 +280,7 @@ SCHEMAS |= {
             "directions": several(numbers("read", "components"), "kernels", own=("read", "components")),
             "features": nothing,
             "evaluation": nothing,
+            "has_widths": anything,
         },
         rules.projected_stack_rule,
     ),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
+from .._parameters import check_flag
 from ..estimators.checks import check_number
 from ..kernels.landmarks import class_means
 from ._ascent import orthonormal
@@ -94,7 +95,7 @@ class AKDAQR(KernelTransformer):
         limit = check_n_components(self.n_components, len(self.classes_))
         ridge = check_number("ridge", self.ridge, 0.0, inclusive=True)
         combiner, theta, state = samples.combiner, samples.theta, None
-        if self.approximate:
+        if check_flag("approximate", self.approximate):
             state = samples.compared_with(class_means(samples.views, samples.kernels, labels))
             products, cross = combiner.gram(state, theta), combiner.cross(state, theta, samples.views)
             basis = orthonormal(np.eye(len(products)), products)  # Q of C = Q R

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
+from .._parameters import is_choice, shown
 from ..combiners import Combiner, Mean
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.checks import (
@@ -202,7 +203,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
         if isinstance(kernel, list | tuple | type) or not (isinstance(kernel, Kernel) or callable(kernel)):
             raise ValueError(
                 f"kernel must be one kernel, a callable f(A, B), or an MKLClassifier that combines several, not "
-                f"{kernel!r}"
+                f"{shown(kernel)}"
             )
         stack = KernelStack([kernel], self.normalize).fit(views)
         warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel", has_dtype=False)
@@ -237,9 +238,9 @@ def check_n_components(value: Any, default: int) -> int:
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """One of several words."""
-    if isinstance(value, str) and value in choices:
+    if is_choice(value, choices):
         return value
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
 
 
 def centred(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

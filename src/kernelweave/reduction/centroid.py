@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 
-from ..estimators.checks import check_count
+from ..estimators.checks import check_count, check_seed
 from ._ascent import orthonormal
 from .base import Extraction, KernelTransformer, TrainingSamples, check_n_components, indicators
 
@@ -88,7 +87,7 @@ class KernelOrthogonalCentroid(KernelTransformer):
         limit = check_n_components(self.n_components, len(self.classes_) * n_clusters)
         K = samples.gram()
         if n_clusters > 1:
-            labels = _clusters(K, labels, n_clusters, check_random_state(self.random_state))
+            labels = _clusters(K, labels, n_clusters, check_seed(self.random_state))
         W = centroids(labels)
         KW = K @ W
         W = orthonormal(W, KW, limit=limit)

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._parameters import blamed_on, is_choice, shown
 from ..solvers.laplacian import Laplacian, class_laplacians
 
 
@@ -69,15 +70,16 @@ class Graph(BaseEstimator, ABC):
 
 
 class LDAGraph(Graph):
-    """Linear discriminant analysis: small scatter within classes, large total scatter, (30).
+    """Linear discriminant analysis: small scatter within classes, large scatter between them, (30).
 
-    ``w_ij = 1 / n_{y_i}`` within a class and 0 between classes, ``w'_ij = 1 / N``. Both are of low rank.
+    ``w_ij = 1 / n_{y_i}`` within a class and 0 between classes, ``w'_ij = 1 / N - w_ij``. Both are of low rank.
 
     Parameters
     ----------
-    against : {"total", "between"}
-        Which scatter to keep large. "total" is (30). With "between", W' less W, the ratio-trace step under one kernel
-        is kernel Fisher discriminant analysis to the letter; the two differ by eps only.
+    against : {"between", "total"}
+        Which scatter to keep large. With "between" the ratio-trace step at given weights is kernel Fisher discriminant
+        analysis to the letter. "total" is (30), ``w'_ij = 1 / N``. Without a ridge the two are alike; with one, "total"
+        prefers directions of large scatter within classes to those of little scatter between them.
 
     References
     ----------
@@ -87,7 +89,7 @@ class LDAGraph(Graph):
     --------
     >>> import numpy as np
     >>> from kernelweave.reduction import LDAGraph
-    >>> within, total = LDAGraph().laplacians(None, None, np.array([0, 0, 1]))
+    >>> within, between = LDAGraph().laplacians(None, None, np.array([0, 0, 1]))
     >>> within.dot(np.eye(3)).round(2)
     array([[ 0.5, -0.5,  0. ],
            [-0.5,  0.5,  0. ],
@@ -96,12 +98,12 @@ class LDAGraph(Graph):
 
     reads_labels = True
 
-    def __init__(self, against: str = "total"):
+    def __init__(self, against: str = "between"):
         self.against = against
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        if self.against not in ("total", "between"):
-            raise ValueError(f'against must be "total" or "between", not {self.against!r}')
+        if not is_choice(self.against, ("between", "total")):
+            raise ValueError(f'against must be "between" or "total", not {shown(self.against)}')
         within, total = class_laplacians(labels)
         return within, total if self.against == "total" else total - within
 
@@ -169,7 +171,8 @@ class UserGraph(Graph):
         numerator = Laplacian.of_affinities(_checked_affinity("W", self.W, n_samples))
         if self.W_prime is not None:
             return numerator, Laplacian.of_affinities(_checked_affinity("W_prime", self.W_prime, n_samples))
-        D = np.asarray(self.D, dtype=float)
+        with blamed_on("D of UserGraph"):
+            D = np.asarray(self.D, dtype=float)
         if D.shape != (n_samples,) or not np.isfinite(D).all() or (D < 0).any() or not D.any():
             raise ValueError(
                 f"D of UserGraph must hold one finite number of at least 0 for each of the {n_samples} training "
@@ -179,7 +182,8 @@ class UserGraph(Graph):
 
 
 def _checked_affinity(name: str, W: Any, n_samples: int) -> Any:
-    W = sp.csr_array(W, dtype=float) if sp.issparse(W) else np.asarray(W, dtype=float)
+    with blamed_on(f"{name} of UserGraph"):
+        W = sp.csr_array(W, dtype=float) if sp.issparse(W) else np.asarray(W, dtype=float)
     if W.shape != (n_samples, n_samples):
         raise ValueError(
             f"{name} of UserGraph must have a row and a column for each of the {n_samples} training samples, "

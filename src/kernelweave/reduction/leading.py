@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from .._parameters import shown
 from ..estimators.checks import check_count, check_matrix, check_row_labels, unchanged_on_failure
 
 
@@ -61,6 +62,8 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self
         """
         with unchanged_on_failure(self):
+            if not hasattr(self.transformer, "fit") or isinstance(self.transformer, type):
+                raise ValueError(f"transformer must have a method fit and transform, not {shown(self.transformer)}")
             limit = check_count("n_components", self.n_components, or_none=True)
             check_row_labels(X, y=y)
             X = check_matrix(self, X)
@@ -90,5 +93,6 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.transformer.__sklearn_tags__().target_tags.required
+        if hasattr(self.transformer, "__sklearn_tags__") and not isinstance(self.transformer, type):
+            tags.target_tags.required = self.transformer.__sklearn_tags__().target_tags.required
         return tags

@@ -22,14 +22,15 @@ import numpy as np
 import pandas as pd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
+from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..combiners.named import as_numbers
 from ..estimators.checks import (
     check_count,
     check_number,
     check_row_labels,
+    check_seed,
     check_target,
     check_training_views,
     unchanged_on_failure,
@@ -42,18 +43,20 @@ from ..kernels.naming import default_kernels
 from ..solvers.embedding import spreads
 from ..views import Views
 from .graphs import Graph, LDAGraph, PCAGraph
-from .steps import EXACT_KERNELS, Alternation
+from .steps import EXACT_KERNELS, Search
 
-_STEPS = ("trace-ratio", "ratio-trace")
+_STEPS = ("ratio-trace", "trace-ratio", "paper")
 _WEIGHTS_STEPS = ("auto", "exact", "dnn", "paper", "fixed")
 
 
 class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, KernelParameters):
     """Dimension reduction from several kernels: learn projections and kernel weights together.
 
-    Minimises ``[tr(A'K_b L K_b A) + eps ||A||^2 ||b||^2] / tr(A'K_b L'K_b A)`` over coefficients A with ``A'A = I`` and
-    weights ``b >= 0`` of ``K_b = sum_m b_m K_m``, where the graph gives L (samples to bring together) and L' (samples
-    to keep apart) or D: MKL-DR, (17), by turns in A and in b. A sample x is embedded as ``A' K_b(X, x)`` (29).
+    Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + eps ||b||^2 I`` and
+    ``S' = K_b L'K_b`` over coefficients A and weights ``b >= 0`` of ``K_b = sum_m b_m K_m``, where the graph gives L
+    (samples to bring together) and L' (samples to keep apart) or D: MKL-DR, (17). A sample x is embedded as
+    ``A' K_b(X, x)`` (29). At equal weights, where it starts, this is `KernelFisher` on the mean kernel, with the same
+    `eps`. Weights are learned under a larger ridge, `weights_eps`, and never worse by that objective than the start.
 
     Parameters
     ----------
@@ -63,27 +66,37 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         Which samples to bring together and which to keep apart; None means `LDAGraph()`.
     n_components : int or None
         Dimension of the embedding; None means one less than there are classes, or 2 where the graph reads no labels.
+        Components that tell no samples apart are left out, with a warning where a number was given.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples.
-    step : {"trace-ratio", "ratio-trace"}
-        How A is found. "trace-ratio" minimises the objective above and it never rises. "ratio-trace" is the paper's
-        (21), ``min tr[(A'S'A)^-1 A'SA] / p``, S and S' the matrices of numerator and denominator, scaled to ``A'SA =
-        I``: the space of kernel discriminant analysis for `LDAGraph`. There each direction counts whatever its spread,
-        which serves kernels of low rank (linear ones) better, but the objective may rise. The trace ratio leaves
-        components empty (with a warning) that would be worse than the mean of the others.
+    step : {"ratio-trace", "trace-ratio", "paper"}
+        What is minimised. "ratio-trace": the objective above. Each component counts, whatever its spread: between 0,
+        where it does what the graph wishes, and 1, where it is empty. ``A'SA = I``; weights follow the slopes of the
+        objective. "trace-ratio" is (18), ``tr(A'SA) / tr(A'S'A)`` under ``A'A = I``, with the weights of (22), by
+        turns: components that would be worse than the mean of the others stay empty and are left out (with a warning),
+        for kernels of low rank nearly all. "paper" is Algorithm 1: A by (21), ``min tr[(A'S'A)^-1 A'SA]``, weights by
+        (22), by turns; the objective may rise, and kernels of low rank may lose components.
     weights_step : {"auto", "exact", "dnn", "paper", "fixed"}
-        How b is found. "exact": globally, over supports; "dnn": by a doubly non-negative program and a local search;
-        "auto": exactly for up to 12 kernels, else "dnn". "paper": what the relaxation (25)-(28) gives as printed, the
-        unconstrained minimum, with negative weights set to zero. "fixed": not at all. `PCAGraph` leaves weights fixed.
-    init : {"identity", "equal"}, or weights by kernel name or in order
-        Where b begins: at its optimum for ``AA' = I`` (the paper's choice), at equal or at given weights.
+        "fixed" keeps the weights as they begin. The others say how (22) is solved for "trace-ratio" and "paper".
+        "exact": globally, over supports; "dnn": by a doubly non-negative program and a local search; "auto": exactly
+        for up to 12 kernels, else "dnn"; "paper": what the relaxation (25)-(28) gives as printed, the unconstrained
+        minimum, with negative weights set to zero. `PCAGraph` leaves weights fixed.
+    init : {"equal", "identity"}, or weights by kernel name or in order
+        Where b begins: at equal weights, at the optimum of (22) for ``AA' = I`` (the paper's choice), or as given.
     eps : float
-        Weight of the term above, in units of the mean of ``tr(K_m L'K_m) / n_samples`` over the kernels. The larger,
-        the smoother the projections and the more alike the weights of similar kernels.
+        Weight of the ridge above, relative to the mean diagonal of ``K L K`` for the mean kernel K (of ``K L'K`` where
+        that is zero), so that it means at equal weights what it means in `KernelFisher`. For "trace-ratio" and "paper"
+        in units of the mean of ``tr(K_m L'K_m) / n_samples`` over the kernels. The larger, the smoother the projections
+        and the more alike the weights of similar kernels.
+    weights_eps : float
+        The same where "ratio-trace" learns weights. Under a small ridge any kernel of full rank draws the training
+        samples of a class together, and weights would follow rank instead of information; the larger, the more they
+        follow the scatter that each kernel has by itself.
     max_iter : int
-        Limit on iterations (one step in each of b and A).
+        Limit on iterations; the first is A at the starting weights.
     tol : float
-        Stop where the objective changes by at most this share.
+        Stop where an iteration changes the objective (or 1 less the ratio trace, where that is less) by at most this
+        share.
     dtype : {"float64", "float32"}
         Of the base Gram matrices.
     random_state : int, RandomState or None
@@ -98,11 +111,12 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
     alphas_ : ndarray of shape (n_samples, n_components)
         The sample coefficients A.
     objective_ : float
-        The objective at the end; for `PCAGraph` the number of components over their summed variances.
+        The objective at the end: what weights are learned by, with `weights_eps`, a mean over the components that all
+        kernels together can fill; for `PCAGraph` the number of components over their summed variances.
     eps_ : float
-        `eps` in the units of the objective.
+        The weight of the ridge in absolute terms: the ridge is ``eps_ * sum(kernel_weights_ ** 2)``.
     history_ : DataFrame
-        Objective and seconds so far by iteration.
+        Objective and seconds of each iteration.
     n_iter_ : int
     graph_ : Graph
     kernels_ : list of Kernel
@@ -112,12 +126,14 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
 
     Notes
     -----
-    Cost: O(M n^2 p + n^3) an iteration for M kernels, n samples and p components. Memory: the M Gram matrices, the
-    combined one and at most four more of that size. Afterwards all training samples are kept, of their columns only
-    those of kernels with a weight.
+    Cost: O(M n^2 + n^2 p + n^3) an iteration for M kernels, n samples and p components; M n^2 p with the weights of
+    (22). Memory: the M Gram matrices, the combined one and at most four more of that size. Afterwards all training
+    samples are kept, of their columns only those of kernels with a weight.
 
     A sample that lacks a view has no similarity to any other in that kernel: its embedding is the sum over the kernels
-    it has. (`MKLClassifier` spreads the missing weights over the others; here K_b must be linear in b.)
+    it has. (`MKLClassifier` spreads the missing weights over the others; here K_b must be linear in b.) A sample that
+    has none of the views whose kernels have a weight is an error.
+
 
     References
     ----------
@@ -145,10 +161,11 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         n_components: int | None = None,
         *,
         normalize: str | None = "unit-diagonal",
-        step: str = "trace-ratio",
+        step: str = "ratio-trace",
         weights_step: str = "auto",
-        init: Any = "identity",
+        init: Any = "equal",
         eps: float = 0.01,
+        weights_eps: float = 10.0,
         max_iter: int = 200,
         tol: float = 1e-4,
         dtype: str = "float64",
@@ -163,6 +180,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         self.weights_step = weights_step
         self.init = init
         self.eps = eps
+        self.weights_eps = weights_eps
         self.max_iter = max_iter
         self.tol = tol
         self.dtype = dtype
@@ -183,29 +201,32 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         self
         """
         with unchanged_on_failure(self):
-            eps, tol, max_iter = self._check_parameters()
+            eps, weights_eps, tol, max_iter = self._check_parameters()
             graph = clone(LDAGraph() if self.graph is None else self.graph)
             check_row_labels(X, y=y if graph.reads_labels else None)
             views = check_training_views(self, X)
-            labels = graph.encode(check_target(self, y, views.n_samples)) if graph.reads_labels else None
+            labels = self._labels(graph, y, views.n_samples) if graph.reads_labels else None
             n_components = self._components(graph, labels, views.n_samples)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
             grams = stack.matrices()
-            alternation = Alternation(
+            search = Search(
                 grams,
                 *graph.laplacians(grams, stack.present, labels),
                 eps,
+                weights_eps,
                 n_components,
                 self.step,
                 self._weights_step(graph, stack.n_kernels),
-                check_random_state(self.random_state),
+                check_seed(self.random_state),
             )
-            start = self._start(alternation, stack.names)
+            start = self._start(search, stack.names)
             with progress_bar("Fitting MKLDR", self.verbose) as progress:
-                found = alternation.run(start, tol, max_iter, progress)
-            self._warn(alternation, found)
-            self._store(stack, graph, alternation, found)
+                found = search.run(start, tol, max_iter, progress)
+            kept = spreads(search.combined(found.weights), found.coefficients, search.denominator) > 0
+            self._warn(found, kept)
+            self._store(stack, graph, search, found, kept)
+            self._check_presence(stack.present, views)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -224,21 +245,44 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
 
     def _embedded(self, views: Views) -> np.ndarray:
         present = self._state.presence(views, self._active())
+        self._check_presence(present, views)
         embedded = np.zeros((views.n_samples, self.alphas_.shape[1]))
         for m, weight in enumerate(self.kernel_weights_):
             if weight > 0:
                 embedded += weight * (self._state.cross(m, views, present[:, m]) @ self.alphas_)
         return embedded
 
-    def _check_parameters(self) -> tuple[float, float, int]:
+    def _check_presence(self, present: np.ndarray, views: Views) -> None:
+        """An error for a sample that no kernel with a weight compares with others: it has no place."""
+        active = self._active()
+        without = ~present[:, active].any(axis=1)
+        if without.any():
+            used = [name for name, is_active in zip(self.kernel_names_, active, strict=True) if is_active]
+            raise ValueError(
+                f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)}); remove "
+                'such samples, or keep weights of all kernels with weights_step="fixed"'
+            )
+
+    def _labels(self, graph: Graph, y: Any, n_samples: int) -> np.ndarray:
+        y = check_target(self, y, n_samples)
+        labels = graph.encode(y)
+        if labels.max() < 1:
+            raise ValueError(
+                f"MKLDR needs samples of at least two classes, but y has only one class: {y.tolist()[0]!r}; a graph "
+                "that reads no labels, such as LPPGraph(), does without them"
+            )
+        return labels
+
+    def _check_parameters(self) -> tuple[float, float, float, int]:
         if self.graph is not None and not isinstance(self.graph, Graph):
-            raise ValueError(f"graph must be a graph such as LDAGraph() or None, not {self.graph!r}")
-        if self.step not in _STEPS:
-            raise ValueError(f"step must be one of {_STEPS}, not {self.step!r}")
-        if self.weights_step not in _WEIGHTS_STEPS:
-            raise ValueError(f"weights_step must be one of {_WEIGHTS_STEPS}, not {self.weights_step!r}")
+            raise ValueError(f"graph must be a graph such as LDAGraph() or None, not {shown(self.graph)}")
+        if not is_choice(self.step, _STEPS):
+            raise ValueError(f"step must be one of {_STEPS}, not {shown(self.step)}")
+        if not is_choice(self.weights_step, _WEIGHTS_STEPS):
+            raise ValueError(f"weights_step must be one of {_WEIGHTS_STEPS}, not {shown(self.weights_step)}")
         return (
             check_number("eps", self.eps, 0.0),
+            check_number("weights_eps", self.weights_eps, 0.0),
             check_number("tol", self.tol, 0.0),
             check_count("max_iter", self.max_iter),
         )
@@ -253,30 +297,35 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
 
     def _weights_step(self, graph: Graph, n_kernels: int) -> str:
         if isinstance(graph, PCAGraph):
-            if self.weights_step not in ("auto", "fixed"):
+            if not is_choice(self.weights_step, ("auto", "fixed")):
                 raise ValueError(
                     f'weights_step={self.weights_step!r} has nothing to learn from with PCAGraph; use "fixed" and give '
                     "the weights as init"
                 )
             return "fixed"
+        if self.step == "ratio-trace" and self.weights_step not in ("auto", "fixed"):
+            raise ValueError(
+                f'weights_step={self.weights_step!r} is a way to solve (22), which step="ratio-trace" does not take; '
+                'use "auto" or "fixed", or step="trace-ratio" or "paper"'
+            )
         if self.weights_step == "auto":
             return "exact" if n_kernels <= EXACT_KERNELS else "dnn"
         return self.weights_step
 
-    def _start(self, alternation: Alternation, names: list[str]) -> np.ndarray:
+    def _start(self, search: Search, names: list[str]) -> np.ndarray:
         """Weights to begin with, summing to 1."""
         equal = np.full(len(names), 1.0 / len(names))
         if isinstance(self.init, str):
-            if self.init not in ("identity", "equal"):
-                raise ValueError(f'init must be "identity", "equal" or weights by kernel, not {self.init!r}')
-            stays = self.init == "equal" or alternation.weights_step == "fixed"
-            return equal if stays else alternation.identity_weights()
+            if not is_choice(self.init, ("equal", "identity")):
+                raise ValueError(f'init must be "equal", "identity" or weights by kernel, not {shown(self.init)}')
+            stays = self.init == "equal" or search.weights_step == "fixed"
+            return equal if stays else search.identity_weights()
         weights = as_numbers(self.init, names, "init", default=0.0)
         if not weights.any():
             raise ValueError("init must give one of the kernels a positive weight")
         return weights / weights.sum()
 
-    def _warn(self, alternation: Alternation, found: Any) -> None:
+    def _warn(self, found: Any, kept: np.ndarray) -> None:
         if not found.converged:
             last = [entry["objective"] for entry in found.history[-2:]]
             warn(
@@ -284,21 +333,20 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
                 f"{abs(last[0] - last[-1]):.2g} of {last[-1]:.2g} (tol is {self.tol:g}); raise max_iter, tol or eps",
                 ConvergenceWarning,
             )
-        silent = spreads(alternation.combined(found.weights), found.coefficients, alternation.denominator) == 0
-        if silent.any():
-            warn(
-                f"{silent.sum()} of {len(silent)} components tell no samples apart; n_components is more than the "
-                'graph and the rank of the kernels allow, or than pays under step="trace-ratio", which leaves '
-                "directions empty that are worse than the mean",
-            )
+        if kept.all() or (self.n_components is None and self.step == "ratio-trace"):
+            return
+        reason = "n_components is more than the graph and the rank of the kernels allow"
+        if self.step != "ratio-trace":
+            reason += f', or than pays under step={self.step!r}; step="ratio-trace" fills all that can be filled'
+        warn(f"{np.sum(~kept)} of {len(kept)} components tell no samples apart and are left out; {reason}")
 
-    def _store(self, stack: KernelStack, graph: Graph, alternation: Alternation, found: Any) -> None:
+    def _store(self, stack: KernelStack, graph: Graph, search: Search, found: Any, kept: np.ndarray) -> None:
         self.graph_ = graph
         self.kernels_ = stack.kernels
         self.kernel_names_ = stack.names
         self.kernel_weights_ = pd.Series(found.weights, stack.names, copy=True)
-        self.alphas_ = found.coefficients
-        self.eps_ = alternation.eps
+        self.alphas_ = np.ascontiguousarray(found.coefficients[:, kept])
+        self.eps_ = search.eps
         self.history_ = pd.DataFrame(found.history)
         self.objective_ = float(self.history_["objective"].iloc[-1])
         self.n_iter_ = len(found.history)

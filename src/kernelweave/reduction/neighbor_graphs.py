@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from .._parameters import is_choice, is_number, shown
 from ..estimators.checks import check_count
 from ..solvers.laplacian import Laplacian, class_laplacians, mean_affinity
 from .graphs import Graph
@@ -100,8 +101,8 @@ class LDEGraph(Graph):
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_count("k", self.k)
         check_count("k_between", self.k_between)
-        if self.among not in ("class", "all"):
-            raise ValueError(f'among must be "class" or "all", not {self.among!r}')
+        if not is_choice(self.among, ("class", "all")):
+            raise ValueError(f'among must be "class" or "all", not {shown(self.among)}')
         same = labels[:, None] == labels[None, :]
 
         def edges(k: int, wanted: np.ndarray):
@@ -284,8 +285,8 @@ class SemiSupervisedGraph(Graph):
 
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_count("k", self.k)
-        if not (isinstance(self.alpha, int | float) and np.isfinite(self.alpha) and self.alpha >= 0):
-            raise ValueError(f"alpha must be a finite number of at least 0, not {self.alpha!r}")
+        if not (is_number(self.alpha) and 0 <= self.alpha < np.inf):
+            raise ValueError(f"alpha must be a finite number of at least 0, not {shown(self.alpha)}")
         within, total = class_laplacians(labels)
         neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.k))
         return total + (self.alpha / self.k) * Laplacian.of_affinities(neighbors), total - within

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
+from .._parameters import check_flag
 from .base import Extraction, KernelTransformer, TrainingSamples, centred, check_n_components, indicators
 
 # A component whose covariance with the labels is below this share of the first one's is rounding.
@@ -83,7 +84,7 @@ class KernelPLS(KernelTransformer):
     def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
         n_components = check_n_components(self.n_components, len(self.classes_))
         K, means = samples.gram(), None
-        if self.centered:
+        if check_flag("centered", self.centered):
             K, means = centred(K)
         coef = components(K, labels, n_components, bool(self.centered))
         if coef.shape[1] == 0:

@@ -20,10 +20,10 @@ import pandas as pd
 from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
+from .._parameters import check_flag
 from .._warnings import warn
-from ..estimators.checks import check_count, check_number
+from ..estimators.checks import check_count, check_number, check_seed
 from ..estimators.progress import progress_bar
 from ..kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ..solvers.ascent import Ascent, climb
@@ -153,10 +153,9 @@ class SubspaceKernel(KernelTransformer):
     def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
         self._check_parameters()
         n_components = check_n_components(self.n_components, len(self.classes_))
-        criterion = (
-            Alignment(labels, bool(self.centered)) if self.criterion == "alignment" else RadiusMargin(labels, self.C)
-        )
-        rng = check_random_state(self.random_state)
+        centered = check_flag("centered", self.centered)
+        criterion = Alignment(labels, centered) if self.criterion == "alignment" else RadiusMargin(labels, self.C)
+        rng = check_seed(self.random_state)
         with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
             options = {"max_iter": int(self.max_iter), "tol": float(self.tol), "progress": progress}
             over = self._over_combinations if self.landmarks is None else self._over_landmarks

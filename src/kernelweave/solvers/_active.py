@@ -75,7 +75,7 @@ def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, ra
     room = chosen.shape[0]
     count = 0
     for k in range(n):
-        forced = k == raised or k == lowered
+        forced = (k == raised) | (k == lowered)
         waiting = (k < raised) + (k < lowered)  # places kept for the pair
         if forced or (rank[k] > threshold and count + waiting < room):
             chosen[count] = k
@@ -111,19 +111,6 @@ def count_above(values, threshold):
     for k in range(values.shape[0]):
         count += values[k] > threshold
     return count
-
-
-@compiled
-def fixed_jitter(n):
-    """Numbers in [0, 1) from a fixed xorshift, so that results are a function of the arrays alone."""
-    jitter = np.empty(n)
-    state = np.uint64(88172645463325252)
-    for k in range(n):
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
-        jitter[k] = np.float64(state >> np.uint64(11)) / 9007199254740992.0
-    return jitter
 
 
 @compiled(error_model="numpy")
@@ -175,7 +162,8 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         Rounds that did not raise the objective and did not end within tol.
     """
     n = len(c)
-    jitter = fixed_jitter(n) if n > LEAST else np.empty(0)
+    # A fixed state: results are a function of the arrays alone.
+    jitter = np.random.RandomState(0).random_sample(n) if n > LEAST else np.empty(0)
     rank = np.empty(n)
     space = np.empty(0, K.dtype)
     largest = np.abs(diagonal).max()

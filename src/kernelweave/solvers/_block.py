@@ -3,7 +3,8 @@
 The block is a list of samples; rows of its kernel are copied out of K when a step first needs them, side by
 side, so that the loops run over short contiguous rows that stay in the cache. A Newton step takes about as long as
 free^3 / (50 samples) pair updates, and is counted as so many steps; it is due after a run of updates, a
-fraction as long, in which no sample reached or left a bound. Symbols as in `_pairs`.
+fraction as long, in which no sample reached or left a bound, or after any run some times as long. Symbols as in
+`_pairs`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ._pairs import (
 
 NEWTON_SPEED = 50.0
 NEWTON_WAIT = 0.3
+NEWTON_PATIENCE = 3.0
 NEWTON_LEAST = 30
 
 
@@ -70,7 +72,8 @@ def solve_block(
         if j < 0 or not top - low > tol:
             break
         newton_cost = free * free * free / (NEWTON_SPEED * n)
-        if newton_works and settled > max(NEWTON_LEAST, NEWTON_WAIT * newton_cost):
+        waited = settled > max(NEWTON_LEAST, NEWTON_WAIT * newton_cost) or steps > NEWTON_PATIENCE * (newton_cost + n)
+        if newton_works and waited:
             return steps, 1 + int(newton_cost)
         still = True
         for attempt in range(2):

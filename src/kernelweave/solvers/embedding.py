@@ -6,7 +6,7 @@ With ``S = K L K + ridge I`` and ``S' = K L' K`` three problems over A (n x p) a
 function            problem                                                  source
 ==================  =======================================================  ==========================================
 `trace_ratio`       min tr(A'SA) / tr(A'S'A) under A'A = I                   (18); Wang, Yan, Xu, Tang, Huang (2007)
-`ratio_trace`       min tr[(A'S'A)^-1 A'SA], columns with A'SA = I           (21); KFDA for the graphs of (30)
+`ratio_trace`       min tr[(A'(S + S')A)^-1 A'SA], columns with A'SA = I     (21); KFDA for the graphs of (30)
 `principal`         max tr(A'K L' K A) under A'KA = I                        kernel PCA for L' of (30)
 ==================  =======================================================  ==========================================
 
@@ -113,6 +113,9 @@ def ratio_trace(
 ) -> Result:
     """Solve ``(K L K + ridge I) a = lambda K L' K a`` for the smallest lambda: (21), columns with ``A'SA = I``.
 
+    These columns minimise ``tr[(A'S'A)^-1 A'SA]``, the paper's ratio trace, where it is finite, and always
+    ``tr[(A'(S + S')A)^-1 A'SA]``, in which a column counts lambda / (1 + lambda), between 0 and 1.
+
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
@@ -127,8 +130,8 @@ def ratio_trace(
     Returns
     -------
     Result
-        `solution` is A, `objective` the mean of the p values lambda, that is tr[(A'S'A)^-1 A'SA] / p. Columns beyond
-        the rank of S', for which lambda is infinite, are left out of it.
+        `solution` is A, `objective` the mean of lambda / (1 + lambda) over its columns; a column beyond the rank of S',
+        for which lambda is infinite, counts 1.
 
     Examples
     --------
@@ -142,9 +145,9 @@ def ratio_trace(
     """
     S, S_prime = _scatters(K, numerator, denominator, ridge)
     A = signed(_generalized(_cholesky(S), S_prime, n_components, rng))
-    spread = spreads(K, A, denominator)
     # A'SA = I, so the spread of a column is 1 / lambda.
-    return Result(A, float(np.mean(1.0 / spread[spread > 0])), 0.0, 1, "converged", 0.0, 0.0)
+    objective = np.mean(1.0 / (1.0 + spreads(K, A, denominator)))
+    return Result(A, float(objective), 0.0, 1, "converged", 0.0, 0.0)
 
 
 def principal(K: np.ndarray, denominator: Laplacian, n_components: int) -> Result:
@@ -194,14 +197,14 @@ def spreads(K: np.ndarray, A: np.ndarray, denominator: Laplacian) -> np.ndarray:
     return np.where(spread > _NO_SPREAD * spread.max(initial=0.0), spread, 0.0)
 
 
-def mean_spread(K: np.ndarray, denominator: Laplacian) -> float:
-    """tr(K L'K) / n, the mean eigenvalue of S'; 0 where that is rounding error."""
-    return _mean_spread(K, denominator.dot(K), denominator)
+def mean_spread(K: np.ndarray, laplacian: Laplacian) -> float:
+    """tr(K L K) / n, the mean eigenvalue of K L K; 0 where that is rounding error."""
+    return _mean_spread(K, laplacian.dot(K), laplacian)
 
 
-def _mean_spread(K: np.ndarray, product: np.ndarray, denominator: Laplacian) -> float:
+def _mean_spread(K: np.ndarray, product: np.ndarray, laplacian: Laplacian) -> float:
     spread = float(np.einsum("ij,ij->", K, product, dtype=np.float64))
-    squares = float(np.einsum("ij,ij->", K, K, dtype=np.float64)) * np.abs(denominator.diagonal).max()
+    squares = float(np.einsum("ij,ij->", K, K, dtype=np.float64)) * laplacian.size
     return spread / len(K) if spread > _NO_SPREAD * squares else 0.0
 
 

@@ -33,6 +33,7 @@ from scipy.linalg.blas import dtrmv
 
 from ._biases import class_edges, gap_of, mean_biases, polish_biases, sample_ranks
 from ._cycles import best_cycle, potentials, solve_cycles
+from .box import GAP_PER_TOL
 from .result import Result
 
 LEAST, MOST = 96, 512  # samples in a block
@@ -76,6 +77,7 @@ def solve_joint_qp(
         lowering some. A start whose objective is worse than that of zero coefficients is dropped.
     tol : float, default=1e-3
         Largest KKT violation: the mean slope of the best cycle of classes (for two classes, the violation of libsvm).
+        The gap is then at most ``10 * tol * max(1, |objective|)``.
     gap_tol : float, optional
         If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``.
     max_steps : int, optional
@@ -109,12 +111,11 @@ def solve_joint_qp(
         objective, gap, bias, violation = problem.certify()
         idle = 0 if gap < 0.9 * best else idle + 1
         best = min(best, gap)
-        if gap_tol is None:
-            converged, wanted = violation <= tol, tol
-        else:
-            allowed = gap_tol * max(1.0, abs(objective))
-            converged = gap <= allowed
-            wanted = violation * min(0.3, max(1e-3, 0.5 * allowed / gap)) if gap > 0.0 else 0.0
+        allowed = (GAP_PER_TOL * tol if gap_tol is None else gap_tol) * max(1.0, abs(objective))
+        converged = gap <= allowed and (gap_tol is not None or violation <= tol)
+        wanted = violation * min(0.3, max(1e-3, 0.5 * allowed / gap)) if gap > 0.0 else 0.0
+        if gap_tol is None and violation > tol:
+            wanted = tol
         if converged or idle > STALL or steps >= budget:
             break
         done = problem.rounds(wanted, budget - steps)
@@ -232,7 +233,7 @@ class _Problem:
         if size == n:
             chosen = np.arange(n)
         else:  # equal ranks are broken at random, or sorted samples would give a lopsided block
-            rank = rank + 1e-6 * np.abs(rank).max() * self.jitter
+            rank = rank + 1e-6 * np.abs(rank[np.isfinite(rank)]).max(initial=0.0) * self.jitter
             chosen = np.union1d(np.argpartition(rank, n - size)[n - size :], critical)
         return chosen[np.argsort(self.labels[chosen], kind="stable")]
 

@@ -67,6 +67,12 @@ class Laplacian:
         """The diagonal matrix of constraint (3)."""
         return cls(diagonal, None, np.zeros((len(diagonal), 0)), np.zeros(0))
 
+    @property
+    def size(self) -> float:
+        """The largest entry of its diagonal or eigenvalue of a factor: what rounding errors of a product go by."""
+        lengths = (self.factors**2).sum(axis=0) * np.abs(self.factor_weights)
+        return float(max(np.abs(self.diagonal).max(), lengths.max(initial=0.0)))
+
     def dot(self, B: np.ndarray) -> np.ndarray:
         """The product with a vector or with a matrix of n_samples rows."""
         weights = self.factor_weights if B.ndim == 1 else self.factor_weights[:, None]

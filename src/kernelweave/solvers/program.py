@@ -75,6 +75,19 @@ class DualProgram:
     minus: np.ndarray
     total: float = 0.0
 
+    def part(self, chosen: slice) -> DualProgram:
+        """The program of some of the variables."""
+        return DualProgram(
+            self.linear[chosen],
+            self.quadratic[chosen],
+            self.lower[chosen],
+            self.upper[chosen],
+            self.sample[chosen],
+            self.plus[chosen],
+            self.minus[chosen],
+            self.total,
+        )
+
     def columns(self) -> np.ndarray:
         """The columns of C that belong to this part."""
         used = np.union1d(self.plus, self.minus)

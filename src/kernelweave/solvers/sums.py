@@ -118,9 +118,11 @@ def images(matrices: np.ndarray, coef: np.ndarray) -> Images:
     >>> found.forms()
     array([5., 1.])
     """
-    columns, rows = np.nonzero(coef.T)
+    rows, columns = np.nonzero(coef)
+    order = np.argsort(columns, kind="stable")
+    rows, columns = rows[order], columns[order]
     entries = np.ascontiguousarray(coef[rows, columns], dtype=np.float64)
-    support = np.unique(rows) if coef.shape[1] > 1 else rows
+    support = np.flatnonzero(np.bincount(rows, minlength=len(coef)))
     if len(entries) < SPARSE * len(support) * coef.shape[1]:
         values = np.empty((len(matrices), len(entries)))
         starts = np.searchsorted(columns, np.arange(coef.shape[1] + 1))

@@ -53,8 +53,10 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
     """
     bundle = _begin(evaluate, feasible, tol, progress)
     bend, precision, identity = 1.0, 1.0, np.eye(len(bundle.best.point))
-    metric = bundle.best.curvature()
+    metric = None
     while not bundle.converged and bundle.evaluations < most and precision > FINEST:
+        if metric is None:
+            metric = bundle.best.curvature()
         x = bundle.step(bend * metric + PROXIMITY * bundle.gap * identity)
         if x is None or bundle.converged:
             break
@@ -62,7 +64,7 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
         evaluation = evaluate(x, precision * bundle.inner_gap)
         if bundle.add(evaluation):
             bend = max(1.0, 0.5 * bend)
-            metric = evaluation.curvature()
+            metric = None
         elif evaluation.value > before:  # too far
             bend *= 2.0
         if before - bundle.upper < evaluation.gap:  # what the machine left open hides what the step has done

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from .._parameters import shown
 from .kept import KeptColumns
 from .plain import without_mask
 from .table import Views, _take
@@ -43,7 +44,7 @@ class FetchedViews(Views):
 
     def __init__(self, views: Views, fetch: Fetch):
         if not callable(fetch):
-            raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {fetch!r}")
+            raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {shown(fetch)}")
         self.__dict__.update(views.__dict__)
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}

@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from .._parameters import shown
+
 SEPARATOR = "__"
 
 
 def resolve_columns(selector: Any, names: np.ndarray | None, n_features: int, X: Any = None) -> np.ndarray:
     """Positions of the columns that a selector means; a `ValueError` names a selector that means none."""
-    if callable(selector):
+    if callable(selector) and not isinstance(selector, type):
         selector = selector(X)
     if selector is None:
         columns = np.arange(n_features)
@@ -54,8 +56,7 @@ def prefixes(names: np.ndarray) -> dict[str, np.ndarray]:
 
 def describe(selector: Any) -> str:
     """Name a selector in a message: strings quoted, long lists cut."""
-    text = repr(selector)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shown(selector)
 
 
 def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:

@@ -44,9 +44,9 @@ EXPERIMENT = dataclasses.replace(
             "Mean()": over_costs(lambda data, C: machine(data, _kernels(data), combiner=Mean(), C=C)),
         },
         default="Localized()",
-        note="A linear kernel on each view, or a linear, a Gaussian and a quadratic one on a single view; gates see all "
-        "columns, or similarities to training samples where those are sparse. The path of penalties and the rule that "
-        f"chooses among them were settled on {', '.join(SETTLED_ON)}; the other sets were named beforehand.",
+        note="A linear kernel on each view, or a linear, a Gaussian and a quadratic one on a single view; gates see "
+        "all columns, or similarities to training samples where those are sparse. The path of penalties and the rule "
+        f"that chooses among them were settled on {', '.join(SETTLED_ON)}; the other sets were named beforehand.",
     ),
     protocol=RepeatedDraws(n_repeats=10, n_train=300, n_validation=100, n_test=1000),
 )

@@ -76,7 +76,7 @@ EXPERIMENT = Experiment(
     note="The thesis does not say how features and kernels are scaled; standardised features and unit-diagonal kernels "
     "come nearest to it. Gating inputs are standardised and not scaled further: only so are the average gates, "
     "the active kernels and the support vectors those of the thesis. Scaled inputs have rows of length about 1, the "
-    "default scaling of `Localized`. Methods with gates also choose their penalty l2 and whether to hold out a fifth of "
-    "the training samples for early stopping. Scaled inputs, unit gates (the default of `Localized`, which chooses its "
-    "penalty by itself) and the mean of six kernels are no rows of the thesis.",
+    "default scaling of `Localized`. Methods with gates also choose their penalty l2 and whether to hold out a fifth "
+    "of the training samples for early stopping. Scaled inputs, unit gates (the default of `Localized`, which chooses "
+    "its penalty by itself) and the mean of six kernels are no rows of the thesis.",
 )
