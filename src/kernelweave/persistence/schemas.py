@@ -1,7 +1,7 @@
 """What prediction reads of each registered class, in the language of `schema`; `check_model` compares a model with it.
 
-A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) must be there, and
-are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
+A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) are always there,
+and are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
 declared tell of the fit only, so they may be anything; other attributes that are not declared are refused. A class
 whose prediction reads a new attribute takes one line here; `tests/persistence/test_forged.py` fails until it has it.
 
@@ -227,7 +227,6 @@ SCHEMAS |= {
             "chosen": several(count()),
             "takes_sparse": optional(flag),
             "_features": nothing,
-            "takes_sparse": optional(flag),
         },
         rules.projected_features_rule,
     ),
