@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import kernelweave
+from forging import SavedModel
 from kernelweave import MKLClassifier, combiners, kernels, load, machines, save
 from kernelweave.combiners import FixedWeights, Projected, Softmax
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
@@ -88,6 +89,16 @@ def test_a_loaded_model_pickles(saved):
     model, new, path, callables = saved
     again = pickle.loads(pickle.dumps(load(path, callables)))
     np.testing.assert_array_equal(decisions(again, new), decisions(model, new))
+
+
+def test_a_parameter_that_is_newer_than_the_file_has_its_default(tmp_path):
+    save(MKLClassifier([Gaussian()], C=3.0).fit(A, TWO), tmp_path / "model")
+    file = SavedModel((tmp_path / "model").read_bytes())
+    *rows, model = file.document["rows"]
+    fields = {name: value for name, value in model["fields"].items() if name != "multiclass"}
+    file.written(tmp_path / "older", rows=[*rows, {**model, "fields": fields}])
+    again = load(tmp_path / "older")
+    assert again.get_params()["multiclass"] == MKLClassifier().multiclass and again.C == 3.0
 
 
 @pytest.mark.parametrize("name", ["binary", "frame", "text", "sparse array", "best single", "sums and products"])

@@ -90,7 +90,7 @@ class KernelDifference(Combiner):
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
         check_every_view(self, stack, stack.present, stack.reference)
         kept = stack.n_kernels - 1 if self.form == "square" else 0
-        warn_if_too_large(6 + kept, stack.n_samples, stack.dtype, "the combined kernel")
+        warn_if_too_large(6 + kept, stack.n_samples, stack.dtype, "the combined kernel", per_kernel=kept > 0)
         signs = first = None
         if self.form != "square":
             signs = self._signs(machine)

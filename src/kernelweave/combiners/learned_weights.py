@@ -208,7 +208,8 @@ class LearnedWeights(NamedNumbers, WeightedSum):
                 f"max_iter of {type(self).__name__} must be a positive whole number, not {shown(self.max_iter)}"
             )
         costs = self.costs_of(stack)
-        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, "the kernels and their combination")
+        what = "the kernels and their combination"
+        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
         scale = costs**-2.0
         equal = scale / stack.n_kernels
         factor = self._missing_factor(stack, equal, stack.present, stack.support)

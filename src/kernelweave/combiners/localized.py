@@ -165,7 +165,8 @@ class Localized(GatedCombiner):
     def prepare(self, stack: KernelStack, y: np.ndarray | None, rng: np.random.RandomState) -> GatedStack:
         """Check the parameters, compute the gating inputs and all Gram matrices."""
         self._check()
-        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, "the kernels and their combination")
+        what = "the kernels and their combination"
+        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
         codes = self._codes(inputs, Softmax() if self.gating is None else self.gating, stack, rng)
         stack.matrices()

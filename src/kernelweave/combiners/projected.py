@@ -194,7 +194,8 @@ class Projected(GatedCombiner):
         by_kernel = sum(each.by_kernel for each in maps)
         gated = self.gating is not None and self.inputs is None
         needed = 3 + by_kernel * (4 if gated else 1)
-        warn_if_too_large(needed, stack.n_samples, stack.dtype, "the combined kernel and features from kernel values")
+        what = "the combined kernel and features from kernel values"
+        warn_if_too_large(needed, stack.n_samples, stack.dtype, what, per_kernel=by_kernel > 0)
         features = [each.fit(stack, m) for m, each in enumerate(maps)]
         inputs = self._inputs(maps, features)
         codes = self._codes(inputs, EvenGate() if self.gating is None else self.gating, stack, rng)

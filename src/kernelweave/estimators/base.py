@@ -22,6 +22,7 @@ from ..combiners import Combiner, Mean
 from ..combiners.base import Combination
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
+from ..kernels.memory import telling_memory_errors
 from ..kernels.naming import default_kernels
 from ..machines import Machine
 from ..views import FetchedViews, Views
@@ -98,7 +99,8 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
                 rng = check_seed(self.random_state)
-                combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
+                with telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
+                    combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
             self._store(combination, machine, stack, kept)
             self._store_summary(combination, y)
             self._store_projections(combination.state, combination.theta)

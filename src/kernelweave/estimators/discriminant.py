@@ -15,6 +15,7 @@ from sklearn.base import ClassifierMixin, clone
 
 from .._parameters import is_choice, shown
 from ..kernels import KernelStack
+from ..kernels.memory import telling_memory_errors, warn_if_too_large
 from ..kernels.naming import default_kernels
 from ..solvers.embedding import mean_spread, ratio_trace
 from ..solvers.laplacian import class_laplacians
@@ -113,11 +114,15 @@ class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
+            # Measured: a kernel, its copy without absent samples, and what the discriminant's eigenproblem takes.
+            needed = 5 if rule.graph is None else 6, stack.n_samples, np.float64, "the discriminant of a kernel"
+            warn_if_too_large(*needed, has_dtype=False)
             self._discriminants, judgements = [], []
-            for m in range(stack.n_kernels):
-                K = stack.gram(m)
-                self._discriminants.append(rule.fit(K, labels, stack.present[:, m]))
-                judgements.append(self._judge(K, labels, stack.present[:, m], rule))
+            with telling_memory_errors(*needed, has_dtype=False):
+                for m in range(stack.n_kernels):
+                    K = stack.gram(m)
+                    self._discriminants.append(rule.fit(K, labels, stack.present[:, m]))
+                    judgements.append(self._judge(K, labels, stack.present[:, m], rule))
             self._finish(judgements)
             self._state = stack.restrict(np.arange(stack.n_samples), self._active())
         return self

@@ -100,7 +100,8 @@ class SharedFoldKernels:
     def warn_of_memory(self, n_samples: int, n_folds: int) -> None:
         """Warn where the values of all kernels and folds do not fit into memory."""
         n_kernels = 1 if self._model.kernels is None else len(self._model.kernels)
-        warn_if_too_large(n_kernels * n_folds, n_samples, np.float64, f"sharing {n_kernels} kernels of {n_folds} folds")
+        what = f"sharing {n_kernels} kernels of {n_folds} folds (share_kernels)"
+        warn_if_too_large(n_kernels * n_folds, n_samples, np.float64, what, per_kernel=True, has_dtype=False)
 
     def parameters(self, folds: Sequence[list[tuple[str, Kernel, KernelSheet | None]]]) -> dict[str, Any]:
         """The parameters that make fits to these folds look kernel values up.

@@ -151,7 +151,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             views = check_training_views(self, X)
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
-            warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors")
+            warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
             spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge)
             rng = check_seed(self.random_state)

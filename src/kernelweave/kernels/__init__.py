@@ -10,7 +10,7 @@ from .distance import Distance
 from .exponential import ChiSquared, Laplacian
 from .features import Gaussian, Linear, Polynomial
 from .function import Function
-from .memory import MemoryWarning
+from .memory import KernelMemoryError, MemoryWarning
 from .naming import named_kernels
 from .normalization import Normalizer
 from .pairwise import Pairwise
@@ -27,6 +27,7 @@ __all__ = [
     "Gaussian",
     "IndefiniteKernelWarning",
     "Kernel",
+    "KernelMemoryError",
     "KernelProduct",
     "KernelStack",
     "KernelSum",

@@ -16,7 +16,7 @@ from .._parameters import is_choice, shown
 from ..views import Views, as_views
 from .base import Kernel
 from .distance import Distance
-from .memory import warn_if_too_large
+from .memory import telling_memory_errors, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
 from .precomputed import Precomputed
@@ -126,6 +126,11 @@ class KernelStack:
         """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
         if self._matrices is not None:
             return self._matrices[m].copy()
+        what = f"the kernel {self.names[m]!r}"
+        with telling_memory_errors(2, self.n_samples, np.float64, what, has_dtype=False):  # computed in full precision
+            return self._gram(m)
+
+    def _gram(self, m: int) -> np.ndarray:
         K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
@@ -135,10 +140,12 @@ class KernelStack:
         """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept."""
         if self._matrices is None:
             shape = (self.n_kernels, self.n_samples, self.n_samples)
-            warn_if_too_large(self.n_kernels + 1, self.n_samples, self.dtype, f"a stack of {self.n_kernels} kernels")
-            matrices = np.empty(shape, dtype=self.dtype)
-            for m in range(self.n_kernels):
-                matrices[m] = self.gram(m)
+            needed = self.n_kernels + 1, self.n_samples, self.dtype, f"a stack of {self.n_kernels} kernels", True
+            warn_if_too_large(*needed)
+            with telling_memory_errors(*needed):
+                matrices = np.empty(shape, dtype=self.dtype)
+                for m in range(self.n_kernels):
+                    matrices[m] = self._gram(m)
             self._matrices = matrices
         return self._matrices
 

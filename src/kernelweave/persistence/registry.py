@@ -1,14 +1,18 @@
 """The classes that a saved model may hold. A file names classes; only those named here are ever made.
 
 A new kernel, combiner, machine or estimator needs one line in `CLASSES`: its attributes are saved as they are, and come
-back without a call of its constructor. What a class keeps only to be fast is named in `TRANSIENT` and starts empty.
+back without a call of its constructor; a parameter that it did not have when a model was saved has its default. What a
+class keeps only to be fast is named in `TRANSIENT` and starts empty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from typing import Any
 
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -160,6 +164,15 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
 }
 
 
+@cache
+def _defaults(cls: type) -> dict[str, Any]:
+    """The parameters of an estimator, kernel or the like that have a default."""
+    if not issubclass(cls, BaseEstimator):
+        return {}
+    parameters = signature(cls.__init__).parameters.values()
+    return {each.name: each.default for each in parameters if each.default is not each.empty}
+
+
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object of a registered class that are saved."""
     transient = TRANSIENT.get(type(value), {})
@@ -176,6 +189,6 @@ def instance_of(name: str, fields: dict[str, Any]) -> Any:
         if not field.isidentifier() or field.startswith("__") or callable(inherited) or isinstance(inherited, property):
             raise ValueError(f"it gives a {name} the attribute {field!r}, which is not data")
     instance = object.__new__(cls)
-    instance.__dict__.update(fields)
+    instance.__dict__.update({**_defaults(cls), **fields})
     instance.__dict__.update((field, make()) for field, make in TRANSIENT.get(cls, {}).items())
     return instance

@@ -124,15 +124,11 @@ def positions(*shape: str | int, below: str | None = None, filled: bool = False)
 
 
 def number(low: float = -math.inf, positive: bool = False) -> Kind:
-    """A finite number."""
+    """A finite number, of those that NumPy has."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if (
-            not isinstance(value, Real)
-            or isinstance(value, bool)
-            or not low <= value < math.inf
-            or not math.isfinite(value)
-        ):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or (isinstance(value, int) and abs(value) >= 2**63) or not math.isfinite(value) or value < low:
             refuse(path, f"is {value!r}, which is no number that it can be")
         if positive and not value > 0:
             refuse(path, f"is {value!r} where a positive number is expected")
@@ -140,11 +136,11 @@ def number(low: float = -math.inf, positive: bool = False) -> Kind:
     return check
 
 
-def count(least: int = 0) -> Kind:
-    """A whole number, and not so large that computing with it alone is a burden."""
+def count(least: int = 0, most: int = 2**31 - 1) -> Kind:
+    """A whole number, not so large that computing with it is a burden."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value < 2**31:
+        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
             refuse(path, f"is {value!r}, which is no number that it can be")
 
     return check

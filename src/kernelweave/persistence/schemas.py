@@ -1,7 +1,7 @@
 """What prediction reads of each registered class, in the language of `schema`; `check_model` compares a model with it.
 
-A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) must be there, and
-are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
+A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) are always there,
+and are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
 declared tell of the fit only, so they may be anything; other attributes that are not declared are refused. A class
 whose prediction reads a new attribute takes one line here; `tests/persistence/test_forged.py` fails until it has it.
 
@@ -185,7 +185,7 @@ SCHEMAS |= {
     machines.JointMachine: Schema({"n_classes": count(2)}),
     machines.LeastSquaresMachine: Schema({"n_outputs": count(1)}),
     # combiners and their states
-    combiners.PolynomialMKL: Schema({"degree": count(1), "constant": number(0.0)}),
+    combiners.PolynomialMKL: Schema({"degree": count(1, 1000), "constant": number(0.0), "tau_": number(0.0)}),
     combiners.GeneralizedMKL: Schema({"form": one_of("product", "sum")}),
     combiners.KernelDifference: Schema({"form": one_of("absolute", "difference", "square"), "tau": number(0.0)}),
     combiners.PerOutput: Schema({"combiners_": several(part(Combiner))}),
@@ -264,7 +264,7 @@ SCHEMAS |= {
             "inputs": part((GatingInputs, NoInputs), "columns", "kernels"),
             "codes": nothing,
             "latest": together(nothing, nothing),
-            "penalty": number(0.0),
+            "penalty": anything,
             "gates": numbers("support", "kernels"),
             "active": flags("kernels"),
             "open_share": numbers("kernels"),
@@ -279,7 +279,7 @@ SCHEMAS |= {
             "directions": several(numbers("read", "components"), "kernels", own=("read", "components")),
             "features": nothing,
             "evaluation": nothing,
-            "has_widths": flag,
+            "has_widths": anything,
         },
         rules.projected_stack_rule,
     ),

@@ -212,7 +212,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
                 f"{shown(kernel)}"
             )
         stack = KernelStack([kernel], self.normalize).fit(views)
-        warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel")
+        warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel", has_dtype=False)
         self.kernel_ = stack.kernels[0]
         return TrainingSamples(views, Mean(), stack, np.ones(1), stack.kernels, stack.names)
 

@@ -214,7 +214,8 @@ def _span(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, float, np.ndar
 
 def _scatters(X: np.ndarray, labels: np.ndarray, k: int, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Local scatter within and between classes of samples with mean 0."""
-    warn_if_too_large(3, int(np.bincount(labels).max()), np.float64, "the affinity matrix of the largest class")
+    what = "the affinity matrix of the largest class"
+    warn_if_too_large(3, int(np.bincount(labels).max()), np.float64, what, has_dtype=False)
     mass = np.ones(len(X)) if weight is None else weight
     within, between = np.zeros((2, X.shape[1], X.shape[1]))
     for label in range(labels.max() + 1):
