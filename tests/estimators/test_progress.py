@@ -63,7 +63,7 @@ def seen(monkeypatch):
             super().update(task_id, **changes)
             steps.append((self.tasks[0].completed, self.tasks[0].total))
 
-    monkeypatch.setattr("kernelweave.estimators.progress.Progress", Recorded)
+    monkeypatch.setattr("rich.progress.Progress", Recorded)
     return steps
 
 

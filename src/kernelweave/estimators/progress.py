@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.progress import Progress
-
 from .._parameters import is_count, is_flag, shown
 
 
@@ -22,6 +20,8 @@ def progress_bar(description: str, verbose: int) -> Iterator[Callable[[int, int]
     if not verbose:
         yield None
         return
+    from rich.progress import Progress
+
     with Progress() as bars:
         bar = bars.add_task(description, total=None)
         yield lambda done, total: bars.update(bar, completed=min(done, total), total=total)
