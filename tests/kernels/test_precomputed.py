@@ -5,8 +5,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
-from kernelweave.kernels import Linear, Precomputed
+from kernelweave import MKLClassifier
+from kernelweave.combiners import KernelMap, Localized
+from kernelweave.kernels import Distance, Linear, Precomputed
+from kernelweave.model_selection import ResponseSurfaceSearchCV
+from kernelweave.reduction import KernelFisher
 
 rng = np.random.default_rng(0)
 A = rng.normal(size=(8, 3))
@@ -115,7 +121,7 @@ def test_missing_id_is_a_missing_view_and_parts_combine():
 def test_keeps_float32_without_a_copy():
     small = K.astype(np.float32)
     assert np.shares_memory(Precomputed(small).K, small)
-    assert "8 ids" in repr(Precomputed(small, view="id"))
+    assert "8 x 8 matrix" in repr(Precomputed(small, view="id"))
 
 
 def test_some_columns_are_enough_to_compare_with_some_samples():
@@ -140,3 +146,23 @@ def test_rounding_of_single_precision_is_no_asymmetry():
     K = gram / scale[:, None] / scale[None, :]
     assert np.abs(K - K.T).max() > 1e-8 * np.abs(K).max()  # more than double precision would be allowed
     assert np.shares_memory(Precomputed(K).K, K)
+
+
+def test_no_repr_prints_the_matrix():
+    K = np.outer(np.arange(1, 6), np.arange(1, 6)) * 0.123456 + np.eye(5) * 7.654321
+    kernels = [Precomputed(K), Precomputed(K).extend(K[:1], [1.0]), Distance(1.0 - np.eye(5)) + Precomputed(K)]
+    shown = []
+    for kernel in kernels:
+        model = MKLClassifier([("ids", kernel), Precomputed(K, "id")])
+        search = GridSearchCV(model, {"kernels__ids": [kernel, Precomputed(K)]})
+        shown += [kernel, model, make_pipeline(model), search, ResponseSurfaceSearchCV(model, ["C"])]
+        shown += [KernelFisher(kernel), Localized(inputs=KernelMap(kernel))]
+    fitted = MKLClassifier([Precomputed(K)]).fit(np.arange(5)[:, None], [0, 1, 0, 1, 0])
+    shown += [fitted, fitted.kernels_, {"kernel": kernels[0]}]
+    for each in shown:
+        text = repr(each) + (each._repr_html_() if hasattr(each, "_repr_html_") else "")
+        assert "<5 x 5 matrix>" in text
+        assert "7.77" not in text and "array(" not in text
+    assert repr(kernels[0]) == "Precomputed(K=<5 x 5 matrix>)"
+    np.testing.assert_array_equal(kernels[0].get_params()["K"], K)
+    assert np.shares_memory(kernels[0].get_params()["K"], K)

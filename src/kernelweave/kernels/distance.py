@@ -216,7 +216,7 @@ class DistanceMatrix(Precomputed):
     >>> import numpy as np
     >>> from kernelweave.kernels.distance import DistanceMatrix
     >>> DistanceMatrix(np.array([[0.0, 2.0], [2.0, 0.0]]))
-    <distances of 2 ids>
+    DistanceMatrix(K=<2 x 2 matrix>)
     """
 
     _noun, _parameter = "distance matrix", "the metric's distance matrix"
@@ -228,9 +228,6 @@ class DistanceMatrix(Precomputed):
             raise ValueError(f"{what} has negative entries ({self.K.min():.3g}); is it a similarity? Use Precomputed")
         if self.self_similarity.max(initial=0.0) > _SELF_DISTANCE * self.K.max(initial=0.0):
             raise ValueError(f"{what} must be 0 on the diagonal; is it a similarity? Use Precomputed for those")
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return f"<distances of {len(self.self_similarity)} ids>"
 
 
 def _as_metric(metric: Any, view: Any) -> Any:

@@ -76,8 +76,10 @@ class Precomputed(ViewKernel):
     def __sklearn_clone__(self) -> Precomputed:
         return self
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return f"Precomputed(<{len(self.self_similarity)} ids>, view={self.view!r})"
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; K is shown by its size wherever scikit-learn prints parameters."""
+        params = super().get_params(deep)
+        return {**params, "K": params["K"].view(_ShownBySize)}
 
     def extend(self, rows: Any, diagonal: Any) -> Precomputed:
         """A kernel with further ids for new samples, which can be predicted but not trained on.
@@ -210,6 +212,13 @@ class Precomputed(ViewKernel):
                 f"{len(self.self_similarity) - 1}, but one is {wrong:g}; did a scaler touch the id column?"
             )
         return ids
+
+
+class _ShownBySize(np.ndarray):
+    """A matrix whose repr is its size."""
+
+    def __repr__(self) -> str:
+        return f"<{self.shape[0]} x {self.shape[1]} matrix>" if self.ndim == 2 else repr(np.asarray(self))
 
 
 def check_symmetric(K: np.ndarray, what: str) -> None:
