@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from figures import plt, save
 from kernelweave import MKLClassifier, datasets
-from kernelweave.combiners import ConvexMKL, Localized, Softmax
+from kernelweave.combiners import ConvexMKL, Localized
 from kernelweave.display import ConvergenceDisplay
 from kernelweave.kernels import Linear
 

@@ -68,6 +68,17 @@ def test_a_view_that_is_closed_everywhere_may_be_absent():
         model.predict(VIEWS[["b__0", "c__0", "c__1"]])
 
 
+def test_a_view_that_gates_read_is_not_removable():
+    options = {"gate_tol": 0.4, "l2": 1e-3}
+    everything, _ = views_model(inputs=None, **options)
+    assert everything.active_kernels_ == ["a", "b"] and everything.removable_kernels_ == []
+    with pytest.raises(ValueError, match="c__0"):
+        everything.predict(VIEWS[["a__0", "b__0"]])
+    again, truth = views_model(inputs=everything.active_kernels_, **options)  # gates that let the closed view go
+    assert again.removable_kernels_ == ["c"]
+    assert again.score(VIEWS[["a__0", "b__0"]].iloc[160:], truth[160:]) > 0.85
+
+
 def costly(asked):
     def fetch(view, rows):
         asked.append((view, rows))

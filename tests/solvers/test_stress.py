@@ -1,4 +1,4 @@
-"""The box solver never gives up on a solvable problem: rare classes, identity-like kernels, outliers, extreme C and nu."""
+"""The box solver never gives up: rare classes, identity-like kernels, outliers, extreme C and nu."""
 
 import numpy as np
 import pytest
