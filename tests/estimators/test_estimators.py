@@ -155,6 +155,13 @@ def test_stopping_early_is_a_convergence_warning(model, y):
         model.set_params(max_iter=2, tol=1e-8).fit(X, y)
 
 
+def test_where_rounding_ends_the_solve_the_warning_says_what_was_reached_and_not_to_raise_max_iter():
+    model = MKLClassifier([Linear()], C=1e10, normalize=None)
+    with pytest.warns(ConvergenceWarning, match=r"a relative duality gap of .*; lower C, scale the data") as record:
+        model.fit(1e4 * X, SIGN)
+    assert "max_iter" not in str(record[0].message)
+
+
 def test_converged_fits_do_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""The box solver never gives up: rare classes, identity-like kernels, outliers, extreme C and nu."""
+"""The box solver never gives up on a solvable problem: rare classes, narrow kernels, outliers, extreme C and nu."""
 
 import numpy as np
 import pytest
@@ -90,7 +90,7 @@ def test_the_pair_that_violates_most_is_in_every_block(most):
 
 
 def test_a_round_that_changes_nothing_ends_the_solve(monkeypatch):
-    """Below the resolution of floating point: the violation is no larger than that of the largest gradient's rounding."""
+    """A gap below the resolution of floating point is given up soon, and close to it."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
     y = np.sign(X[:, 0] + rng.standard_normal(60))

@@ -127,9 +127,14 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
     def _store(self, found: Combination, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution = found.solution
         if not solution.converged:
+            relative = solution.gap / max(1.0, abs(solution.objective))
+            # The default budget is far beyond what rounding leaves to do, so without max_iter it is rounding that ends.
+            advice = (
+                "raise max_iter" if 0 <= self.max_iter <= solution.steps else "lower C, scale the data, or raise tol"
+            )
             warn(
                 f"{type(self).__name__} stopped after {solution.steps} solver steps with a largest KKT violation of "
-                f"{solution.violation:.2g} (tol is {self.tol:g}); raise max_iter, scale the data, or lower C",
+                f"{solution.violation:.2g} (tol is {self.tol:g}), a relative duality gap of {relative:.2g}; {advice}",
                 ConvergenceWarning,
             )
         support = np.flatnonzero(solution.coef.any(axis=1))

@@ -19,7 +19,7 @@ import numpy as np
 from ._active import extremes
 from ._compiled import compiled
 
-WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the bounds is within this multiple of it
+WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the bounds is within this multiple of the limit
 MOST_CUTS = 60
 
 
@@ -73,10 +73,12 @@ def least_gap(
 
     Far from the solution, where it could not be within the limit, it is not looked for.
     """
-    inside = np.minimum(c - lower, upper - c).sum()
+    inside = np.minimum(c - lower, upper - c)
+    if insensitivity > 0.0:
+        inside = np.minimum(inside, np.abs(c))
     f = linear - gradient
     size = np.abs(f).max()
-    if not (violation * inside <= WORTHWHILE * limit and 0.0 < size < np.inf):
+    if not (violation * inside.sum() <= WORTHWHILE * limit and 0.0 < size < np.inf):
         return gap
     cuts = _Cuts(c, gradient, f, lower, upper, insensitivity, total)
     value, slope = cuts.at(0.0)
