@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from kernelweave.machines import BinaryMachine, OneVsAllMachine, OneVsOneMachine
+from kernelweave.machines import BinaryMachine, OneVsAllMachine, OneVsOneMachine, multiclass
 
 
 def data(n=160, classes=4, seed=0):
@@ -111,3 +111,36 @@ def test_subsets_keep_the_classes_even_when_one_is_gone():
 def test_bad_input_is_named(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_small_pairs_are_solved_to_the_gap_that_was_asked_for(monkeypatch):
+    """With and without the short way for few samples: the same optimum, every pair within its gap."""
+    rng = np.random.default_rng(3)
+    labels = np.arange(60) % 6
+    X = rng.normal(size=(60, 3)) + 0.5 * labels[:, None]
+    K = np.exp(-np.sum((X[:, None] - X[None]) ** 2, axis=2) / 4.0)
+    for C in (0.1, 10.0, 1e4):
+        machine = OneVsOneMachine(labels, C)
+        exact = machine.solve(K, gap_tol=1e-10)
+        for gap_tol in (1e-2, 1e-6):
+            found = machine.solve(K, exact, gap_tol=gap_tol)
+            assert found.converged
+            assert all(part.gap <= gap_tol * max(1.0, abs(part.objective)) for part in found.outputs)
+            assert exact.objective - found.objective <= found.gap + 1e-9 * exact.objective
+    monkeypatch.setattr(multiclass, "FEW", 0)
+    assert machine.solve(K, gap_tol=1e-10).objective == pytest.approx(exact.objective, rel=1e-9)
+
+
+def test_refining_keeps_the_outputs_that_are_solved():
+    rng = np.random.default_rng(4)
+    labels = np.arange(40) % 4
+    X = rng.normal(size=(40, 3)) + labels[:, None]
+    K = X @ X.T
+    for machine in (OneVsOneMachine(labels, 1.0), OneVsAllMachine(labels, 1.0)):
+        rough = machine.solve(K, tol=0.5)
+        tol = float(np.median([part.violation for part in rough.outputs]))
+        fine = machine.refine(K, rough, tol)
+        assert fine.violation <= tol and fine.objective >= rough.objective
+        kept = [new is old for new, old in zip(fine.outputs, rough.outputs, strict=True)]
+        assert kept == [part.violation <= tol for part in rough.outputs] and 0 < sum(kept) < len(kept)
+        np.testing.assert_array_equal(fine.coef[:, kept], rough.coef[:, kept])
