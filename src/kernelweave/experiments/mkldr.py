@@ -21,8 +21,8 @@ _EPS = [0.001, 0.01, 0.1]
 _NOTE = (
     "Rates of the 1-NN rule in each space. The paper's own data (Caltech-101) are not at hand; with 102 classes there "
     "KFD and KLDE reach 60.0 and 60.9 with the best of seven kernels, Voting 68.4 and 68.4, SAMME 71.2 and 71.1, "
-    "MKL-LDA 74.6, MKL-LDE 75.3. Every method chooses eps by validation; MKL-LDA and MKL-LDE are the paper's "
-    "Algorithm 1 with the ratio-trace step (21) and weights learned exactly. SAMME boosts by cross-validated errors."
+    "MKL-LDA 74.6, MKL-LDE 75.3. Every method chooses eps by validation; MKL-LDA and MKL-LDE take the paper's "
+    "ratio-trace step (21) and learn the weights exactly. SAMME boosts by cross-validated errors."
 )
 
 
