@@ -65,3 +65,14 @@ def test_clear_errors():
         MKLClassifier(KERNELS, EasyMKL(0.0)).fit(X, Y)
     with pytest.raises(ValueError, match="needs a classifier"):
         MKLRegressor(KERNELS, EasyMKL()).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("lam", [0.02, 0.3, 0.9])
+def test_lam_of_the_paper_is_one_of_ours(lam):
+    y = np.where(Y, 1.0, -1.0)
+    gamma = y * distribution(MATRICES.sum(axis=0), y, lam)  # the sum, as the paper has it
+    theirs = np.einsum("i,mij,j->m", gamma, MATRICES, gamma)
+    own = lam / ((1 - lam) * 3 + lam)
+    ours = MKLClassifier(KERNELS, EasyMKL(own), tol=1e-8).fit(X, Y).kernel_weights_
+    np.testing.assert_allclose(ours, theirs / theirs.sum(), atol=1e-4)
+    assert own * 3 / (1 - own + own * 3) == pytest.approx(lam)

@@ -1,9 +1,13 @@
+import subprocess
+import sys
+
 import clarabel
 import numpy as np
 import pytest
 from scipy import sparse
 
-from kernelweave.solvers import solve_alignment_program, solve_box_qp, solve_margin_program
+from kernelweave.kernels import Gaussian, KernelStack, Linear
+from kernelweave.solvers import semidefinite, solve_alignment_program, solve_box_qp, solve_margin_program
 from kernelweave.solvers.semidefinite import _triangle, joint_rank
 from reference_qp import random_problem
 
@@ -105,3 +109,80 @@ def test_no_positive_semidefinite_combination():
     M = np.diag([1.0, -1.0])[None]
     with pytest.raises(ValueError, match="no combination of the kernels is positive semidefinite"):
         solve_margin_program(M, np.array([1.0, -1.0]), np.array([0.0, -1.0]), np.array([1.0, 0.0]), 0.0, 0.0, 1.0)
+
+
+def check_margin_program(M, y, C):
+    """Solved, by a positive semidefinite kernel of the trace asked for, whose machine has this optimum."""
+    options = {"linear": y, "lower": np.minimum(C * y, 0), "upper": np.maximum(C * y, 0), "total": 0.0}
+    result = solve_margin_program(M, **options, insensitivity=0.0, trace=float(len(y)))
+    assert result.converged
+    K = np.tensordot(result.solution, M, 1)
+    values = np.linalg.eigvalsh(K)
+    assert values[0] >= -1e-6 * values[-1] and np.trace(K) == pytest.approx(len(y), rel=1e-6)
+    for eta in [np.full(len(M), len(y) / np.trace(M.sum(axis=0))), *np.diag(len(y) / np.trace(M, axis1=1, axis2=2))]:
+        other = solve_box_qp(np.tensordot(eta, M, 1), **options, insensitivity=0.0, gap_tol=1e-9)
+        assert result.objective <= other.objective * (1 + 1e-5)
+    if values[0] > 1e-12 * values[-1]:
+        exact = solve_box_qp(K, **options, insensitivity=0.0, gap_tol=1e-9)
+        assert result.objective == pytest.approx(exact.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("kernels", ["linear and gaussian", "repeated", "wide", "nearly repeated"])
+@pytest.mark.parametrize("n", [32, 60])
+def test_programs_with_a_solution_are_solved(kernels, C, n):
+    local = np.random.default_rng(n)
+    X = local.normal(size=(n, 1 if kernels == "wide" else 2))
+    y = np.where(X[:, 0] + 0.5 * local.normal(size=n) > 0, 1.0, -1.0)
+    chosen = {
+        "linear and gaussian": [Linear(), Gaussian(scale=3.0)],
+        "repeated": [Gaussian([j % 2], scale=1.5) for j in range(4)],
+        "wide": [Gaussian(scale=scale) for scale in (1.0, 5.0, 30.0)],
+        "nearly repeated": [Gaussian(scale=scale) for scale in (4.0, 4.001, 6.0, 30.0)],
+    }[kernels]
+    check_margin_program(KernelStack(chosen).fit(X).matrices(), y, C)
+
+
+def test_kernels_that_are_repeated_share_their_weight():
+    M = kernels(12, 3)
+    _, options = random_problem("binary", 12, np.random.default_rng(5))
+    once = solve_margin_program(M, **options, trace=12.0)
+    twice = solve_margin_program(M[[0, 1, 2, 0]], **options, trace=12.0)
+    np.testing.assert_allclose(twice.solution[[0, 3]], once.solution[0] / 2, atol=1e-5)
+    np.testing.assert_allclose(twice.solution[1:3], once.solution[1:], atol=1e-5)
+
+
+def test_a_failure_of_the_solver_is_not_called_infeasible(monkeypatch):
+    monkeypatch.setattr(semidefinite, "_USABLE", ())
+    _, options = random_problem("binary", 8, np.random.default_rng(5))
+    with pytest.raises(RuntimeError, match=r"could not be solved \(Clarabel: Solved, Solved, Solved\)"):
+        solve_margin_program(kernels(8, 1), **options, trace=8.0)
+
+
+def test_a_forked_child_can_solve_after_its_parent():
+    script = """
+import os, sys, time
+import numpy as np
+from kernelweave.solvers import solve_margin_program
+
+X = np.random.default_rng(0).normal(size=(24, 2))
+y = np.sign(X[:, 0])
+M = np.exp(-((X.T[:, :, None] - X.T[:, None, :]) ** 2))
+
+def solve():
+    return solve_margin_program(M, y, np.minimum(y, 0), np.maximum(y, 0), 0.0, 0.0, 24.0).converged
+
+assert solve()
+child = os.fork()
+if child == 0:
+    os._exit(0 if solve() else 1)
+for _ in range(600):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        sys.exit(os.waitstatus_to_exitcode(status))
+    time.sleep(0.1)
+os.kill(child, 9)
+sys.exit("the child hangs")
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

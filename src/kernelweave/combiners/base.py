@@ -18,6 +18,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -224,8 +225,11 @@ class WeightedSum(Combiner):
 class ChosenWeights(WeightedSum):
     """A weighted sum whose weights are chosen first, the machine being solved once under them.
 
-    Subclasses implement `choose`. Memory: as `WeightedSum`, and what choosing takes.
+    Subclasses implement `choose`; what it returns is checked. One whose weights may be negative says so in `any_sign`,
+    and sees to samples that lack views itself. Memory: as `WeightedSum`, and what choosing takes.
     """
+
+    any_sign = False
 
     @abstractmethod
     def choose(
@@ -238,11 +242,35 @@ class ChosenWeights(WeightedSum):
         max_steps: int | None,
         progress: Progress | None,
     ) -> tuple[np.ndarray, int]:
-        """The weights eta, of shape (n_kernels,), and the number of machine solves it took."""
+        """The weights eta, of shape (n_kernels,), finite and not all 0, and the number of machine solves it took."""
 
     def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
         """Choose the weights, then solve the machine once under the weighted sum."""
         start = time.perf_counter()
         warn_of_memory(stack)
-        eta, solves = self.choose(stack, machine, y, rng, tol, max_steps, progress)
+        eta, solves = self._checked(self.choose(stack, machine, y, rng, tol, max_steps, progress), stack)
         return solve_once(self, stack, eta, machine, tol, max_steps, start, solves)
+
+    def _checked(self, chosen: Any, stack: KernelStack) -> tuple[np.ndarray, int]:
+        """The weights and the number of solves that `choose` returned, or a ValueError."""
+        who = f"choose of {type(self).__name__}"
+        if not isinstance(chosen, tuple) or len(chosen) != 2 or not isinstance(chosen[1], Integral):
+            raise ValueError(f"{who} must return the weights and the number of machine solves, not {chosen!r:.200}")
+        try:
+            eta = np.asarray(chosen[0], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{who} must return weights that are numbers, not {chosen[0]!r:.200}") from None
+        if eta.shape != (stack.n_kernels,):
+            raise ValueError(
+                f"{who} must return one weight for each of the {stack.n_kernels} kernels, but its weights have the "
+                f"shape {eta.shape}"
+            )
+        for wrong, problem in ((~np.isfinite(eta), "not finite"), ((eta < 0) & (not self.any_sign), "negative")):
+            if wrong.any():
+                m = int(np.flatnonzero(wrong)[0])
+                raise ValueError(
+                    f"{who} returned a weight for the kernel {stack.names[m]!r} that is {problem}: {eta[m]}"
+                )
+        if not eta.any():
+            raise ValueError(f"{who} returned the weight 0 for every kernel; at least one must have another")
+        return eta, int(chosen[1])

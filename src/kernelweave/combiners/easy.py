@@ -34,7 +34,9 @@ class EasyMKL(ChosenWeights):
     Parameters
     ----------
     lam : float
-        Above 0 and at most 1: at 1 every sample counts alike, near 0 only the samples at the margin.
+        Above 0 and at most 1: at 1 every sample counts alike, near 0 only the samples at the margin. The paper and
+        MKLpy add up the P kernels where this takes their mean: a lam of theirs is ``lam / ((1 - lam) P + lam)`` here,
+        and a lam of this class is ``lam P / (1 - lam + lam P)`` there.
 
     Notes
     -----

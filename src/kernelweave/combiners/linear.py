@@ -60,6 +60,8 @@ class LinearMKL(ChosenWeights):
 
     Notes
     -----
+    Kernels that repeat others share their weight.
+
     The size of the program is the rank r of all kernels together, at most the number of samples; r is limited to 100.
     Memory: all P matrices of n x n, and about 15 r^4 bytes for the program: 0.2 GB for r = 60, 1.5 GB for r = 100. Time
     grows with r^6, from below a second for r = 30 to minutes for r = 100.
@@ -78,6 +80,8 @@ class LinearMKL(ChosenWeights):
     >>> bool(model.kernel_weights_["noise"] < 0)
     True
     """
+
+    any_sign = True
 
     def __init__(self, criterion: str = "margin", trace: float | None = None):
         self.criterion = criterion

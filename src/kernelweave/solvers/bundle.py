@@ -210,7 +210,8 @@ def _solve_model(
 
 
 def quiet_settings() -> Any:
-    """Clarabel's default settings without its printing."""
+    """Clarabel's default settings without its printing, and without its threads: a forked child would wait for them."""
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    settings.max_threads = 1
     return settings

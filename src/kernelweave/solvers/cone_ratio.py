@@ -37,6 +37,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
 
+from .bundle import quiet_settings
 from .result import Result
 
 # Eigenvector entries this small, relative to the largest, count as zero.
@@ -241,8 +242,7 @@ def _doubly_non_negative(N: np.ndarray, D: np.ndarray) -> tuple[float, np.ndarra
     A = sp.vstack([(below[rows, columns] * root)[None, :], -sp.identity(size), -sp.identity(size)], format="csc")
     b = np.concatenate([[1.0], np.zeros(2 * size)])
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(size), clarabel.PSDTriangleConeT(M)]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
+    settings = quiet_settings()
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-9
     nothing = sp.csc_matrix((size, size))
     answer = clarabel.DefaultSolver(nothing, above[rows, columns] * root, A, b, cones, settings).solve()
