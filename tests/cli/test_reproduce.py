@@ -1,6 +1,7 @@
 """``kernelweave reproduce``."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -111,6 +112,24 @@ def test_interrupted_while_importing(capsys, monkeypatch):
     assert main(["reproduce", "--list"]) == 130
     captured = capsys.readouterr()
     assert captured.err == "Interrupted.\n" and captured.out == ""
+
+
+_INTERRUPTED = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "kernelweave.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("kernelweave", run_name="__main__")
+"""
+
+
+def test_interrupted_while_starting():
+    run = subprocess.run([sys.executable, "-c", _INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (130, "", "Interrupted.\n")
 
 
 def test_a_report_that_cannot_be_written(tmp_path, capsys, monkeypatch):
