@@ -123,8 +123,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     Notes
     -----
     Memory: the combined kernel and one base kernel (n x n each) while fitting; support vectors afterwards (all
-    training samples with ``normalize="center"``). A sample whose view is wholly NaN has no row in that kernel; see
-    `combiners.WeightedSum`.
+    training samples with ``normalize="center"``). A sample whose view is wholly NaN, or masked, has no row in that
+    kernel; see `combiners.WeightedSum`.
 
     Examples
     --------
