@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -258,3 +260,30 @@ def test_limits_by_name_are_parameters():
     assert ConvexMKL().set_params(min_weight__gaussian=0.1).min_weight == {"gaussian": 0.1}
     series = ConvexMKL(costs=pd.Series({"linear": 2.0})).set_params(costs__gaussian=3.0)
     assert series.costs == {"linear": 2.0, "gaussian": 3.0}
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_gap_of_1e_8_is_reached(C, seed):
+    """A warning would be an error here; a rougher fit differs by no more than both gaps say."""
+    draw = np.random.default_rng(seed)
+    samples = draw.normal(size=(100, 4))
+    labels = samples[:, 0] + 0.5 * samples[:, 1] + 0.5 * draw.normal(size=100) > 0
+    kernels = [Gaussian([m], scale=1.4) for m in range(4)]
+    model = MKLClassifier(kernels, ConvexMKL(), C=C, tol=1e-8).fit(samples, labels)
+    rough = MKLClassifier(kernels, ConvexMKL(), C=C, tol=1e-3).fit(samples, labels)
+    assert model.duality_gap_ <= 2e-8 * model.objective_
+    assert len(model.history_) <= 40
+    assert abs(rough.objective_ - model.objective_) <= rough.duality_gap_ + model.duality_gap_
+
+
+def test_a_gap_that_cannot_be_reached_is_not_blamed_on_max_iter():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = fitted(ConvexMKL(), tol=1e-17)
+    ours = [str(line.message) for line in told if str(line.message).startswith("ConvexMKL")]
+    assert len(ours) == 1 and len(model.history_) < 150
+    assert "further solves do not narrow it, so take a tol of" in ours[0] and "max_iter" not in ours[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(ConvexMKL(), tol=max(1e-10, float(ours[0].split("take a tol of ")[1].split()[0])))

@@ -248,9 +248,13 @@ class LearnedWeights(NamedNumbers, WeightedSum):
         )
 
     def _warn(self, solves: int, gap: float, size: float, tol: float) -> None:
+        reached = gap / max(size, np.finfo(float).tiny)
+        if solves >= self.max_iter:
+            advice = "raise max_iter of the combiner, scale the kernels, or lower C"
+        else:
+            advice = f"further solves do not narrow it, so take a tol of {2.0 * reached:.1g} or more"
         warn(
             f"{type(self).__name__} stopped after {solves} solves of the machine with a relative duality gap of "
-            f"{gap / max(size, np.finfo(float).tiny):.2g} (tol is {tol:g}); raise max_iter of the combiner, scale the "
-            "kernels, or lower C",
+            f"{reached:.2g} (tol is {tol:g}); {advice}",
             ConvergenceWarning,
         )

@@ -29,6 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 MOST_CUTS = 60
+MODEL_TOLERANCE = 1e-12  # of the cone solver: what it leaves open, the lower bound lacks
 INNER_SHARE = 0.1  # of the gap that one evaluation may leave open
 
 
@@ -198,9 +199,9 @@ def _solve_model(
         linear[n] = 0.0
         all_cones.append(clarabel.NonnegativeConeT(1))
     A = sp.csc_matrix(np.vstack(rows))
-    solver = clarabel.DefaultSolver(
-        sp.csc_matrix(np.triu(Q)), linear, A, np.concatenate(right), all_cones, quiet_settings()
-    )
+    settings = quiet_settings()
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = MODEL_TOLERANCE
+    solver = clarabel.DefaultSolver(sp.csc_matrix(np.triu(Q)), linear, A, np.concatenate(right), all_cones, settings)
     solution = solver.solve()
     x, multipliers = np.array(solution.x)[:n], np.array(solution.z)[len(constraints) : len(constraints) + n_cuts]
     usable = np.isfinite(x).all() and np.isfinite(multipliers).all() and x.max() > 1e-3 / n

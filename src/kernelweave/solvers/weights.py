@@ -28,6 +28,7 @@ from .sets import Simplex
 
 LEVEL = 0.5  # between the lower and the upper bound
 PROXIMITY = 0.05  # of the gap: keeps the steps finite where J has no curvature
+NEAR = 1e-5  # relative gap below which the lower bound is raised by the cuts alone, too
 FINEST = 1e-9  # share of the allowed inner gap below which tighter solves have ceased to help
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
@@ -58,6 +59,8 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
         if metric is None:
             metric = bundle.best.curvature()
         x = bundle.step(bend * metric + PROXIMITY * bundle.gap * identity)
+        if bundle.gap < NEAR * abs(bundle.upper):
+            bundle.step(None)  # the bend's share of the multipliers leaves open what the cuts alone can certify
         if x is None or bundle.converged:
             break
         before = bundle.upper
