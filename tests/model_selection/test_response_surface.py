@@ -26,7 +26,7 @@ WEIGHTS = ["combiner__weights__polynomial", "combiner__weights__gaussian"]
 
 def three_kernels(**options):
     weights = FixedWeights({"linear": 1.0, "polynomial": 1.0, "gaussian": 1.0})
-    return MKLClassifier([Linear(), Polynomial(degree=2), Gaussian()], weights, **options)
+    return MKLClassifier([Linear(), Polynomial(degree=2), Gaussian(scale="nearest")], weights, **options)
 
 
 class Bowl(RegressorMixin, BaseEstimator):
@@ -243,7 +243,7 @@ def test_near_the_best_of_a_grid_with_fewer_points():
 def test_regularised_mkl_on_gauss3_has_fewer_support_vectors_at_no_loss():
     data, target = datasets.make_gauss(3, 200, random_state=1)
     new, truth = datasets.make_gauss(3, 4000, random_state=2)
-    mkl = MKLClassifier([Linear(), Polynomial(degree=2), Gaussian()], ConvexMKL(), C=10.0)
+    mkl = MKLClassifier([Linear(), Polynomial(degree=2), Gaussian(scale="nearest")], ConvexMKL(), C=10.0)
     factors = ["combiner__costs__polynomial", "combiner__costs__gaussian"]
     cv = RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0)
     search = ResponseSurfaceSearchCV(mkl, factors, delta=0.5, cv=cv).fit(data, target)
