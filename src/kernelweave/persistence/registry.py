@@ -189,6 +189,7 @@ def instance_of(name: str, fields: dict[str, Any]) -> Any:
         if not field.isidentifier() or field.startswith("__") or callable(inherited) or isinstance(inherited, property):
             raise ValueError(f"it gives a {name} the attribute {field!r}, which is not data")
     instance = object.__new__(cls)
-    instance.__dict__.update({**_defaults(cls), **fields})
+    newer = {name: value for name, value in _defaults(cls).items() if name not in fields}
+    instance.__dict__.update({**fields, **newer})  # in this order, so that saving again gives the same file
     instance.__dict__.update((field, make()) for field, make in TRANSIENT.get(cls, {}).items())
     return instance
