@@ -18,7 +18,7 @@ from ..combiners.gating import Gate
 from ..combiners.gating_inputs import FeatureSource, GatingInputs, ProjectedFeatures
 from ..combiners.per_output import OutputStates
 from ..combiners.region_gates import RegionGate
-from ..kernels.base import ViewKernel
+from ..kernels.base import Kernel, ViewKernel
 from ..kernels.distance import DistanceMatrix
 from ..kernels.projected import PointKernel
 from ..views.kept import KeptColumns
@@ -121,9 +121,24 @@ def stack_rule(value: Any, sizes: Sizes, path: str) -> None:
     for m in np.flatnonzero(value.active):
         if "present_" not in vars(value.normalizers[m]):
             refuse(f"{path}.normalizers[{m}]", "lacks the attribute present_")
+        _check_sparse(value.kernels[m], kept, f"{path}.kernels[{m}]")
         columns = value.kernels[m].columns()
         if there is not None and not np.isin(columns, np.concatenate([np.empty(0, dtype=int), *there])).all():
             refuse(f"{path}.reference", f"lacks columns of the kernel {value.names[m]!r}")
+
+
+def kernel_map_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """The kernel takes landmarks as they are."""
+    _check_sparse(value.kernel_, value.landmarks_.X, f"{path}.kernel_")
+
+
+def _check_sparse(kernel: Kernel, X: Any, path: str) -> None:
+    """A kernel, or a part of it, makes samples sparse only where those of the fit were."""
+    if vars(kernel).get("sparse_") is True and not sp.issparse(X):
+        refuse(f"{path}.sparse_", "is True where the training samples are not sparse")
+    for name in ("first_", "second_", "kernel_"):
+        if name in vars(kernel):
+            _check_sparse(vars(kernel)[name], X, f"{path}.{name}")
 
 
 def gated_stack_rule(value: Any, sizes: Sizes, path: str) -> None:

@@ -219,7 +219,9 @@ SCHEMAS |= {
         },
         rules.feature_source_rule,
     ),
-    combiners.KernelMap: Schema({"kernel_": _KERNEL, "landmarks_": part(Views, "columns", samples="inputs")}),
+    combiners.KernelMap: Schema(
+        {"kernel_": _KERNEL, "landmarks_": part(Views, "columns", samples="inputs")}, rules.kernel_map_rule
+    ),
     ProjectedFeatures: Schema(
         {
             "stack": part(kernels.KernelStack, "columns", "kernels"),
