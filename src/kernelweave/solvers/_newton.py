@@ -19,7 +19,7 @@ import numpy as np
 
 from ._block import fetch
 from ._compiled import compiled
-from ._pairs import FLAGS, down_shift, subtract_rows, up_shift
+from ._pairs import FLAGS, down_shift, up_shift
 
 RIDGE = 1e-11  # times the diagonal entry
 PINS = 6  # about one in so many free samples may be pinned before the step ends
@@ -94,9 +94,10 @@ def follow(A, newton, ones, here, low, high, step):
             m[a + 1] = newton[k] - step[k]
             for b in range(a + 1):
                 S[a + 1, b + 1] = columns[b, k]
-        if not factorise(S, count + 1):
+        order = 1 + pinned[:count].shape[0]
+        if not factorise(S, order):
             return
-        substitute(S, m, count + 1)
+        substitute(S, m, order)
         for k in range(size):
             aim[k] = newton[k] - m[0] * ones[k]
         for a in range(count):
@@ -154,7 +155,8 @@ def take_step(rows, slots, free, here, low, high, slopes, step, c, gradient):
         step[a] = value - here[a]
         c[free[a]] = value
         gain += step[a] * (slopes[a] - 0.5 * gradient[free[a]])
-    subtract_rows(rows, slots, step, gradient)
+    for a in range(size):
+        add_scaled(gradient, rows[slots[a]], -step[a], gradient.shape[0])
     for a in range(size):
         gain += 0.5 * step[a] * gradient[free[a]]  # r'd + d'(g_after - g_before) / 2
     return gain
@@ -164,12 +166,14 @@ def take_step(rows, slots, free, here, low, high, slopes, step, c, gradient):
 def newton_step(K, block, rows, slot, c, gradient, lower, upper, insensitivity):
     """One Newton step on the free samples of the block, in place on c and gradient; returns whether it gained."""
     n = c.shape[0]
-    free = np.empty(n, np.int64)
-    size = 0
+    places = np.empty(n, np.int64)
+    count = 0
     for k in range(n):
         if up_shift(c[k], upper[k], insensitivity) == down_shift(c[k], lower[k], insensitivity):
-            free[size] = k
-            size += 1
+            places[count] = k
+            count += 1
+    free = places[:count]
+    size = free.shape[0]  # not the counter: numba would compile what it is handed to for a literal 0, too
     A = np.empty((size, size))
     work = np.empty((7, size))
     here, low, high, slopes, newton, ones, step = work[0], work[1], work[2], work[3], work[4], work[5], work[6]

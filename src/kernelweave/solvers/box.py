@@ -82,7 +82,8 @@ def solve_box_qp(
         it costs one gradient and no more.
     tol : float, default=1e-3
         Largest KKT violation, as in libsvm. The gap is then at most ``10 * tol`` of ``max(1, |objective|)``, or of
-        ``|objective|`` where there is no linear term (one-class).
+        ``|objective|`` where there is no linear term (one-class; at least ``1e-6 * total**2`` times the largest
+        diagonal entry, for objectives of 0).
     gap_tol : float, optional
         If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``, whatever the violation.
     max_steps : int, optional
