@@ -140,7 +140,7 @@ def count(search, **fit_params):
 
 @pytest.mark.parametrize("in_pipeline", [False, True])
 def test_kernels_are_computed_once_a_fold_whatever_the_number_of_candidates(in_pipeline):
-    model = MKLClassifier([("g", Counting()), ("l", Linear())], FixedWeights({"g": 1.0, "l": 1.0}))
+    model = MKLClassifier([("g", Counting(scale="nearest")), ("l", Linear())], FixedWeights({"g": 1.0, "l": 1.0}))
     names = ["combiner__weights__g", "C"]
     if in_pipeline:
         model = make_pipeline(StandardScaler(), model)

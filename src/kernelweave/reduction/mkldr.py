@@ -150,8 +150,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
     >>> model.transform(X[1::10]).shape
     (200, 4)
     >>> model.kernel_weights_.round(1)
-    kar    0.6
-    mor    0.4
+    kar    0.7
+    mor    0.3
     dtype: float64
     """
 

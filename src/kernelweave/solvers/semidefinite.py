@@ -92,7 +92,7 @@ def solve_margin_program(
     rank = inside.shape[1]
     place, residual = _variables(len(directions), n, tube=insensitivity > 0)
     cost = np.zeros(residual.shape[1])
-    size = max(np.abs(lower).max(), np.abs(upper).max())  # J in units of C, t in units of C / 2, z in units of sqrt(C)
+    size = float(max(np.abs(lower).max(), np.abs(upper).max()))  # J in units of C, t in units of C / 2, z in units of sqrt(C)
     cost[place["t"]], cost[place["b"]], cost[place["nu"]], cost[place["delta"]] = (
         0.5,
         total / size,
@@ -155,7 +155,7 @@ def solve_alignment_program(matrices: np.ndarray, to_target: np.ndarray, between
     values, vectors = np.linalg.eigh(weights.T @ between @ weights)
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T  # ||K_eta|| = ||root x||
     goal = weights.T @ to_target
-    size = max(np.abs(goal).max(), np.finfo(float).tiny)
+    size = float(max(np.abs(goal).max(), np.finfo(float).tiny))
     norm = np.vstack([np.zeros((1, len(goal))), -root])
     block = -np.stack([_triangle(K) for K in directions], axis=1)
     cones = [clarabel.SecondOrderConeT(len(norm)), clarabel.PSDTriangleConeT(rank)]
