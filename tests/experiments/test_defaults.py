@@ -81,7 +81,7 @@ def made(errors, default):
     """A summary with given errors, {data set: {contender: errors}}."""
     names = list(next(iter(errors.values())))
     results = {
-        (row, name): Result(np.array(values, dtype=float), ["C = 1"], 0.5, candidates=("C = 1",))
+        (row, name): Result(np.array(values, dtype=float), ["C = 1"], 0.5, candidates=("C = 1",), validation=values[0])
         for row, figures in errors.items()
         for name, values in figures.items()
     }
@@ -111,6 +111,7 @@ def test_standings_by_hand():
     assert b.difference == pytest.approx((2 - 0.01 - 3) / 3) and b.worst == pytest.approx(-3)
     assert (b.wins, b.ties, b.losses) == (1, 1, 1) and (c.wins, c.ties, c.losses) == (1, 0, 2)
     assert c.difference == pytest.approx((-19 + 9 - 5) / 3) and c.worst == pytest.approx(-19) and c.seconds == 0.5
+    assert b.validation == pytest.approx(100 - (8 + 20 + 7) / 3)
 
 
 def test_pvalue_is_that_of_wilcoxons_test():
@@ -145,6 +146,11 @@ def test_scores_at_the_first_setting_and_at_the_chosen_one(whole, tmp_path):
     chosen = np.mean([min(fold, key=lambda record: record["validation"])["test"] for fold in records])
     assert score_table(summary, first=True).loc["wdbc", "many"] == pytest.approx(100 - first)
     assert score_table(summary).loc["wdbc", "many"] == pytest.approx(100 - chosen)
+    held = [min(record["validation"] for record in fold) for fold in records]
+    assert summary.results["wdbc", "many"].validation == pytest.approx(np.mean(held))
+    assert summary.first["wdbc", "many"].validation == pytest.approx(
+        np.mean([fold[0]["validation"] for fold in records])
+    )
     pd.testing.assert_frame_equal(score_table(summary), score_table(whole))
 
 
@@ -248,7 +254,7 @@ def test_report(whole, tmp_path):
     first_line = text.split("Over the 2 data sets, k = 1:")[1].split("\n")[4]
     assert first_line.startswith(f"| {best.name}") and f"| {best.rank:.2f} |" in first_line
     few = standings(whole)[0]
-    assert f"| few (default) | {few.score:.1f} | {few.rank:.2f} | - | - | - | - |" in text
+    assert f"| few (default) | {few.validation:.1f} | {few.score:.1f} | {few.rank:.2f} | - | - | - | - |" in text
     assert "| data set | few (default) | many | none |" in text and "**" in text
 
 

@@ -41,6 +41,8 @@ class Result:
         Whether no contender is significantly better.
     candidates : tuple of str
         Those that were tried.
+    validation : float
+        Mean error of the candidates that count on the validation samples; NaN where there are none.
     """
 
     errors: np.ndarray
@@ -48,6 +50,7 @@ class Result:
     seconds: float
     best: bool = False
     candidates: tuple[str, ...] = ()
+    validation: float = np.nan
 
     @property
     def mean(self) -> float:
@@ -229,12 +232,14 @@ def _result(comparison: Comparison, folds: list[list[dict[str, Any]]], runs: np.
     # Without validation samples every fold is a run of its own, and one candidate must serve them all.
     groups = runs if validated else np.zeros(len(folds), dtype=int)
     labels = [record["candidate"] for record in folds[0]]
-    errors, chosen = np.empty(len(folds)), []
+    errors, held_out, chosen = np.empty(len(folds)), np.full(len(folds), np.nan), []
     for group in np.unique(groups):
         best = int(judged[groups == group].mean(axis=0).argmin())
         errors[groups == group] = test[groups == group, best]
+        if validated:
+            held_out[groups == group] = judged[groups == group, best]
         chosen.append(labels[best])
     if comparison.protocol.one_result_per_run:
         errors = np.array([errors[runs == run].mean() for run in np.unique(runs)])
     seconds = float(np.mean([sum(record["seconds"] for record in records) for records in folds]))
-    return Result(errors, chosen, seconds, candidates=tuple(labels))
+    return Result(errors, chosen, seconds, candidates=tuple(labels), validation=float(held_out.mean()))

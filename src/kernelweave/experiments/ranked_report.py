@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from .comparison_run import ComparisonSummary
 from .layout import Grid
 from .standings import DECIMALS, Standing, gains, has_choice, score_table, standings
 
-_COLUMNS = ["score", "rank", "difference", "worst", "W-T-L", "p"]
+_COLUMNS = ["validation", "score", "rank", "difference", "worst", "W-T-L", "p", "seconds"]
 
 
 def ranked_dict(summary: ComparisonSummary) -> dict[str, Any]:
@@ -57,16 +59,16 @@ def _words(summary: ComparisonSummary) -> str:
 def _standings(summary: ComparisonSummary, first: bool) -> Grid:
     """Contenders by average rank, the best first."""
     ordered = sorted(standings(summary, first), key=lambda one: one.rank)
-    rows = [[_marked(one.name, summary), *_figures(one, summary), f"{one.seconds:.2f}"] for one in ordered]
-    return Grid(["", *_COLUMNS, "seconds"], rows, n_text=1)
+    return Grid(["", *_COLUMNS], [[_marked(one.name, summary), *_figures(one, summary)] for one in ordered], n_text=1)
 
 
 def _figures(one: Standing, summary: ComparisonSummary) -> list[str]:
-    numbers = [f"{one.score:.{DECIMALS}f}", f"{one.rank:.2f}"]
+    held = "-" if np.isnan(one.validation) else f"{one.validation:.{DECIMALS}f}"
+    against = [f"{one.difference:+.2f}", f"{one.worst:+.{DECIMALS}f}", f"{one.wins}-{one.ties}-{one.losses}"]
     if one.name == summary.experiment.default:
-        return [*numbers, "-", "-", "-", "-"]
-    counts = f"{one.wins}-{one.ties}-{one.losses}"
-    return [*numbers, f"{one.difference:+.2f}", f"{one.worst:+.{DECIMALS}f}", counts, f"{one.pvalue:.3f}"]
+        against = ["-"] * len(against)
+    pvalue = "-" if one.name == summary.experiment.default else f"{one.pvalue:.3f}"
+    return [held, f"{one.score:.{DECIMALS}f}", f"{one.rank:.2f}", *against, pvalue, f"{one.seconds:.2f}"]
 
 
 def _marked(name: str, summary: ComparisonSummary) -> str:

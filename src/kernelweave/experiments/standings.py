@@ -37,8 +37,10 @@ class Standing:
         Data sets on which the contender is better than the default, as good, and worse.
     pvalue : float
         Of Wilcoxon's test against the default; 1 for the default itself.
+    validation : float
+        Mean score on the validation samples, by which defaults are chosen.
     seconds : float
-        For all candidates on one fold, on average.
+        For all candidates on one fold; the median over the data sets, since the first ones may compile code.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Standing:
     ties: int
     losses: int
     pvalue: float
+    validation: float
     seconds: float
 
 
@@ -107,7 +110,8 @@ def standings(summary: ComparisonSummary, first: bool = False) -> list[Standing]
                 float(difference.min()),
                 *counts.direct,
                 1.0 if name == default else wilcoxon_signed_rank(*shown).pvalue,
-                float(np.mean([results[row, name].seconds for row in summary.rows])),
+                100.0 - float(np.mean([results[row, name].validation for row in summary.rows])),
+                float(np.median([results[row, name].seconds for row in summary.rows])),
             )
         )
     return found

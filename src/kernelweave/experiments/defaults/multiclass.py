@@ -44,6 +44,6 @@ EXPERIMENT = default_comparison(
     contenders=over(Gaussian),
     default=DEFAULT,
     note="The mean of one Gaussian kernel on each dense view, of one linear kernel on each sparse view. The joint "
-    "machine is the most accurate here by a little; the default is the cheapest one with margins, because the joint "
-    "machine's time grows steeply with the number of classes, and least squares stores every training sample.",
+    "machine is the most accurate, by less than a point; its time grows steeply with the number of classes. Least "
+    "squares is alike too and stores every training sample. One machine a class is the cheapest with margins.",
 )
