@@ -106,7 +106,7 @@ class Machine(ABC):
         start : ndarray of shape (n_samples, n_outputs) or Solution, optional
             Coefficients to start from, usually the solution on a nearby kernel.
         tol : float, default=1e-3
-            Largest KKT violation, as in libsvm.
+            Largest KKT violation, as in libsvm; the duality gap is then at most ``10 * tol * max(1, |J|)``.
         gap_tol : float, optional
             If given, solve until ``gap <= gap_tol * max(1, |J|)`` instead (for each output).
         max_steps : int, optional
