@@ -469,7 +469,6 @@ def test_results_do_not_depend_on_chance():
         ({"normalize": "max"}, "normalize must be one of"),
         ({"graph": LDEGraph(k=0)}, "k must be"),
     ],
-    ids=str,
 )
 def test_bad_parameters_are_named_and_nothing_is_half_fitted(parameters, message):
     model = MKLDR(**{"kernels": KERNELS, **parameters})
