@@ -92,12 +92,7 @@ def solve_margin_program(
     rank = inside.shape[1]
     place, residual = _variables(len(directions), n, tube=insensitivity > 0)
     cost = np.zeros(residual.shape[1])
-<<<<<<< HEAD
-    # J in units of C, t in units of C / 2, z in units of sqrt(C).
-    size = float(max(np.abs(lower).max(), np.abs(upper).max()))
-=======
     size = float(max(np.abs(lower).max(), np.abs(upper).max()))  # J and t in units of C, z in units of sqrt(C)
->>>>>>> wip-global
     cost[place["t"]], cost[place["b"]], cost[place["nu"]], cost[place["delta"]] = (
         0.5,
         total / size,
