@@ -2,7 +2,7 @@
 
 import scipy.sparse as sp
 
-from kernelweave import MKLClassifier
+from kernelweave.estimators import MKLClassifier
 from kernelweave.experiments.comparison import Candidates, Problem
 from kernelweave.experiments.default_settings import (
     DENSE_VIEWS,
