@@ -21,7 +21,7 @@ from ._pairs import MAX_BLOCK, down_shift, subtract_rows, up_shift
 SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
 LEAST = 128  # but blocks this small cost nothing
 INNER = 0.3  # a block is solved to this fraction of the violation that chose it
-FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance
+FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance, or it holds all samples
 RESOLUTION = 2.3e-16
 LOWEST = -1.7e308
 
@@ -178,7 +178,7 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         if len(space) < m * m:
             space = np.empty(m * m, K.dtype)
         new = c[block]
-        inner = 0.9 * tol if top - low < FINAL * tol else INNER * (top - low)
+        inner = 0.9 * tol if m == n or top - low < FINAL * tol else INNER * (top - low)
         steps += _solve_block(
             (K, block, space[: m * m].reshape(m, m), np.full(m + 1, -1)),
             diagonal[block],

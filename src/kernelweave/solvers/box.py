@@ -236,14 +236,16 @@ def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget
     while True:
         objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
         limit = gap_tol * max(floor, abs(objective))
+        ends = steps >= budget or not violation <= 0.9 * best
         target = tol
         if violation <= tol:
-            if gap > limit:
+            # A gap that is asked for is first sought at b itself, which makes the coefficients as exact as they can be.
+            if gap > limit and (ends or tol < np.inf):
                 gap = least_gap(c, gradient, *problem, total, gap, limit, violation)
             if gap <= limit:
                 return (objective, gap, violation, b), steps, True
             target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))
-        if steps >= budget or not violation <= 0.9 * best:
+        if ends:
             return (objective, gap, violation, b), steps, False
         best = violation
         done, drift, _ = solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, target, budget - steps)
