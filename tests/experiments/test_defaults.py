@@ -36,7 +36,6 @@ from kernelweave.experiments import comparison_run as module
 from kernelweave.experiments.comparison_run import ComparisonSummary, Result
 from kernelweave.experiments.default_settings import scaling
 from kernelweave.experiments.standings import gains
-from kernelweave.kernels import Gaussian
 from kernelweave.model_selection import RepeatedDraws
 from toy_data import write_toy
 
@@ -273,10 +272,6 @@ TOY = {"gates": ["heart", "sonar"], "width": ["mnist4", "heart", "mcycle"], "nor
 @pytest.mark.parametrize("comparison", DEFAULTS, ids=lambda comparison: comparison.name)
 def test_every_default_on_toy_data(comparison, toy, tmp_path):
     name = comparison.name.removeprefix("default-")
-    if name == "gates" and not {"norm"} <= set(Softmax().get_params()):
-        pytest.skip("gates have no norm")
-    if name == "width" and Gaussian().fit([[0.0], [1.0], [3.0]]).scale_ == pytest.approx(4 / 3):
-        pytest.skip("kernels have no rules for their width")
     chosen = {row: comparison.datasets[row] for row in TOY.get(name, ["mnist4", "ngs"]) if row in comparison.datasets}
     few = dataclasses.replace(comparison, datasets=chosen)
     summary = run_experiment(few, tmp_path, quick=True, data_home=toy)
