@@ -30,11 +30,11 @@ of the training samples. Everything that is not named is the library's default.
 
 Scores are accuracies in per cent, or 100 R2 for regression. *C = 1* is the default C for all; *C chosen* takes C = 1 or
 10, whichever has the better score on the validation samples of the same draw. *Validation*: the mean score on these
-samples, by which defaults are chosen; all other figures are of the test samples. *Rank*: the average over data sets of
-the rank within each, 1 for the best. *Difference*: of the scores to the default's on the same draws, mean and worst
-over data sets. *W-T-L*: data sets on which a method beats the default, ties with it, loses to it, as printed; *p*:
-Wilcoxon's signed rank test of that. *Seconds*: fits and predictions on one draw, the median over data sets. Where two
-are alike, the default is the cheaper one, then the one with fewer surprises.
+samples; all other figures are of the test samples, and where the two disagree the first should count. *Rank*: the
+average over data sets of the rank within each, 1 for the best. *Difference*: of the scores to the default's on the same
+draws, mean and worst over data sets. *W-T-L*: data sets on which a method beats the default, ties with it, loses to it,
+as printed; *p*: Wilcoxon's signed rank test of that. *Seconds*: fits and predictions on one draw, the median over data
+sets. Where two are alike, the default is the cheaper one, then the one with fewer surprises.
 """
 
 

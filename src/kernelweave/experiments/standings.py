@@ -38,7 +38,7 @@ class Standing:
     pvalue : float
         Of Wilcoxon's test against the default; 1 for the default itself.
     validation : float
-        Mean score on the validation samples, by which defaults are chosen.
+        Mean score on the validation samples.
     seconds : float
         For all candidates on one fold; the median over the data sets, since the first ones may compile code.
     """
