@@ -11,6 +11,8 @@ until the violation is within the tolerance or below what floating point resolve
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ._block import solve_block
@@ -147,6 +149,12 @@ def spread_changes(K, block, new, c, gradient, insensitivity, diagonal):
     return gain, RESOLUTION * error, travelled
 
 
+@lru_cache(maxsize=8)
+def fixed_jitter(n):
+    """Numbers in [0, 1) from a fixed state: results are a function of the arrays alone."""
+    return np.random.RandomState(0).random_sample(n)
+
+
 def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps):
     """Rounds until max up - min down <= tol, in place on c and gradient.
 
@@ -164,8 +172,7 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         Rounds that did not raise the objective and did not end within tol.
     """
     n = len(c)
-    # A fixed state: results are a function of the arrays alone.
-    jitter = np.random.RandomState(0).random_sample(n) if n > LEAST else np.empty(0)
+    jitter = fixed_jitter(n) if n > LEAST else np.empty(0)
     rank = np.empty(n)
     space = np.empty(0, K.dtype)
     largest = np.abs(diagonal).max()
