@@ -21,7 +21,7 @@ from kernelweave.solvers import box
 
 TOL = 1e-3
 EXACT_UP_TO = 1e6  # C max K_ii
-JOINT_STEPS = 200_000  # enough up to there; beyond, cycles of classes on kernels of low rank take minutes
+JOINT_STEPS = 200_000  # linear kernels of low rank can need more than ten times as many, which takes minutes
 
 
 class IdleRounds:
