@@ -11,6 +11,8 @@ until the violation is within the tolerance or below what floating point resolve
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ._block import solve_block
@@ -23,6 +25,7 @@ LEAST = 128  # but blocks this small cost nothing
 INNER = 0.3  # a block is solved to this fraction of the violation that chose it
 FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance, or it holds all samples
 RESOLUTION = 2.3e-16
+STALL = 3  # rounds in a row that gain less than their own rounding before that is blamed
 LOWEST = -1.7e308
 
 
@@ -146,11 +149,18 @@ def spread_changes(K, block, new, c, gradient, insensitivity, diagonal):
     return gain, RESOLUTION * error, travelled
 
 
+@lru_cache(maxsize=8)
+def fixed_jitter(n):
+    """Numbers in [0, 1) from a fixed state: results are a function of the arrays alone."""
+    return np.random.RandomState(0).random_sample(n)
+
+
 def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps):
     """Rounds until max up - min down <= tol, in place on c and gradient.
 
     Ends before that only where rounding ends progress (a block that contained the pair that violates most changed no
-    coefficient, or raised the objective by less than the rounding error of that rise) or with the budget.
+    coefficient or did not raise the objective, or some in a row raised it by less than the rounding error of that rise)
+    or with the budget.
 
     Returns
     -------
@@ -162,18 +172,17 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         Rounds that did not raise the objective and did not end within tol.
     """
     n = len(c)
-    # A fixed state: results are a function of the arrays alone.
-    jitter = np.random.RandomState(0).random_sample(n) if n > LEAST else np.empty(0)
+    jitter = fixed_jitter(n) if n > LEAST else np.empty(0)
     rank = np.empty(n)
     space = np.empty(0, K.dtype)
     largest = np.abs(diagonal).max()
     steps, drift, idle = 0, 0.0, 0
-    missed = False  # whether the round before did not gain
+    missed, weak = False, 0  # whether the round before did not gain; rounds that gained less than rounding, in a row
     while True:
         top, low, block = choose_block(c, gradient, lower, upper, insensitivity, tol, MAX_BLOCK, jitter, rank)
         m = len(block)
         idle += missed and m > 0
-        if m == 0 or missed or steps >= max_steps:
+        if m == 0 or missed or weak >= STALL or steps >= max_steps:
             return steps, drift, idle
         if len(space) < m * m:
             space = np.empty(m * m, K.dtype)
@@ -188,7 +197,8 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         )
         gain, error, travelled = spread_changes(K, block, new, c, gradient, insensitivity, diagonal)
         drift += RESOLUTION * (largest * travelled + abs(top) + abs(low))
-        missed = not gain > error
+        missed = not gain > 0.0
+        weak = 0 if gain > error else weak + 1
 
 
 def _solve_block(source, diagonal, problem, tol, budget):
