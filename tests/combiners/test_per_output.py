@@ -115,7 +115,8 @@ def test_kernels_learned_by_gradients(combiner, multiclass):
 def test_a_view_that_nobody_of_a_pair_has(combiner):
     holes = X.copy()
     holes[Y != "c", 2:] = np.nan
-    model = MKLClassifier([Linear([0, 1]), Gaussian([2, 3])], combiner, weights="per-class", C=0.5).fit(holes, Y)
+    options = {"weights": "per-class", "multiclass": "one-vs-one", "C": 0.5}
+    model = MKLClassifier([Linear([0, 1]), Gaussian([2, 3])], combiner, **options).fit(holes, Y)
     assert model.kernel_weights_.loc["a vs b"].iloc[1] == 0.0
     assert model.history_["output"].tolist() == sorted(model.history_["output"])
 

@@ -66,7 +66,7 @@ EXPERIMENT = Experiment(
             SEEDED,
             GATED,
         ),
-        Method("LMKL (unit gates)", VIEWS, None, Localized(), SEEDED),
+        Method("LMKL (unit gates)", VIEWS, None, Localized(inputs=list(VIEWS)), SEEDED),
         Method("mean of six kernels", VIEWS),
     ),
     baseline="SVM (ALL)",
