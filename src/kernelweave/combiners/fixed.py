@@ -74,7 +74,8 @@ class FixedWeights(NamedNumbers, ChosenWeights):
 class Product(Combiner):
     """The product of the kernels, k(x, z) = prod_m k_m(x, z), thesis (2.3).
 
-    Nothing is learned. Samples are similar only where every view says so; every sample needs every view.
+    Nothing is learned. Samples are similar only where every view says so; every sample needs every view. All factors
+    count alike, so every kernel's weight is told as 1.
 
     Memory: two n x n matrices, the product and the kernel being multiplied, and at most one more inside the machine.
 

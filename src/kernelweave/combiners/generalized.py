@@ -57,7 +57,7 @@ class GeneralizedMKL(FormCombiner):
     The product starts at eta_m = 1 / (P v_m), where v_m is the variance of the training samples in kernel m's feature
     space; the sum starts at 1 / P. In the product, a sample that lacks a view stands at the origin of that kernel's
     feature space (with ``normalize="center"`` the mean of the training samples); in the sum its row is rescaled as in
-    `WeightedSum`.
+    `WeightedSum`. `kernel_weights_` are eta: what multiplies k_m in the sum, and d_m^2 in the exponent of the product.
 
     Memory: the P Gram matrices, the combined one, and at most one more inside the machine.
 

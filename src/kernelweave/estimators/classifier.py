@@ -91,7 +91,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     kernels_ : list of Kernel
         Fitted kernels, named by `kernel_names_`.
     kernel_weights_ : Series or DataFrame
-        Weight by kernel name, and by class or pair with ``weights="per-class"``.
+        Weight by kernel name, and by class or pair with ``weights="per-class"``: what multiplies k_m(x, x) in the
+        combined kernel, averaged over the training samples where they differ. Combiners that are no sum over kernels
+        say what theirs are.
     combiner_ : Combiner
     support_ : ndarray of shape (n_support,)
         Positions of the support vectors in the training data.
