@@ -62,8 +62,8 @@ class KernelDifference(Combiner):
     Notes
     -----
     The label of a new sample is estimated by the same machine trained on the mean kernel: its decision value cut to
-    [-1, 1]. Training samples that are predicted count as new ones. `kernel_weights_` are those of the kernels in the part
-    without differences.
+    [-1, 1]. Training samples that are predicted count as new ones. `kernel_weights_` are those of the kernels in the
+    part without differences.
     Memory: six n x n matrices while fitting; for ``"square"`` one more for each kernel after the first, which the model
     keeps. Prediction compares new samples with all training samples.
 
