@@ -66,7 +66,7 @@ class Localized(GatedCombiner):
         0.1, 0.03, 0.01 and 0.003 whose 0-1 loss (squared loss for regression) on held-out samples is within one
         standard error of the best, in four folds, or on one quarter from 1000 samples on; gates are then learned from
         all samples. One-class machines have no such loss and `InstanceGate` cannot be held out: they take 0.3 and
-        0.3 / n_samples.
+        3 / n_samples.
     max_iter : int
         Most outer iterations. They end earlier where the relative progress of one is below the estimator's `tol`.
     n_init : int
