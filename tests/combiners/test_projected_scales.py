@@ -1,10 +1,12 @@
 """Projected models at odd scales, and what they take of memory."""
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from kernelweave import MKLClassifier, MKLOneClass
 from kernelweave.combiners import GaussianGate, Projected, Softmax
@@ -117,3 +119,19 @@ def test_prediction_through_kernel_features_compares_with_all_training_samples(m
     assert max(widths) == 5
     plain = MKLClassifier([Linear()], Projected(1), C=100.0, random_state=0).fit(X, SIGNS)
     assert plain.prediction_cost() == len(plain.support_)
+
+
+def test_widths_by_a_rule_come_from_the_starting_projection():
+    noise = np.random.default_rng(0).normal(size=(60, 40))
+    far = np.where(np.arange(60) % 2, 3.0, -3.0)
+    samples = np.column_stack([far, noise])
+    start = {"gaussian": np.eye(41, 1)}
+    model = MKLClassifier([Gaussian()], Projected(1, init=start, max_iter=1), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(samples, far > 0)
+    kernel = model._state.maps[0].kernel.kernel
+    assert kernel.scale_ == pytest.approx(3.0)  # of the first column, not of all 41
+    assert model.kernels_[0].scale_ == pytest.approx(np.sqrt(samples.var(axis=0).sum()))
+    given = model.set_params(kernels=[Gaussian(scale=5.0)], combiner__max_iter=100).fit(samples, far > 0)
+    assert given._state.maps[0].kernel.kernel.scale_ == 5.0

@@ -234,14 +234,7 @@ class Projected(GatedCombiner):
 
     def mean_gram(self, state: ProjectedStack) -> np.ndarray:
         """The mean of the kernels of whole features, without projection."""
-        gates = EvenGate().values(np.empty(0), state.codes, state.stack.present)
-        K = np.zeros((state.stack.n_samples, state.stack.n_samples), state.stack.dtype)
-        for m, (each, F) in enumerate(zip(state.maps, state.features, strict=True)):
-            values = each.kernel.of_width(state.stack.kernels[m]).gram(F)
-            values *= gates[:, m, None]
-            values *= gates[:, m]
-            K += values
-        return K
+        return state.whole_gram(EvenGate().values(np.empty(0), state.codes, state.stack.present))
 
     def lazy_kernel(self, state: ProjectedStack, theta: np.ndarray) -> ProjectedSum:
         """K in parts: few samples are support vectors, and only their rows matter."""

@@ -65,6 +65,16 @@ class ProjectedStack(GatedStack):
         """Which kernels compare new samples with all training samples to find their features."""
         return np.array([each.by_kernel for each in self.maps])
 
+    def whole_gram(self, gates: np.ndarray) -> np.ndarray:
+        """The gated sum of the kernels of whole features, before they are projected."""
+        K = np.zeros((self.stack.n_samples, self.stack.n_samples), self.stack.dtype)
+        for m, (each, F) in enumerate(zip(self.maps, self.features, strict=True)):
+            values = each.kernel.of_width(self.stack.kernels[m]).gram(F)
+            values *= gates[:, m, None]
+            values *= gates[:, m]
+            K += values
+        return K
+
     def learn_widths(self, matrices: list[np.ndarray]) -> None:
         """Take the widths that kernels learn by a rule from these projections of the training samples."""
         for m, (each, F, W) in enumerate(zip(self.maps, self.features, matrices, strict=True)):
