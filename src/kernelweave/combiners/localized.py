@@ -148,7 +148,7 @@ class Localized(GatedCombiner):
         n_init: int = 1,
         n_jobs: int | None = None,
         validation_fraction: float = 0.0,
-        gate_tol: float = 1e-3,
+        gate_tol: float = 1e-5,
     ):
         self.gating = gating
         self.inputs = inputs
