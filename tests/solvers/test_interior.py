@@ -81,17 +81,22 @@ def test_no_weight_no_rank_and_a_solver_that_gives_up(monkeypatch):
 
 @pytest.mark.parametrize("answer", ["none", "zero"])
 def test_a_worse_point_is_not_taken(monkeypatch, answer):
-    monkeypatch.setattr(joint, "PATIENCE", 20)
-    asked = []
+    K, labels, _ = data(3)
+    problem = joint._Problem(K, labels, np.full((80, 5), 2.0), np.ones(80))
+    problem.begin(None)
+    problem.rounds(1e-3, 50)
+    alpha, slope = problem.alpha.copy(), problem.slope.copy()
+    assert alpha.any()
+    monkeypatch.setattr(joint, "solve_interior", lambda *_: None if answer == "none" else np.zeros_like(alpha))
+    assert problem.leap(10**9) == np.inf
+    np.testing.assert_array_equal(problem.alpha, alpha)
+    np.testing.assert_array_equal(problem.slope, slope)
 
-    def useless(L, labels, margins, bound):
-        asked.append(L.shape)
-        return None if answer == "none" else np.zeros_like(margins)
 
-    monkeypatch.setattr(joint, "solve_interior", useless)
-    K, labels, _ = data(3, n=40, rank=30)
-    solution = JointMachine(labels, 0.01).solve(K)
-    assert solution.converged and solution.objective > 0.0 and len(asked) <= 1
-    monkeypatch.setattr(joint, "steps_worth", lambda *_: 0)
-    solution = JointMachine(labels, 0.01).solve(K)
-    assert solution.converged and asked[-1] == (40, 30)
+def test_large_systems_wait_for_more_steps():
+    K, labels, _ = data(4, rank=60)
+    problem = joint._Problem(K, labels, np.full((80, 5), 2.0), np.ones(80))
+    problem.begin(None)
+    wait = problem.leap(100)
+    assert 1000 < wait < 100_000 and not problem.alpha.any()
+    assert problem.leap(wait) == np.inf and problem.alpha.any()
