@@ -16,12 +16,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.stress_problems import Problem, generate, one_against_many, reference
-from kernelweave.machines import JointMachine, LeastSquaresMachine, OneClassMachine
+from kernelweave.machines import LeastSquaresMachine, OneClassMachine
 from kernelweave.solvers import box
 
 TOL = 1e-3
 EXACT_UP_TO = 1e6  # C max K_ii
-JOINT_STEPS = 200_000  # linear kernels of low rank can need more than ten times as many, which takes minutes
 
 
 class IdleRounds:
@@ -54,8 +53,7 @@ def failures(problem: Problem, compare: bool = True, permute: bool = False, slow
     start = perf_counter()
     with IdleRounds() as idle:
         try:
-            budget = JOINT_STEPS if isinstance(problem.machine, JointMachine) else None
-            solution = problem.machine.solve(problem.K, tol=TOL, max_steps=budget)
+            solution = problem.machine.solve(problem.K, tol=TOL)
         except Exception as error:
             return [f"{type(error).__name__}: {error}"]
     if perf_counter() - start > slow:
@@ -83,7 +81,7 @@ def failures(problem: Problem, compare: bool = True, permute: bool = False, slow
             )
     if permute and solution.converged:
         order = np.random.default_rng(0).permutation(problem.machine.n_samples)
-        again = problem.machine.subset(order).solve(problem.K[np.ix_(order, order)], tol=TOL, max_steps=budget)
+        again = problem.machine.subset(order).solve(problem.K[np.ix_(order, order)], tol=TOL)
         if abs(again.objective - solution.objective) > max(limit, again.gap, solution.gap):
             found.append(f"objective {again.objective:.9g} instead of {solution.objective:.9g} with rows permuted")
     return found

@@ -36,7 +36,8 @@ class JointMachine(Machine):
 
     Notes
     -----
-    Memory: no copy of K; a dozen arrays of shape (n_samples, n_classes).
+    Memory: no copy of K; a dozen arrays of shape (n_samples, n_classes); some hundred megabytes in long solves on
+    kernels of low rank.
 
     Examples
     --------

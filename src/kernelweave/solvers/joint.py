@@ -12,7 +12,9 @@ bounds the optimum from above, which certifies the solution.
 The solver keeps every class balanced by moving along cycles of classes (`_cycles`). Each round ranks the samples by
 how far they disagree with the best biases (`_biases`), solves the worst few as one dense block, and adds their
 change to the slopes of all samples, so that a round reads one row of K for each sample that moved. Once
-the free alphas are few and settled, a Newton step on them ends the slow tail.
+the free alphas are few and settled, a Newton step on them ends the slow tail. Kernels of low rank leave many more
+alphas free than they can determine, and steps crawl at large bounds: once they have taken as long as an interior point
+(`_interior`) would, it is asked for a better place to go on from.
 
 ======================  ============================
 symbol                  name
@@ -33,6 +35,7 @@ from scipy.linalg.blas import dtrmv
 
 from ._biases import class_edges, gap_of, mean_biases, polish_biases, sample_ranks
 from ._cycles import best_cycle, potentials, solve_cycles
+from ._interior import low_rank_factor, solve_interior, steps_worth
 from .box import GAP_PER_TOL
 from .result import Result
 
@@ -48,6 +51,7 @@ NEWTON_WAIT = 4  # steps along cycles for each free alpha between two Newton ste
 SETTLED = 0.2  # share of free alphas that may have changed since the last round for a Newton step to be tried ...
 FEW = 4  # ... and so many more
 RIDGE = 1e-11  # times the largest diagonal entry
+PATIENCE = 5000  # steps before an interior point is thought of
 
 
 def solve_joint_qp(
@@ -92,7 +96,8 @@ def solve_joint_qp(
     Notes
     -----
     Beside K, memory is a dozen arrays of shape (n, k), one block (at most 512 samples) and one Newton matrix (at
-    most 1024 free alphas).
+    most 1024 free alphas). Solves that take more than 5000 steps ask an interior point where the rank of K is low
+    enough for some hundred megabytes.
 
     Examples
     --------
@@ -106,7 +111,7 @@ def solve_joint_qp(
     problem = _Problem(K, labels, margins, bound)
     budget = max(10_000_000, 100 * margins.size) if max_steps is None else int(max_steps)
     problem.begin(start)
-    steps, idle, best = 0, 0, np.inf
+    steps, idle, best, patience = 0, 0, np.inf, PATIENCE
     while True:
         objective, gap, bias, violation = problem.certify()
         idle = 0 if gap < 0.9 * best else idle + 1
@@ -118,11 +123,13 @@ def solve_joint_qp(
             wanted = tol
         if converged or idle > STALL or steps >= budget:
             break
-        done = problem.rounds(wanted, budget - steps)
+        done = problem.rounds(wanted, min(budget, patience) - steps)
         steps += done
         if done == 0:
             idle = STALL
         problem.refresh()
+        if steps >= patience:
+            idle, best, patience = 0, np.inf, problem.leap(steps)
     if not (np.isfinite(objective) and np.isfinite(gap)):
         raise ValueError("K contains NaN or infinity, or its entries times the bounds overflow: check and rescale K")
     status = "converged" if converged else "max_steps"
@@ -153,6 +160,7 @@ class _Problem:
         self.margins = np.ascontiguousarray(margins.T)
         self.margins[self.labels, np.arange(n)] = 0.0
         self.scale = float(np.abs(self.K.diagonal()).max())
+        self.factor = None
         self.jitter = np.random.RandomState(0).random_sample(n)  # fixed: results are a function of the arrays alone
 
     def begin(self, start):
@@ -222,6 +230,23 @@ class _Problem:
             idle = 0 if gained or mean < 0.9 * best else idle + 1
             best = min(best, mean)
         return steps
+
+    def leap(self, steps):
+        """On to the interior point's solution if better and worth so many steps; the step to think of it again."""
+        if self.factor is None:
+            self.factor = low_rank_factor(self.K, len(self.margins))
+        if self.factor is None:
+            return np.inf
+        if steps < steps_worth(self.factor, len(self.margins)):
+            return steps_worth(self.factor, len(self.margins))
+        old, before = (self.alpha, self.slope), self._objective()
+        alpha = solve_interior(self.factor, self.labels, self.margins, self.bound)
+        if alpha is not None:
+            self.alpha = alpha
+            self.refresh()
+            if not self._objective() > before:
+                self.alpha, self.slope = old
+        return np.inf
 
     def _free(self):
         return (self.alpha > 0.0) & (self.alpha < self.bound)
