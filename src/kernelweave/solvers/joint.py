@@ -35,7 +35,7 @@ from scipy.linalg.blas import dtrmv
 
 from ._biases import class_edges, gap_of, mean_biases, polish_biases, sample_ranks
 from ._cycles import best_cycle, potentials, solve_cycles
-from ._interior import low_rank_factor, solve_interior, steps_worth
+from ._interior import RANKS, low_rank_factor, solve_interior, steps_worth
 from .box import GAP_PER_TOL
 from .result import Result
 
@@ -51,7 +51,7 @@ NEWTON_WAIT = 4  # steps along cycles for each free alpha between two Newton ste
 SETTLED = 0.2  # share of free alphas that may have changed since the last round for a Newton step to be tried ...
 FEW = 4  # ... and so many more
 RIDGE = 1e-11  # times the largest diagonal entry
-PATIENCE = 5000  # steps before an interior point is thought of
+PATIENCE = 2500  # least steps before an interior point is thought of, and again before each
 
 
 def solve_joint_qp(
@@ -111,7 +111,7 @@ def solve_joint_qp(
     problem = _Problem(K, labels, margins, bound)
     budget = max(10_000_000, 100 * margins.size) if max_steps is None else int(max_steps)
     problem.begin(start)
-    steps, idle, best, patience = 0, 0, np.inf, PATIENCE
+    steps, idle, best = 0, 0, np.inf
     while True:
         objective, gap, bias, violation = problem.certify()
         idle = 0 if gap < 0.9 * best else idle + 1
@@ -123,13 +123,14 @@ def solve_joint_qp(
             wanted = tol
         if converged or idle > STALL or steps >= budget:
             break
-        done = problem.rounds(wanted, min(budget, patience) - steps)
+        done = problem.rounds(wanted, min(budget, problem.due) - steps)
         steps += done
         if done == 0:
             idle = STALL
         problem.refresh()
-        if steps >= patience:
-            idle, best, patience = 0, np.inf, problem.leap(steps)
+        if steps >= problem.due:
+            problem.leap(steps)
+            idle, best = 0, np.inf
     if not (np.isfinite(objective) and np.isfinite(gap)):
         raise ValueError("K contains NaN or infinity, or its entries times the bounds overflow: check and rescale K")
     status = "converged" if converged else "max_steps"
@@ -160,7 +161,7 @@ class _Problem:
         self.margins = np.ascontiguousarray(margins.T)
         self.margins[self.labels, np.arange(n)] = 0.0
         self.scale = float(np.abs(self.K.diagonal()).max())
-        self.factor = None
+        self.due, self.shares, self.factor = PATIENCE, list(RANKS), None  # of the next interior point
         self.jitter = np.random.RandomState(0).random_sample(n)  # fixed: results are a function of the arrays alone
 
     def begin(self, start):
@@ -232,21 +233,30 @@ class _Problem:
         return steps
 
     def leap(self, steps):
-        """On to the interior point's solution if better and worth so many steps; the step to think of it again."""
-        if self.factor is None:
-            self.factor = low_rank_factor(self.K, len(self.margins))
-        if self.factor is None:
-            return np.inf
-        if steps < steps_worth(self.factor, len(self.margins)):
-            return steps_worth(self.factor, len(self.margins))
+        """To the interior point that is due, if it is better; the next is due after as many steps as it is worth."""
+        k, rank = len(self.margins), 0
+        if self.factor is not None:
+            rank = self.factor.shape[1]
+            self._try(solve_interior(self.factor, self.labels, self.margins, self.bound))
+        self.due = np.inf
+        while self.shares and self.due == np.inf:
+            self.factor = low_rank_factor(self.K, k, self.shares.pop(0))
+            if self.factor is None:
+                break
+            if self.factor.shape[1] > rank:
+                self.due = steps + max(PATIENCE, steps_worth(self.factor, k))
+
+    def _try(self, alpha):
+        """Go on from this alpha, once its free entries make up for the others' way to the bounds, if it is better."""
+        if alpha is None:
+            return
         old, before = (self.alpha, self.slope), self._objective()
-        alpha = solve_interior(self.factor, self.labels, self.margins, self.bound)
-        if alpha is not None:
-            self.alpha = alpha
-            self.refresh()
-            if not self._objective() > before:
-                self.alpha, self.slope = old
-        return np.inf
+        self.alpha = alpha
+        self.refresh()
+        if np.count_nonzero(self._free()) <= MOST_FREE:
+            self._newton()
+        if not self._objective() > before:
+            self.alpha, self.slope = old
 
     def _free(self):
         return (self.alpha > 0.0) & (self.alpha < self.bound)
