@@ -130,7 +130,7 @@ def test_starts_are_random_and_small():
         gate, codes, _ = ready(name)
         first, again, other = (gate.start(codes, P, np.random.RandomState(seed)) for seed in (1, 1, 2))
         np.testing.assert_array_equal(first, again)
-        assert (first != other).all() and np.abs(first).max() < 0.1
+        assert (first != other).all() and np.abs(first).max() < 0.5
 
 
 def test_new_samples_take_the_weights_of_the_nearest_region():
@@ -281,3 +281,11 @@ def test_frames_of_pandas_are_not_changed():
     before = FRAME.copy()
     inputs_of(scaling="unit-row", quadratic=True)
     pd.testing.assert_frame_equal(FRAME, before)
+
+
+def test_kernels_of_one_view_can_be_named_as_inputs():
+    kernels = [Linear("a"), Gaussian("a"), Linear("b")]  # named a, a-2 and b
+    _, values = inputs_of(["a-2", "b"], kernels=kernels)
+    np.testing.assert_allclose(values, inputs_of(["a", "b"], kernels=kernels)[1])
+    with pytest.raises(ValueError, match="a-3"):
+        inputs_of(["a-3"], kernels=kernels)

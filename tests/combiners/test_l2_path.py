@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
-from kernelweave.combiners import InstanceGate, Localized, Mean, Sigmoid, Softmax
-from kernelweave.combiners.l2_path import MANY, PATH, held_out_parts, one_standard_error
+from kernelweave.combiners import ClusterGate, InstanceGate, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners.l2_path import PATH, one_standard_error
+from kernelweave.combiners.watching import MANY, held_out_parts
 from kernelweave.kernels import Gaussian, KernelStack, Linear
+from kernelweave.machines import OneVsAllMachine, RegressionMachine
 from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIDE, SIGNS, TARGET, TOY, N, X, toy_model
 
 HALVES = np.arange(80) % 2 == 1
@@ -20,7 +22,7 @@ LEAST_SQUARES = {"machine": "least-squares", "multiclass": "one-vs-all"}
 @pytest.mark.parametrize("counts", [[1, 2, 3, 5, 30], [1, 1, 40], [7], [2, 2, 2]])
 def test_parts_keep_a_training_sample_of_every_class(counts):
     strata = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
-    parts = held_out_parts(strata, len(strata), np.random.RandomState(0))
+    parts = held_out_parts(OneVsAllMachine(strata, 1.0, max(2, len(counts))), np.random.RandomState(0))
     everybody = np.concatenate(parts)
     assert len(np.unique(everybody)) == len(everybody)
     alone = np.isin(strata, np.flatnonzero(np.array(counts) == 1))
@@ -29,22 +31,28 @@ def test_parts_keep_a_training_sample_of_every_class(counts):
         assert set(strata) == set(np.delete(strata, part))
 
 
-@pytest.mark.parametrize("strata", [None, np.arange(MANY) % 7])
-def test_many_samples_are_split_once(strata):
-    (part,) = held_out_parts(strata, MANY, np.random.RandomState(0))
-    assert len(part) == MANY // 4
-    assert len(held_out_parts(None, MANY - 1, np.random.RandomState(0))) == 4
+def test_many_samples_are_split_once():
+    labels = np.arange(MANY) % 7
+    for machine in (OneVsAllMachine(labels, 1.0), RegressionMachine(labels, 1.0, 0.1)):
+        (part,) = held_out_parts(machine, np.random.RandomState(0))
+        assert len(part) == MANY // 4
+    assert np.abs(np.bincount(labels[part]) - MANY / 28).max() < 15
+    assert len(held_out_parts(RegressionMachine(labels[1:], 1.0, 0.1), np.random.RandomState(0))) == 4
 
 
 def test_no_class_with_two_samples_leaves_the_mean_kernel():
-    assert held_out_parts(np.arange(4), 4, np.random.RandomState(0)) == []
+    assert held_out_parts(OneVsAllMachine(np.arange(4), 1.0), np.random.RandomState(0)) == []
+    model = MKLClassifier(KERNELS, Localized(), random_state=0)
+    with pytest.warns(UserWarning, match="no class has a second sample that could be held out"):
+        model.fit(X[:3], [0, 1, 2])
+    assert np.isinf(model.combiner_.l2_)
 
 
 def test_one_standard_error():
     rng = np.random.default_rng(0)
     for _ in range(20):
         losses = (rng.random((60, len(PATH))) < 0.3).astype(float)
-        chosen, path = one_standard_error(losses)
+        chosen, path = one_standard_error(losses, np.full(60, 3.0))
         best = min(range(len(PATH)), key=lambda k: losses[:, k].mean())
         for k in range(chosen + 1):
             d = losses[:, k] - losses[:, best]
@@ -54,7 +62,16 @@ def test_one_standard_error():
             )
             assert (d.mean() <= error) == (k == chosen)
         assert list(path.index) == list(PATH)
-    assert one_standard_error(np.zeros((5, len(PATH))))[0] == 0  # equal losses: the mean kernel
+    assert one_standard_error(np.zeros((5, len(PATH))), np.ones(5))[0] == 0  # equal losses: the mean kernel
+
+
+def test_samples_count_by_their_weight():
+    losses = np.random.default_rng(1).random((40, len(PATH)))
+    weight = np.r_[np.full(20, 2.0), np.full(20, 1e-12)]
+    chosen, path = one_standard_error(losses, weight)
+    alone, expected = one_standard_error(losses[:20], np.ones(20))
+    assert chosen == alone
+    np.testing.assert_allclose(path[["risk", "difference"]], expected[["risk", "difference"]], rtol=1e-9)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -90,7 +107,7 @@ def test_strong_penalties_end_in_the_mean_kernel(gating):
 
 def test_samples_that_give_no_reason_take_the_mean_kernel_and_say_so():
     model = MKLClassifier([Linear(slice(k, k + 3)) for k in (0, 3, 6, 9)], Localized(), random_state=0)
-    with pytest.warns(UserWarning, match="took the mean kernel: this model is not localized; Mean.. is this model"):
+    with pytest.warns(UserWarning, match="took equal gates: this model is not localized; Mean.. is this model"):
         model.fit(FAR, HALVES)
     assert np.isinf(model.combiner_.l2_)
     np.testing.assert_array_equal(model.kernel_weights(FAR), 0.25)
@@ -112,6 +129,26 @@ def test_the_choice_does_not_depend_on_threads():
     one, other = toy_model(l2="auto"), toy_model(l2="auto", n_jobs=3)
     np.testing.assert_array_equal(one._theta, other._theta)
     assert one.combiner_.l2_path_.equals(other.combiner_.l2_path_)
+
+
+def test_an_infinite_penalty_can_be_given():
+    with pytest.warns(UserWarning, match="nearly the same kernel weights .* Mean.. is this model"):
+        model = MKLClassifier(KERNELS, Localized(l2=np.inf), random_state=0).fit(X, SIGNS)
+    np.testing.assert_allclose(model.kernel_weights(X), 1 / 3)
+
+
+@pytest.mark.parametrize("gating", [Softmax(), Sigmoid(), ClusterGate(n_clusters=8)])
+def test_starts_are_far_enough_from_the_stationary_point(gating):
+    """Copies of one kernel: at V = 0 nothing promises to be better, and a start too near to it would end there."""
+    samples = np.random.default_rng(0).normal(size=(200, 8))
+    y = samples[:, 1] * np.sign(samples[:, 0]) > 0
+    ends = [
+        MKLClassifier([Linear()] * 3, Localized(gating, l2=1e-3), tol=tol, random_state=0).fit(samples, y)
+        for tol in (1e-3, 1e-6)
+    ]
+    start, *_ = ends[0].history_["objective"]
+    loose, fine = (model.history_["objective"].iloc[-1] for model in ends)
+    assert loose < 0.5 * (start + fine)
 
 
 def test_a_number_given_is_a_number_used():

@@ -294,9 +294,7 @@ def test_more_kernels_than_samples():
 def test_a_constant_gating_input_learns_global_weights():
     frame = stack_views({"a": X[:, :2], "b": X[:, 2:], "one": np.ones((N, 1))})
     model = MKLClassifier([Gaussian("a"), Gaussian("b")], Localized(inputs="one", l2=0.01), random_state=0)
-    with pytest.warns(
-        UserWarning, match="every sample has nearly the same kernel weights .a 0.*: this model is not loc"
-    ):
+    with pytest.warns(UserWarning, match="every sample has nearly the same kernel weights .*: this model is not loc"):
         model.fit(frame, SIGNS)
     weights = model.kernel_weights(frame)
     np.testing.assert_allclose(weights - weights.iloc[0], 0.0, atol=1e-12)

@@ -77,9 +77,7 @@ def test_every_estimator_and_machine(kernels, gating):
 
 def test_one_class_collapse_is_told():
     kernels = [Polynomial([0], degree=3), Gaussian(scale=1.0)]
-    with pytest.warns(
-        UserWarning, match="every sample has nearly the same kernel weights .polynomial 1.00, gaussian 0"
-    ):
+    with pytest.warns(UserWarning, match="every sample has nearly the same kernel weights"):
         combiner = Projected(1, Softmax(), l2=0.0, max_iter=2000)
         MKLOneClass(kernels, combiner, random_state=0, tol=1e-8).fit(X)
 

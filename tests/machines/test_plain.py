@@ -157,3 +157,15 @@ def test_risks():
 def test_bad_input_is_named(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("scale", [0.5, 3.0, 100.0])
+@pytest.mark.parametrize("nu", [0.001, 0.01, 0.1, 0.5])
+def test_nu_bounds_the_share_of_rejected_samples(nu, scale, tol):
+    """Samples on the boundary are inside, whatever rounding and the tolerance make of them."""
+    A = np.random.default_rng(0).normal(size=(150, 5))
+    K = np.exp(-((A[:, None] - A[None]) ** 2).sum(axis=2) / scale**2)
+    machine = OneClassMachine(np.full(150, max(1.0, 1.0 / nu) / 150))
+    solution = machine.solve(K, tol=tol)
+    assert machine.losses(K @ solution.coef + solution.intercept).mean() <= nu + 1e-12

@@ -79,14 +79,12 @@ class GatedCombiner(LearnedCombiner):
             self.l2_ = ONE_CLASS_L2 if is_one_class(machine) else PER_SAMPLE_L2 / machine.n_samples
         else:
             self.l2_, learned, self.l2_path_ = choose_l2(self, state, machine, random[0], rng, learner)
-            if np.isinf(self.l2_):
-                random = [np.zeros_like(random[0])]
-            else:
-                state.penalty = self.l2_ * scale
+            state.penalty = self.l2_ * scale
+            if np.isfinite(self.l2_):
                 run = learner(state, machine)
                 random[0] = min(learned, key=lambda theta: run.evaluate(theta)[0])
         state.penalty = self.l2_ * scale
-        return random
+        return [np.zeros_like(random[0])] if self.is_settled(state) else random
 
     def mean_optimum(self, state: GatedStack, machine: Machine) -> float:
         """J0, the size of the optimum under the mean kernel (1 where that is 0), in which the penalty is measured."""
@@ -267,6 +265,8 @@ class GatedCombiner(LearnedCombiner):
             raise ValueError(f"norm of {owner} must be one of {list(NORMS)}, not {shown(self.gating.norm)}")
         for name, limit in (("gate_tol", 1.0), ("validation_fraction", 1.0)):
             self._check_number(name, limit)
+        if self.chooses_l2 and is_number(self.l2) and self.l2 == np.inf:
+            return
         if not (self.chooses_l2 and isinstance(self.l2, str) and self.l2 == "auto"):
             self._check_number("l2", np.inf, 'or "auto"' if self.chooses_l2 else "")
         elif self.validation_fraction > 0.0:
@@ -288,15 +288,21 @@ class GatedCombiner(LearnedCombiner):
         average = weights.mean(axis=0)
         if 0.5 * np.abs(weights - average).sum(axis=1).mean() > HARDLY * max(average.sum(), TINY):
             return
-        if np.isinf(self.l2_):
-            found = 'held-out samples give no reason to weigh kernels differently, so l2="auto" took the mean kernel'
-        else:
-            listed = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(state.stack.names, average, strict=True))
-            found = f"every sample has nearly the same kernel weights ({listed})"
-        advice = "Mean() is this model at less cost" if np.isinf(self.l2_) else "ConvexMKL() learns such weights faster"
+        warn(f"{self._reason(average)}: this model is not localized; {self._advice(average, machine)}")
+
+    def _reason(self, average: np.ndarray) -> str:
+        if not hasattr(self, "l2_path_") or np.isfinite(self.l2_):
+            return "every sample has nearly the same kernel weights (kernel_weights_)"
+        if self.l2_path_.empty:
+            return 'no class has a second sample that could be held out, so l2="auto" took equal gates'
+        return 'held-out samples give no reason to weigh kernels differently, so l2="auto" took equal gates'
+
+    def _advice(self, average: np.ndarray, machine: Machine) -> str:
         if is_one_class(machine):
-            advice = "for novelty detection prefer Mean(), because J only favours the kernel of largest similarities"
-        warn(f"{found}: this model is not localized; {advice}")
+            return "for novelty detection prefer Mean(), because J only favours the kernel of largest similarities"
+        if np.abs(average - 1.0 / len(average)).max() < HARDLY:
+            return "Mean() is this model at less cost"
+        return "a combiner with one weight for each kernel, such as ConvexMKL(), costs less"
 
 
 def is_one_class(machine: Machine) -> bool:

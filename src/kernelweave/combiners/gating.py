@@ -34,7 +34,7 @@ from sklearn.base import BaseEstimator
 
 LARGEST = 1e300  # scores beyond are cut, so that their differences stay finite
 NORMS = ("unit", "paper")
-SMALL = 0.01  # spread of the parameters at the start
+SMALL = 0.1  # spread of the parameters at the start: nearer to 0, which may be stationary, no step promises enough
 
 
 class Gate(ABC, BaseEstimator):
@@ -147,7 +147,7 @@ class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
     def start(self, codes, n_kernels, rng) -> np.ndarray:
-        """Normal numbers of spread 0.01."""
+        """Normal numbers of spread 0.1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
     def scores(self, theta, codes, n_kernels) -> np.ndarray:

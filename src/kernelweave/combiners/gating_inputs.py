@@ -181,7 +181,7 @@ class FeatureSource:
             groups = [(name, _features(name, kernel)) for name, kernel in zip(stack.names, stack.kernels, strict=True)]
         elif isinstance(self.selector, list | tuple) and all(isinstance(entry, str) for entry in self.selector):
             with blamed_on("inputs"):
-                groups = [(view, stack.support.columns(view)) for view in self.selector]
+                groups = [(view, _columns(view, stack)) for view in self.selector]
         else:
             label = self.selector if isinstance(self.selector, str) else "gating inputs"
             with blamed_on("inputs"):
@@ -317,6 +317,14 @@ def _check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:
             f"{views.first(~there.all(axis=1))} lacks gating inputs, which cannot be fetched: they decide what is; "
             "fit with the combiner's inputs set to views that every sample has"
         )
+
+
+def _columns(view: str, stack: KernelStack) -> np.ndarray:
+    """The columns of a view, or those of the kernel of that name where several kernels read one view."""
+    named = dict(zip(stack.names, stack.kernels, strict=True))
+    names = [] if stack.support.names is None else stack.support.names
+    is_view = any(name == view or str(name).startswith(f"{view}__") for name in names)
+    return stack.support.columns(view) if is_view or view not in named else _features(view, named[view])
 
 
 def _features(name: str, kernel: Kernel) -> np.ndarray:

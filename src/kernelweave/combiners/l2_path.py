@@ -6,9 +6,9 @@ path, in units of J0 (the optimum of the same machine under the mean kernel):
     inf (the mean kernel itself), 0.3, 0.1, 0.03, 0.01, 0.003
 
 Along it gates are learned from a part of the samples, each from the last with a little noise (V = 0 is stationary for
-copies of one kernel), and judged by the loss on the others: 0-1 for classes, squared for numbers. Four folds, or one
-split of 25 % from `MANY` samples on. The strongest penalty wins whose loss is within one standard error, of paired
-differences, of the smallest. The hinge loss would be smoother, but prefers penalties that are too weak.
+copies of one kernel), and judged by the loss on the others, `held_out_parts`: 0-1 for classes, squared for numbers,
+weighted as the samples are. The strongest penalty wins whose loss is within one standard error, of paired differences,
+of the smallest. The hinge loss would be smoother, but prefers penalties that are too weak.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import pandas as pd
 from ..machines import Machine
 from ..machines.multiclass import in_threads
 from .gating import SMALL
+from .watching import held_out_parts
 
+TIE = 1e-12
 PATH = (np.inf, 0.3, 0.1, 0.03, 0.01, 0.003)
-MANY = 1000  # from so many samples on, one split is enough
-N_FOLDS = 4
 
 
 class Choice(NamedTuple):
@@ -59,7 +59,7 @@ def choose_l2(combiner: Any, state: Any, machine: Machine, theta: np.ndarray, rn
     learner : callable
         See `LearnedCombiner.starts`.
     """
-    splits = held_out_parts(machine.strata, machine.n_samples, rng)
+    splits = held_out_parts(machine, rng)
     noise = SMALL * rng.normal(size=(len(splits), len(PATH), len(theta)))
     found = in_threads(
         lambda k: follow(combiner, state, machine, theta, splits[k], noise[k], learner),
@@ -68,19 +68,9 @@ def choose_l2(combiner: Any, state: Any, machine: Machine, theta: np.ndarray, rn
     )
     if not found:  # no class has a second sample
         return Choice(np.inf, [], pd.DataFrame(columns=["risk", "difference", "error"], dtype=float))
-    chosen, path = one_standard_error(np.vstack([losses for _, losses in found]))
+    losses = np.vstack([losses for _, losses in found])
+    chosen, path = one_standard_error(losses, machine.bound[np.concatenate(splits)])
     return Choice(PATH[chosen], [thetas[chosen] for thetas, _ in found], path)
-
-
-def held_out_parts(strata: np.ndarray | None, n_samples: int, rng: Any) -> list[np.ndarray]:
-    """Positions to hold out, part after part: folds of equal size, in which every class keeps a training sample."""
-    order = rng.permutation(n_samples)
-    if strata is not None:
-        labels, counts = np.unique(strata, return_counts=True)
-        order = order[np.argsort(strata[order], kind="stable")]  # dealt out class by class
-        order = order[np.isin(strata[order], labels[counts > 1])]
-    parts = [np.sort(order[k::N_FOLDS]) for k in range(N_FOLDS)]
-    return [part for part in parts[: 1 if n_samples >= MANY else N_FOLDS] if len(part)]
 
 
 def follow(
@@ -107,18 +97,21 @@ def follow(
     return thetas, np.column_stack(losses)
 
 
-def one_standard_error(losses: np.ndarray) -> tuple[int, pd.DataFrame]:
+def one_standard_error(losses: np.ndarray, weight: np.ndarray) -> tuple[int, pd.DataFrame]:
     """The strongest penalty that is within one standard error of the best, and the table of all.
 
     Parameters
     ----------
     losses : ndarray of shape (n_samples, n_path)
+    weight : ndarray of shape (n_samples,)
+        How much each sample counts.
     """
-    best = losses.mean(axis=0).argmin()
+    share = weight / weight.sum()
+    risk = share @ losses
+    best = np.argmax(risk <= risk.min() + TIE)  # the strongest of equals
     paired = losses - losses[:, [best]]
-    difference = paired.mean(axis=0)
-    error = np.sqrt(((paired - difference) ** 2).sum(axis=0) / max(1, len(losses) - 1) / len(losses))
-    path = pd.DataFrame(
-        {"risk": losses.mean(axis=0), "difference": difference, "error": error}, index=pd.Index(PATH, name="l2")
-    )
+    difference = share @ paired
+    n_samples = len(losses)
+    error = np.sqrt(share**2 @ (paired - difference) ** 2 * n_samples / max(1, n_samples - 1))
+    path = pd.DataFrame({"risk": risk, "difference": difference, "error": error}, index=pd.Index(PATH, name="l2"))
     return int(np.argmax(difference <= error)), path

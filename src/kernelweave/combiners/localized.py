@@ -4,7 +4,7 @@
     minimise over V   J(V) + l2/2 J0 ||V||^2,     J(V) = max_C l(C) - 1/2 sum_r c_r' K_eta c_r      (3.8), any machine
 
 where J0 is the optimum under the mean kernel, so that l2 means the same for every C, machine and number of samples, and
-V = 0 is the mean kernel.
+V = 0 is the mean kernel (with gates of unit length; the papers' gates have it times a constant there).
 
 With gates g (n_samples x n_kernels) K_eta = sum_m diag(g_m) K_m diag(g_m), positive semidefinite for any g. The
 gradient is one contraction with the coefficients, dJ/dg_im = -sum_r c_ir (K_m (g_m * c_r))_i, that the gating model
@@ -61,11 +61,11 @@ class Localized(GatedCombiner):
     optimizer : {"lbfgs", "armijo"}
         Limited-memory BFGS, or the papers' gradient descent with Armijo's rule.
     l2 : float or "auto"
-        Weight of the penalty on V, biases included, in units of J0. A strong one ends in the mean kernel; a weak one
-        lets gates overfit, but leaves fewer support vectors. "auto" takes the strongest of inf (the mean kernel), 0.3,
-        0.1, 0.03, 0.01 and 0.003 whose 0-1 loss (squared loss for regression) on held-out samples is within one
-        standard error of the best, in four folds, or on one quarter from 1000 samples on; gates are then learned from
-        all samples. One-class machines have no such loss and `InstanceGate` cannot be held out: they take 0.3 and
+        Weight of the penalty on V, biases included, in units of J0. A strong one (inf) is the mean kernel; a weak one
+        lets gates overfit, but leaves fewer support vectors. "auto" takes the strongest of inf, 0.3, 0.1, 0.03, 0.01,
+        0.003 whose 0-1 loss (squared loss for regression) on held-out samples is within one standard error of the best,
+        in four folds, or on one quarter from 1000 samples on, samples counting by their weight; gates are then learned
+        from all samples. One-class machines have no such loss and `InstanceGate` cannot be held out: they take 0.3 and
         3 / n_samples.
     max_iter : int
         Most outer iterations. They end earlier where the relative progress of one is below the estimator's `tol`.

@@ -35,11 +35,10 @@ from .base import Combination
 from .forms import FormCombiner, Monomials
 from .gated import is_one_class
 from .named import NamedNumbers, as_number, as_numbers
+from .watching import held_out_parts
 
 TAUS = (0.0, 0.25, 0.5, 1.0)
 UNSEEN_TAU = 0.0  # where no samples can be held out
-_FOLDS = 4
-_MANY = 1000  # from so many samples on, one fold tells enough
 
 
 class PolynomialMKL(NamedNumbers, FormCombiner):
@@ -180,17 +179,18 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
 
     def _held_out_tau(self, stack: KernelStack, machine: Machine, rng, tol: float, max_steps: int | None) -> float:
         """The share of least held-out error under uniform weights."""
-        folds = _folds(machine, rng)
-        if not folds:
+        parts = [] if is_one_class(machine) else held_out_parts(machine, rng)
+        if not parts:
             return UNSEEN_TAU
         eta, K = np.full(stack.n_kernels, self._uniform(stack.n_kernels)), None
         errors = np.zeros(len(TAUS))
         for t, tau in enumerate(TAUS):
             K = self._form(stack.n_kernels, tau).gram(stack, eta, K)
-            for training, held_out in folds:
+            for held_out in parts:
+                training = np.setdiff1d(np.arange(machine.n_samples), held_out)
                 solution = machine.subset(training).solve(K[np.ix_(training, training)], tol=tol, max_steps=max_steps)
                 values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
-                errors[t] += len(held_out) * machine.subset(held_out).risk(values)
+                errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
         return TAUS[int(errors.argmin())]
 
     def _check(self, stack: KernelStack) -> None:
@@ -202,18 +202,3 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
             self.tau_ = float(self.tau)
         elif not is_choice(self.tau, ("auto",)):
             raise ValueError(f'tau of PolynomialMKL must be a number from 0 to 1 or "auto", not {shown(self.tau)}')
-
-
-def _folds(machine: Machine, rng: np.random.RandomState) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Training and held-out positions, stratified; a class's only sample is never held out."""
-    if is_one_class(machine):
-        return []
-    strata = np.zeros(machine.n_samples) if machine.strata is None else machine.strata
-    _, codes, counts = np.unique(strata, return_inverse=True, return_counts=True)
-    shuffled = rng.permutation(machine.n_samples)
-    dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]  # class after class
-    fold = np.empty(machine.n_samples, dtype=int)
-    fold[dealt] = np.arange(machine.n_samples) % _FOLDS
-    fold[counts[codes] == 1] = -1
-    used = np.unique(fold[fold >= 0])[: 1 if machine.n_samples >= _MANY else None]
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in used]

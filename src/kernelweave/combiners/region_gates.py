@@ -32,7 +32,7 @@ class RegionGate(Gate):
         return pairwise_distances_argmin(inputs, self.centers_)
 
     def start(self, codes, n_kernels, rng) -> np.ndarray:
-        """Normal numbers of spread 0.01, for each region and kernel."""
+        """Normal numbers of spread 0.1, for each region and kernel."""
         return SMALL * rng.normal(size=len(self.centers_) * n_kernels)
 
     def scores(self, theta, codes, n_kernels) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Early stopping: watching the risk on held-out samples while theta is learned from the others.
+"""Holding samples out: in parts, to choose a parameter by their losses, or to watch their risk for early stopping.
 
 A combiner whose `watch` returns a `Watch` learns on the training part; the loop keeps the theta of least risk (the last
 of equals, which has the smallest objective), stops where it has not been matched for `PATIENCE` iterations, and the
@@ -17,6 +17,8 @@ from .._parameters import is_number, shown
 from ..machines import Machine, Solution
 
 PATIENCE = 10
+N_FOLDS = 4
+MANY = 1000  # from so many samples on, one fold tells enough
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,18 @@ def split(machine: Machine, fraction: float, rng: np.random.RandomState) -> tupl
     except ValueError as error:
         raise ValueError(f"validation_fraction={fraction!r} does not fit these samples: {error}") from None
     return np.sort(training), np.sort(held_out)
+
+
+def held_out_parts(machine: Machine, rng: np.random.RandomState) -> list[np.ndarray]:
+    """Positions to hold out, part after part: `N_FOLDS` folds, only the first of them from `MANY` samples on.
+
+    Folds are stratified and of equal size, and every class keeps a training sample: one that is alone is never held
+    out.
+    """
+    strata, order = machine.strata, rng.permutation(machine.n_samples)
+    if strata is not None:
+        labels, counts = np.unique(strata, return_counts=True)
+        order = order[np.argsort(strata[order], kind="stable")]  # dealt out class by class
+        order = order[np.isin(strata[order], labels[counts > 1])]
+    parts = [np.sort(order[k::N_FOLDS]) for k in range(N_FOLDS)]
+    return [part for part in parts[: 1 if machine.n_samples >= MANY else N_FOLDS] if len(part)]

@@ -208,7 +208,7 @@ def encode_labels(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least two classes, but y has only one class: "
-            f"{classes[0]!r}"
+            f"{classes.tolist()[0]!r}"
         )
     return classes, labels
 

@@ -9,9 +9,14 @@ about 1/n.
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
-from .base import PlainMachine, as_bound, columns
+from .base import PlainMachine, Solution, as_bound, columns
+
+BOUND_ROUNDING = 1e-12  # coefficients this close to their bound, relatively, are at it
+BOUNDARY_WIDTH = 1e-9  # of the offset: what rounding leaves of a sample on the boundary is inside
 
 
 class OneClassMachine(PlainMachine):
@@ -61,6 +66,22 @@ class OneClassMachine(PlainMachine):
             "total": 1.0,
             "insensitivity": 0.0,
         }
+
+    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:
+        """As every plain machine, with the bias at which no sample below its bound is rejected.
+
+        Samples of free coefficients lie on the boundary up to `tol` and rounding; on its inner side, nu bounds the
+        share of rejected ones whatever the tolerance.
+        """
+        solution = super().solve(K, start, tol, gap_tol, max_steps)
+        coef = solution.coef[:, 0]
+        within = np.flatnonzero(coef < self.bound * (1.0 - BOUND_ROUNDING))
+        if not len(within):
+            return solution
+        support = np.flatnonzero(coef)
+        lowest = float((np.asarray(K)[np.ix_(within, support)] @ coef[support]).min())
+        bias = BOUNDARY_WIDTH * abs(lowest) - lowest
+        return dataclasses.replace(solution, intercept=np.array([bias]))
 
     def subset(self, index: np.ndarray) -> OneClassMachine:
         """Return the machine on the chosen samples, its bounds rescaled to the same sum, so with the same nu."""
