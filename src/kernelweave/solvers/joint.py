@@ -85,7 +85,7 @@ def solve_joint_qp(
     gap_tol : float, optional
         If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``.
     max_steps : int, optional
-        Most steps along cycles; ``max(10_000_000, 100 n k)`` by default.
+        Most steps along cycles; ``max(2_000_000, 100 n k)`` by default.
 
     Returns
     -------
@@ -96,8 +96,8 @@ def solve_joint_qp(
     Notes
     -----
     Beside K, memory is a dozen arrays of shape (n, k), one block (at most 512 samples) and one Newton matrix (at
-    most 1024 free alphas). Solves that take more than 5000 steps ask an interior point where the rank of K is low
-    enough for some hundred megabytes.
+    most 1024 free alphas). Solves of more than 5000 steps ask an interior point, with some hundred megabytes, where the
+    rank of K is low enough.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def solve_joint_qp(
            [-0.666667, -0.666667,  1.333333]])
     """
     problem = _Problem(K, labels, margins, bound)
-    budget = max(10_000_000, 100 * margins.size) if max_steps is None else int(max_steps)
+    budget = max(2_000_000, 100 * margins.size) if max_steps is None else int(max_steps)
     problem.begin(start)
     steps, idle, best = 0, 0, np.inf
     while True:
