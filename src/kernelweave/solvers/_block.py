@@ -42,8 +42,10 @@ def fetch(K, block, rows, slot, a):
     n = block.shape[0]
     if slot[a] < 0:
         used = slot[n]
+        source = K[block[a]]
+        target = rows[used]
         for b in range(n):
-            rows[used, b] = K[block[a], block[b]]
+            target[b] = source[block[b]]
         slot[a] = used
         slot[n] = used + 1
     return slot[a]
