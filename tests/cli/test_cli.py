@@ -6,9 +6,13 @@ import pytest
 import kernelweave
 from kernelweave.cli import main
 from kernelweave.cli.demo import methods
+from kernelweave.datasets import load_multifeat
 
 
-def test_demo_prints_a_table_and_saves_a_picture(tmp_path, capsys):
+def test_demo_prints_a_table_and_saves_a_picture(tmp_path, capsys, monkeypatch):
+    X, y = load_multifeat(target="small-vs-large", return_X_y=True)
+    monkeypatch.setattr("kernelweave.cli.demo.load_multifeat", lambda **options: (X[::6], y[::6]))
+    monkeypatch.setattr("kernelweave.cli.demo.COSTS", [0.1, 10.0])
     picture = tmp_path / "new folder" / "demo.png"
     assert main(["demo", "--repeats", "1", "--output", str(picture)]) == 0
     printed = capsys.readouterr().out

@@ -1,5 +1,6 @@
 """``kernelweave reproduce``."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -9,7 +10,19 @@ import pytest
 from kernelweave.cli import main
 from kernelweave.datasets import list_datasets
 from kernelweave.datasets.loading import ENVIRONMENT
+from kernelweave.experiments import find_experiment
 from small_experiment import SEVERAL
+
+
+def with_small_grids(name):
+    """The table with all its methods, but one value for each of their hyper-parameters: the last but one."""
+
+    def small(grid):
+        return grid and {parameter: values[-2:-1] for parameter, values in grid.items()}
+
+    experiment = find_experiment(name)
+    methods = tuple(dataclasses.replace(method, grid=small(method.grid)) for method in experiment.methods)
+    return dataclasses.replace(experiment, methods=methods, grid=small(experiment.grid))
 
 
 def test_list(capsys):
@@ -21,6 +34,7 @@ def test_list(capsys):
 
 def test_quick_table_is_printed_and_written(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", with_small_grids)
     page = tmp_path / "results.md"
     assert main(["reproduce", "5.16", "--quick", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
@@ -38,6 +52,7 @@ def test_quick_table_is_printed_and_written(tmp_path, capsys, monkeypatch):
 
 def test_quick_table_with_projections(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", with_small_grids)
     assert main(["reproduce", "sldr-2", "--quick", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     for figure in ("97.09 ± 0.52", "2.89 ± 0.67", "23.34 ± 1.13"):  # the paper's figures

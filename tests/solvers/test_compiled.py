@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 import kernelweave
 from kernelweave.solvers import _compiled
@@ -105,6 +106,33 @@ def test_options_reach_the_compiler():
 
     assert inverse(0.0) == np.inf
     assert inverse.targetoptions["nogil"] and compiled(lambda x: x).targetoptions["nogil"]
+
+
+def test_only_a_function_that_says_so_makes_arrays():
+    @compiled(allocates=True)
+    def zeros(n):
+        return np.zeros(n)
+
+    @compiled
+    def ones(n):
+        return np.ones(n)
+
+    assert zeros(2).tolist() == [0.0, 0.0]
+    with pytest.raises(TypingError):
+        ones(2)
+
+
+def test_an_inner_function_serves_compiled_code_and_keeps_no_file():
+    @compiled(inner=True)
+    def twice(x):
+        return 2 * x
+
+    @compiled
+    def four_times(x):
+        return twice(twice(x))
+
+    assert four_times(2) == 8 and twice.py_func(3) == 6
+    assert isinstance(four_times._cache, _compiled._Cache) and not isinstance(twice._cache, _compiled._Cache)
 
 
 def compiled_functions():

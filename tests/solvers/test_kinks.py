@@ -17,7 +17,7 @@ def test_pair_length_maximises_along_the_pair(c_i, c_j, slope):
     at_start = -insensitivity * ((1.0 if c_i >= 0 else -1.0) + (-1.0 if c_j > 0 else 1.0))
     l1 = -insensitivity * (np.abs(c_i + t) + np.abs(c_j - t))
     value = (slope - at_start) * t - 0.5 * curvature * t**2 + l1
-    found = pair_length(slope, curvature, 1e-14, c_i, c_j, room, insensitivity)
+    found = pair_length.py_func(slope, curvature, 1e-14, c_i, c_j, room, insensitivity)
     assert found == pytest.approx(t[value.argmax()], abs=1e-6)
 
 

@@ -15,10 +15,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ._block import solve_block
+from ._block import newton_cost, solve_block
+from ._certificate import survey
 from ._compiled import compiled
 from ._newton import newton_step
-from ._pairs import MAX_BLOCK, down_shift, subtract_rows, up_shift
+from ._pairs import LOWEST, MAX_BLOCK, subtract_rows
 
 SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
 LEAST = 128  # but blocks this small cost nothing
@@ -26,25 +27,37 @@ INNER = 0.3  # a block is solved to this fraction of the violation that chose it
 FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance, or it holds all samples
 RESOLUTION = 2.3e-16
 STALL = 3  # rounds in a row that gain less than their own rounding before that is blamed
-LOWEST = -1.7e308
+NONE = np.empty(0, np.int64)
 
 
 @compiled(error_model="numpy")
-def extremes(c, gradient, lower, upper, insensitivity):
-    """Max up and min down over all samples, and where they are (-1 where no sample may move)."""
-    top, low = -np.inf, np.inf
-    raised, lowered = -1, -1
-    for k in range(c.shape[0]):
-        up = gradient[k] + up_shift(c[k], upper[k], insensitivity)
-        down = gradient[k] + down_shift(c[k], lower[k], insensitivity)
-        if up > top:
-            top, raised = up, k
-        if down < low:
-            low, lowered = down, k
-    return top, low, raised, lowered
+def select(rank, jitter, largest, size, chosen):
+    """List the samples of the highest ranks: at least `size`, up to an eighth more (found by bisection) and ties."""
+    for k in range(rank.shape[0]):
+        rank[k] += 1e-6 * largest * jitter[k]
+    low, high = -np.inf, 2.0 * largest
+    threshold, width = largest, 1e-3 * largest
+    count = 0
+    for _ in range(100):
+        count = 0
+        for k in range(rank.shape[0]):
+            count += rank[k] > threshold
+        if count < size:
+            high = threshold
+        else:
+            low = threshold
+            if count <= size + size // 8:
+                break
+        threshold = 0.5 * (low + high) if low > -np.inf else largest - width
+        width *= 2.0
+    count = 0
+    for k in range(rank.shape[0]):
+        if rank[k] > low:
+            chosen[count] = k
+            count += 1
+    return count
 
 
-@compiled(error_model="numpy")
 def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, rank):
     """Max up, min down, and the samples ranked worst, in increasing order: none where no pair violates beyond tol.
 
@@ -52,101 +65,23 @@ def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, ra
     `jitter` holds a number in [0, 1) for each: equal ranks are broken at random, or sorted samples would give a
     lopsided block.
     """
-    n = c.shape[0]
-    top, low, raised, lowered = extremes(c, gradient, lower, upper, insensitivity)
+    survey_of = survey(c, gradient, gradient, lower, upper, insensitivity, rank)
+    top, low, raised, lowered, violating, free, movable = survey_of[3:]
     if not top - low > tol:
-        return top, low, np.empty(0, np.int64)
-    middle = 0.5 * (top + low)
-    violating, free, movable = 0, 0, 0
-    for k in range(n):
-        up = up_shift(c[k], upper[k], insensitivity)
-        down = down_shift(c[k], lower[k], insensitivity)
-        worst = max(gradient[k] + up - middle, middle - gradient[k] - down)
-        rank[k] = worst
-        violating += worst > 0.0
-        free += up == down
-        movable += worst > LOWEST
+        return top, low, NONE
+    n = len(c)
     limit = max(n // SHARE, LEAST, free + free // 2)
     size = min(movable, limit, most, max(LEAST, violating + violating // 3))
-    threshold = LOWEST
-    if size < movable:
-        largest = 0.5 * (top - low)
-        for k in range(n):
-            rank[k] += 1e-6 * largest * jitter[k]
-        threshold = threshold_for(rank, size, largest)
-    chosen = np.empty(min(n, most), np.int64)
-    room = chosen.shape[0]
-    count = 0
-    for k in range(n):
-        forced = (k == raised) | (k == lowered)
-        waiting = (k < raised) + (k < lowered)  # places kept for the pair
-        if forced or (rank[k] > threshold and count + waiting < room):
-            chosen[count] = k
-            count += 1
-    return top, low, chosen[:count]
-
-
-@compiled(error_model="numpy")
-def threshold_for(rank, size, largest):
-    """A rank that about `size` (at least, and up to an eighth more) exceed, by bisection."""
-    low = largest
-    high = 2.0 * largest
-    width = 1e-3 * largest
-    while count_above(rank, low) < size:
-        low = largest - width
-        width *= 2.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        count = count_above(rank, middle)
-        if count < size:
-            high = middle
-        else:
-            low = middle
-            if count <= size + size // 8:
-                break
-    return low
-
-
-@compiled(error_model="numpy")
-def count_above(values, threshold):
-    """How many values exceed the threshold."""
-    count = 0
-    for k in range(values.shape[0]):
-        count += values[k] > threshold
-    return count
-
-
-@compiled(error_model="numpy")
-def spread_changes(K, block, new, c, gradient, insensitivity, diagonal):
-    """Carry a block's new coefficients over to c and the full gradient.
-
-    Returns the rise of the objective, d'(g_before + g_after)/2 - e (|new| - |old|), its rounding error, and how far
-    the coefficients moved in all.
-    """
-    moved = np.empty(block.shape[0], np.int64)
-    change = np.empty(block.shape[0])
-    count = 0
-    travelled, gain, error, length = 0.0, 0.0, 0.0, 0.0
-    for a in range(block.shape[0]):
-        k = block[a]
-        if new[a] != c[k]:
-            d = new[a] - c[k]
-            moved[count] = k
-            change[count] = d
-            travelled += abs(d)
-            gain += 0.5 * d * gradient[k] - insensitivity * (abs(new[a]) - abs(c[k]))
-            error += abs(d) * (abs(gradient[k]) + insensitivity)
-            c[k] = new[a]
-            count += 1
-    subtract_rows(K, moved[:count], change[:count], gradient)
-    for k in range(c.shape[0]):
-        length += np.sqrt(abs(diagonal[k])) * abs(c[k])
-    for a in range(count):
-        k = moved[a]
-        gain += 0.5 * change[a] * gradient[k]
-        # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|: what the rounding of K c is relative to
-        error += abs(change[a]) * (abs(gradient[k]) + np.sqrt(abs(diagonal[k])) * length)
-    return gain, RESOLUTION * error, travelled
+    if size == n:
+        return top, low, np.arange(n)
+    if size == movable:
+        return top, low, np.flatnonzero(rank > LOWEST)
+    rank[raised] = rank[lowered] = np.inf
+    block = np.empty(n, np.int64)
+    block = block[: select(rank, jitter, 0.5 * (top - low), size, block)]
+    if len(block) > most:  # ties
+        block = np.sort(np.argpartition(rank, n - most)[n - most :])
+    return top, low, block
 
 
 @lru_cache(maxsize=8)
@@ -172,10 +107,12 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
         Rounds that did not raise the objective and did not end within tol.
     """
     n = len(c)
-    jitter = fixed_jitter(n) if n > LEAST else np.empty(0)
+    jitter = fixed_jitter(n) if n > LEAST else None
     rank = np.empty(n)
     space = np.empty(0, K.dtype)
-    largest = np.abs(diagonal).max()
+    lengths = np.sqrt(np.abs(diagonal))
+    length = np.dot(lengths, np.abs(c))
+    largest = lengths.max() ** 2
     steps, drift, idle = 0, 0.0, 0
     missed, weak = False, 0  # whether the round before did not gain; rounds that gained less than rounding, in a row
     while True:
@@ -195,20 +132,58 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
             inner,
             min(max_steps - steps, 100 * m + 1000),
         )
-        gain, error, travelled = spread_changes(K, block, new, c, gradient, insensitivity, diagonal)
+        moved, change = np.empty(m, np.int64), np.empty(m)
+        count, gain, error, travelled, reach, longer = take_over(
+            block, new, c, gradient, insensitivity, lengths, moved, change
+        )
+        moved, change = moved[:count], change[:count]
+        subtract_rows(K, moved, change, gradient)
+        gain += 0.5 * np.dot(change, gradient[moved])
+        length += longer
         drift += RESOLUTION * (largest * travelled + abs(top) + abs(low))
         missed = not gain > 0.0
-        weak = 0 if gain > error else weak + 1
+        # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|: what the rounding of K c is relative to
+        weak = 0 if gain > RESOLUTION * (error + reach * length) else weak + 1
+
+
+@compiled(error_model="numpy")
+def take_over(block, new, c, gradient, insensitivity, lengths, moved, change):
+    """Write a block's new coefficients to c, and which ones changed by how much to moved and change.
+
+    Returns their number; the rise of the objective, d'(g_before + g_after)/2 - e (|new| - |old|), without its part
+    of g_after; what its rounding error is relative to; and how far the coefficients moved, plain, in units of
+    sqrt(K_kk), and away from zero in these units.
+    """
+    count = 0
+    gain, error, travelled, reach, longer = 0.0, 0.0, 0.0, 0.0, 0.0
+    for a in range(block.shape[0]):
+        k = block[a]
+        old = c[k]
+        d = new[a] - old
+        if d != 0.0:
+            moved[count] = k
+            change[count] = d
+            count += 1
+            c[k] = new[a]
+            distance = abs(d)
+            growth = abs(new[a]) - abs(old)
+            travelled += distance
+            reach += distance * lengths[k]
+            longer += growth * lengths[k]
+            gain += 0.5 * d * gradient[k] - insensitivity * growth
+            error += distance * (2.0 * abs(gradient[k]) + insensitivity)
+    return count, gain, error, travelled, reach, longer
 
 
 def _solve_block(source, diagonal, problem, tol, budget):
     """Alternate runs of pair updates with the Newton steps that they ask for; returns the number of steps."""
-    steps, newton_works, due = 0, True, 0
+    steps, newton_works = 0, True
     source[3][-1] = 0  # rows copied so far
+    shifts = np.empty((2, len(diagonal)))
     while True:
-        done, due = solve_block(*source, diagonal, *problem, tol, budget - steps, newton_works)
+        done, free = solve_block(*source, diagonal, *problem, shifts, tol, budget - steps, newton_works)
         steps += done
-        if due == 0:
+        if free == 0:
             return steps
-        newton_works = newton_step(*source, *problem)
-        steps += due
+        newton_works = newton_step(*source, *problem, free)
+        steps += 1 + int(newton_cost(free, len(diagonal)))

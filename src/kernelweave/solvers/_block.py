@@ -28,10 +28,15 @@ from ._pairs import (
 NEWTON_SPEED = 50.0
 NEWTON_WAIT = 0.3
 NEWTON_PATIENCE = 3.0
-NEWTON_LEAST = 30
+NEWTON_LEAST = 30.0
 
 
-@compiled(error_model="numpy")
+def newton_cost(free, n):
+    """Pair updates that take as long as a Newton step."""
+    return free**3 / (NEWTON_SPEED * n)
+
+
+@compiled(inner=True, error_model="numpy")
 def fetch(K, block, rows, slot, a):
     """Where row a of the block's kernel lies in `rows`, copied there when first asked for; slot[-1] counts them."""
     n = block.shape[0]
@@ -48,15 +53,14 @@ def fetch(K, block, rows, slot, a):
 
 @compiled(error_model="numpy")
 def solve_block(
-    K, block, rows, slot, diagonal, c, gradient, lower, upper, insensitivity, tol, max_steps, newton_works
+    K, block, rows, slot, diagonal, c, gradient, lower, upper, insensitivity, shifts, tol, max_steps, newton_works
 ):  # fmt: skip
-    """Pair updates until max up - min down <= tol; c and gradient in place.
+    """Pair updates until max up - min down <= tol; c and gradient in place; shifts is room for them.
 
-    Returns the number of updates, and what the Newton step that is due counts as (0 where none is).
+    Returns the number of updates, and how many samples the Newton step that is due is for (0 where none is).
     """
     n = c.shape[0]
-    raise_shift = np.empty(n)
-    lower_shift = np.empty(n)
+    raise_shift, lower_shift = shifts[0], shifts[1]
     free = 0
     for k in range(n):
         raise_shift[k] = up_shift(c[k], upper[k], insensitivity)
@@ -71,10 +75,10 @@ def solve_block(
         j, low = pick_down(gradient, row_i, lower_shift, diagonal, diagonal[i], top)
         if j < 0 or not top - low > tol:
             break
-        newton_cost = free * free * free / (NEWTON_SPEED * n)
-        waited = settled > max(NEWTON_LEAST, NEWTON_WAIT * newton_cost) or steps > NEWTON_PATIENCE * (newton_cost + n)
-        if newton_works and waited:
-            return steps, 1 + int(newton_cost)
+        if newton_works:
+            cost = free * free * free / (NEWTON_SPEED * n)
+            if steps > NEWTON_PATIENCE * (cost + n) or (settled > NEWTON_LEAST and settled > NEWTON_WAIT * cost):
+                return steps, free
         still = True
         for attempt in range(2):
             if attempt == 1:  # where the best partner cannot move, the one that violates most may

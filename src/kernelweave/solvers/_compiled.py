@@ -22,8 +22,13 @@ UNUSABLE = (OSError, EOFError, UnpicklingError)  # no folder, no room, no right,
 logger = logging.getLogger("kernelweave.solvers")
 
 
-def compiled(function: Callable | None = None, **options) -> Callable:
+def compiled(function: Callable | None = None, *, inner: bool = False, allocates: bool = False, **options) -> Callable:
     """``numba.njit(cache=True, nogil=True, **options)``, without a cache where there is no folder for one.
+
+    A function that only compiled code calls is marked ``inner``: it is compiled with its callers, which are cached, and
+    has no entry from Python, which would take as long again to compile (``function.py_func`` is the Python original).
+    One that makes arrays is marked ``allocates``, without which that is an error: counting references to arrays is an
+    eighth of the compiler's work.
 
     Examples
     --------
@@ -34,8 +39,11 @@ def compiled(function: Callable | None = None, **options) -> Callable:
     42
     """
     if function is None:
-        return lambda function: compiled(function, **options)
-    dispatcher = njit(function, nogil=True, **options)
+        return lambda function: compiled(function, inner=inner, allocates=allocates, **options)
+    wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
+    dispatcher = njit(function, nogil=True, _nrt=allocates, **wrappers, **options)
+    if inner:
+        return dispatcher
     try:
         dispatcher._cache = _Cache(function)  # what cache=True does, but for the class
     except RuntimeError as error:  # numba found no folder

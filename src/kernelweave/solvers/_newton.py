@@ -19,13 +19,13 @@ import numpy as np
 
 from ._block import fetch
 from ._compiled import compiled
-from ._pairs import FLAGS, down_shift, up_shift
+from ._pairs import FLAGS, down_shift, subtract_rows, up_shift
 
 RIDGE = 1e-11  # times the diagonal entry
 PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
-@compiled(fastmath=FLAGS)
+@compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def dot(a, b, n):
     """Inner product of the first n entries."""
     result = 0.0
@@ -34,28 +34,27 @@ def dot(a, b, n):
     return result
 
 
-@compiled(fastmath=FLAGS)
+@compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def add_scaled(target, source, weight, n):
     """target += weight * source on the first n entries."""
     for k in range(n):
         target[k] += weight * source[k]
 
 
-@compiled(error_model="numpy")
-def factorise(A, n):
-    """Cholesky factor of the first n rows of A in their lower triangle; False where they are not positive definite."""
-    for i in range(n):
-        row = A[i]
-        for j in range(i):
-            row[j] = (row[j] - dot(row, A[j], j)) / A[j, j]
-        pivot = row[i] - dot(row, row, i)
-        if not pivot > 0.0:
-            return False
-        row[i] = np.sqrt(pivot)
+@compiled(inner=True, error_model="numpy")
+def factorise(A, i):
+    """Row i of A becomes that of its Cholesky factor, given the rows before it; False where there is none."""
+    row = A[i]
+    for j in range(i):
+        row[j] = (row[j] - dot(row, A[j], j)) / A[j, j]
+    pivot = row[i] - dot(row, row, i)
+    if not pivot > 0.0:
+        return False
+    row[i] = np.sqrt(pivot)
     return True
 
 
-@compiled(error_model="numpy")
+@compiled(inner=True, error_model="numpy")
 def substitute(factor, x, n):
     """Solve L L' x = x in place."""
     for i in range(n):
@@ -66,38 +65,67 @@ def substitute(factor, x, n):
 
 
 @compiled(error_model="numpy")
-def follow(A, newton, ones, here, low, high, step):
-    """Walk to the maximum over the free samples, pinning each that meets a bound on the way; `step` is the whole walk.
+def solve_free(K, block, rows, slot, c, gradient, lower, upper, insensitivity, free, slots, A, work):
+    """List the free samples, factorise K_FF into A and fill work (see `newton_step`); False where it has no factor."""
+    here, low, high, slopes, newton, ones = work[0], work[1], work[2], work[3], work[4], work[5]
+    size = np.int64(0)  # not a literal, for which numba would compile what it is handed to once more
+    mean = 0.0
+    for k in range(c.shape[0]):
+        shift = up_shift(c[k], upper[k], insensitivity)
+        if shift == down_shift(c[k], lower[k], insensitivity):
+            free[size] = k
+            here[size] = c[k]
+            low[size] = lower[k]
+            high[size] = upper[k]
+            if insensitivity > 0.0:  # the slope changes at zero
+                if c[k] > 0.0 and lower[k] < 0.0:
+                    low[size] = 0.0
+                if c[k] < 0.0 and upper[k] > 0.0:
+                    high[size] = 0.0
+            slopes[size] = gradient[k] + shift
+            mean += slopes[size]
+            size += 1
+    mean /= size
+    for a in range(size):
+        slots[a] = fetch(K, block, rows, slot, free[a])
+        for b in range(a + 1):
+            A[a, b] = rows[slots[a], free[b]]
+        A[a, a] += RIDGE * (A[a, a] if A[a, a] > 0.0 else 1.0)
+        if not factorise(A, a):
+            return False
+        slopes[a] -= mean
+        newton[a] = slopes[a]
+        ones[a] = 1.0
+    for s in range(4, 6):
+        substitute(A, work[s], size)
+    return True
+
+
+@compiled(error_model="numpy")
+def follow(A, work, columns, pinned, S, m, free, c, gradient):
+    """Walk to the maximum over the free samples, pinning each that meets a bound on the way; in place on c.
 
     With the samples B pinned at d_B = wanted and N = [1, E_B], the conditions N'd = (0, wanted) and d = A^-1 (r - N m)
-    give (N'A^-1 N) m = N'A^-1 r - (0, wanted), from A^-1 r, A^-1 1 and A^-1 E_B.
+    give (N'A^-1 N) m = N'A^-1 r - (0, wanted), from A^-1 r, A^-1 1 and A^-1 E_B (columns). There are no more pins than
+    columns. What rounding left of the step's sum goes to the sample with most room on both sides.
+
+    Returns r'd - d'g_before / 2.
     """
+    here, low, high, slopes, newton, ones = work[0], work[1], work[2], work[3], work[4], work[5]
+    step, aim = work[6], work[7]
     size = step.shape[0]
-    most = size // PINS + 8
-    columns = np.empty((most, size))
-    pinned = np.empty(most, np.int64)
-    S = np.empty((most + 1, most + 1))
-    m = np.empty(most + 1)
-    aim = np.empty(size)
+    count = np.int64(0)
+    all_ones, all_newton = 0.0, 0.0
     for k in range(size):
         step[k] = 0.0
-    count = 0
-    while True:
-        S[0, 0] = 0.0
-        m[0] = 0.0
-        for k in range(size):
-            S[0, 0] += ones[k]
-            m[0] += newton[k]
+        all_ones += ones[k]
+        all_newton += newton[k]
+    S[0, 0] = all_ones
+    while factorise(S, count):
+        m[0] = all_newton
         for a in range(count):
-            k = pinned[a]
-            S[a + 1, 0] = ones[k]
-            m[a + 1] = newton[k] - step[k]
-            for b in range(a + 1):
-                S[a + 1, b + 1] = columns[b, k]
-        order = 1 + pinned[:count].shape[0]
-        if not factorise(S, order):
-            return
-        substitute(S, m, order)
+            m[a + 1] = newton[pinned[a]] - step[pinned[a]]
+        substitute(S, m, count + 1)
         for k in range(size):
             aim[k] = newton[k] - m[0] * ones[k]
         for a in range(count):
@@ -111,15 +139,15 @@ def follow(A, newton, ones, here, low, high, step):
             if way != 0.0:
                 reach = ((high[k] if way > 0.0 else low[k]) - here[k] - step[k]) / way
                 if reach < length:
-                    length = max(0.0, reach)
+                    length = reach if reach > 0.0 else 0.0
                     blocking = k
         for k in range(size):
             step[k] += length * (aim[k] - step[k])
         if blocking < 0:
-            return
+            break
         step[blocking] = (high[blocking] if aim[blocking] > step[blocking] else low[blocking]) - here[blocking]
-        if count == most:
-            return
+        if count == pinned.shape[0]:
+            break
         column = columns[count]
         for k in range(size):
             column[k] = 0.0
@@ -127,21 +155,15 @@ def follow(A, newton, ones, here, low, high, step):
         substitute(A, column, size)
         pinned[count] = blocking
         count += 1
-
-
-@compiled(error_model="numpy")
-def take_step(rows, slots, free, here, low, high, slopes, step, c, gradient):
-    """Take the step, in place on the block's c and gradient; returns the rise of the objective.
-
-    What rounding left of the step's sum goes to the sample with most room on both sides.
-    """
-    size = step.shape[0]
+        S[count, 0] = ones[blocking]
+        for b in range(count):
+            S[count, b + 1] = columns[b, blocking]
     excess, widest, place = 0.0, 0.0, 0
     for a in range(size):
         excess += step[a]
-        room = min(high[a] - here[a] - step[a], here[a] + step[a] - low[a])
-        if room > widest:
-            widest = room
+        value = here[a] + step[a]
+        if high[a] - value > widest and value - low[a] > widest:
+            widest = min(high[a] - value, value - low[a])
             place = a
     step[place] -= excess
     gain = 0.0
@@ -155,60 +177,25 @@ def take_step(rows, slots, free, here, low, high, slopes, step, c, gradient):
         step[a] = value - here[a]
         c[free[a]] = value
         gain += step[a] * (slopes[a] - 0.5 * gradient[free[a]])
-    for a in range(size):
-        add_scaled(gradient, rows[slots[a]], -step[a], gradient.shape[0])
-    for a in range(size):
-        gain += 0.5 * step[a] * gradient[free[a]]  # r'd + d'(g_after - g_before) / 2
     return gain
 
 
-@compiled(error_model="numpy")
-def newton_step(K, block, rows, slot, c, gradient, lower, upper, insensitivity):
-    """One Newton step on the free samples of the block, in place on c and gradient; returns whether it gained."""
-    n = c.shape[0]
-    places = np.empty(n, np.int64)
-    count = 0
-    for k in range(n):
-        if up_shift(c[k], upper[k], insensitivity) == down_shift(c[k], lower[k], insensitivity):
-            places[count] = k
-            count += 1
-    free = places[:count]
-    size = free.shape[0]  # not the counter: numba would compile what it is handed to for a literal 0, too
+def newton_step(K, block, rows, slot, c, gradient, lower, upper, insensitivity, size):
+    """One Newton step on the `size` free samples of a block, in place on c and gradient; returns whether it gained."""
+    free, slots = np.empty((2, size), np.int64)
     A = np.empty((size, size))
-    work = np.empty((7, size))
-    here, low, high, slopes, newton, ones, step = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
-    slots = np.empty(size, np.int64)
-    mean = 0.0
-    for a in range(size):
-        k = free[a]
-        slots[a] = fetch(K, block, rows, slot, k)
-        here[a], low[a], high[a] = c[k], lower[k], upper[k]
-        if insensitivity > 0.0:  # the slope changes at zero
-            if c[k] > 0.0:
-                low[a] = max(low[a], 0.0)
-            else:
-                high[a] = min(high[a], 0.0)
-        slopes[a] = gradient[k] + up_shift(c[k], upper[k], insensitivity)
-        mean += slopes[a] / size
-        source = rows[slots[a]]
-        row = A[a]
-        for b in range(a + 1):
-            row[b] = source[free[b]]
-        row[a] += RIDGE * (row[a] if row[a] > 0.0 else 1.0)
-    if not factorise(A, size):
+    work = np.empty((8, size))  # c_F, its bounds, r less its mean, A^-1 r, A^-1 1, the step, and room
+    if not solve_free(K, block, rows, slot, c, gradient, lower, upper, insensitivity, free, slots, A, work):
         return False
-    for a in range(size):
-        slopes[a] -= mean
-        newton[a] = slopes[a]
-        ones[a] = 1.0
-    substitute(A, newton, size)  # A^-1 (r - mean)
-    substitute(A, ones, size)  # A^-1 1
-    follow(A, newton, ones, here, low, high, step)
-    kept = gradient.copy()
-    if take_step(rows, slots, free, here, low, high, slopes, step, c, gradient) > 0.0:
+    most = size // PINS + 8
+    room = np.empty((most, size)), np.empty(most, np.int64), np.empty((most + 1, most + 1)), np.empty(most + 1)
+    gain = follow(A, work, *room, free, c, gradient)
+    rows = rows.view()
+    rows.flags.writeable = False  # as the kernel is: one compiled specialisation serves both
+    kept, step = gradient.copy(), work[6]
+    subtract_rows(rows, slots, step, gradient)
+    if gain + 0.5 * np.dot(step, gradient[free]) > 0.0:  # r'd + d'(g_after - g_before) / 2
         return True
-    for a in range(size):
-        c[free[a]] = here[a]
-    for k in range(n):
-        gradient[k] = kept[k]
+    c[free] = work[0]
+    gradient[:] = kept
     return False

@@ -43,6 +43,7 @@ MAX_BLOCK = 0xFFFF
 FLAT = 1e-14  # curvature along a cycle below this fraction of the largest diagonal entry counts as zero
 PAIR_FLAT = 3e-16  # and along a pair below this fraction of K_ii + K_jj: less is only rounding
 ROUNDING = 4.5e-16  # a coefficient this close to its bound, relative to what was added up, is on it
+LOWEST = -1.7e308  # any finite number is larger
 TINY = 1e-300  # keeps zero curvature from dividing by zero
 
 
@@ -76,7 +77,7 @@ def bits(typing, value):
     return types.int64(value), build
 
 
-@compiled
+@compiled(inner=True, error_model="numpy")
 def up_shift(c, upper, insensitivity):
     """up_i - g_i."""
     if c >= upper:
@@ -84,7 +85,7 @@ def up_shift(c, upper, insensitivity):
     return -insensitivity if c >= 0.0 else insensitivity
 
 
-@compiled
+@compiled(inner=True, error_model="numpy")
 def down_shift(c, lower, insensitivity):
     """down_i - g_i."""
     if c <= lower:
@@ -92,7 +93,7 @@ def down_shift(c, lower, insensitivity):
     return -insensitivity if c > 0.0 else insensitivity
 
 
-@compiled(fastmath=FLAGS, error_model="numpy")
+@compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     """Gradient step g -= t (K_i - K_j), fused with argmax of up - reference; -1 when none is positive."""
     best = np.int64(0)
@@ -103,7 +104,7 @@ def update_and_pick(gradient, row_i, row_j, t, shift, reference):
     return best & PLACE if best > PLACE else -1
 
 
-@compiled
+@compiled(inner=True, error_model="numpy")
 def pick_up(gradient, shift):
     """Argmax of up, whatever its size."""
     best = -np.inf
@@ -116,7 +117,7 @@ def pick_up(gradient, shift):
     return place
 
 
-@compiled
+@compiled(inner=True, error_model="numpy")
 def pick_low(gradient, shift):
     """Argmin of down, whatever its size."""
     best = np.inf
@@ -129,7 +130,7 @@ def pick_low(gradient, shift):
     return place
 
 
-@compiled(fastmath=FLAGS, error_model="numpy")
+@compiled(inner=True, fastmath=FLAGS, error_model="numpy")
 def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     """Second-order partner of i (-1 when no down is below top), and min down."""
     best = np.int64(0)
@@ -144,28 +145,31 @@ def pick_down(gradient, row_i, shift, diagonal, diagonal_i, top):
     return best & PLACE if best > PLACE else -1, low
 
 
-@compiled
+@compiled(inner=True, error_model="numpy")
 def pair_length(slope, curvature, flat, c_i, c_j, room, insensitivity):
     """Maximiser t of the piecewise quadratic along the pair; its slope drops by 2e where a coefficient crosses 0."""
     t = 0.0
-    if insensitivity == 0.0:
-        return min(room, slope / curvature) if curvature > flat else room
     for _ in range(3):
-        cross_i = -c_i if c_i + t < 0.0 else np.inf
-        cross_j = c_j if c_j - t > 0.0 else np.inf
-        cross = min(room, cross_i, cross_j)
-        reach = t + slope / curvature if curvature > flat else np.inf
-        if reach <= cross:
-            return reach
-        kinks = (cross_i == cross) + (cross_j == cross)  # two where both cross at once, as from opposite bounds
-        slope -= curvature * (cross - t) + 2.0 * insensitivity * kinks
+        cross = room
+        if insensitivity > 0.0:
+            if c_i + t < 0.0 and -c_i < cross:
+                cross = -c_i
+            if c_j - t > 0.0 and c_j < cross:
+                cross = c_j
+        if curvature > flat and t + slope / curvature <= cross:
+            return t + slope / curvature
+        slope -= curvature * (cross - t)
+        if c_i == -cross:
+            slope -= 2.0 * insensitivity
+        if c_j == cross:  # both at once, as from opposite bounds
+            slope -= 2.0 * insensitivity
         t = cross
-        if cross >= room or slope <= 0.0:
-            return t
+        if t >= room or slope <= 0.0:
+            break
     return t
 
 
-@compiled
+@compiled(inner=True, error_model="numpy")
 def move(c, t, upper):
     """c + t, landing exactly on the bound (also where only rounding keeps it away) or on zero when it is meant to."""
     if t >= upper - c - ROUNDING * (abs(c) + t):
@@ -175,16 +179,20 @@ def move(c, t, upper):
     return c + t
 
 
-@compiled(fastmath=FLAGS)
+@compiled(fastmath=FLAGS, error_model="numpy")
 def subtract_rows(K, rows, weights, gradient):
     """gradient -= sum_r weights_r K[rows_r], four rows to a pass."""
+    n = gradient.shape[0]
     count = rows.shape[0]
-    for first in range(0, count - count % 4, 4):
-        a, b, d, e = K[rows[first]], K[rows[first + 1]], K[rows[first + 2]], K[rows[first + 3]]
-        u, v, w, x = weights[first], weights[first + 1], weights[first + 2], weights[first + 3]
-        for k in range(gradient.shape[0]):
+    r = 0
+    while r + 4 <= count:
+        a, b, d, e = K[rows[r]], K[rows[r + 1]], K[rows[r + 2]], K[rows[r + 3]]
+        u, v, w, x = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
+        for k in range(n):
             gradient[k] -= u * a[k] + v * b[k] + w * d[k] + x * e[k]
-    for last in range(count - count % 4, count):
-        a, u = K[rows[last]], weights[last]
-        for k in range(gradient.shape[0]):
+        r += 4
+    while r < count:
+        a, u = K[rows[r]], weights[r]
+        for k in range(n):
             gradient[k] -= u * a[k]
+        r += 1

@@ -158,7 +158,7 @@ def _mirror(out):
                     out[j, i] = out[i, j]
 
 
-@compiled
+@compiled(allocates=True)
 def _polynomial(matrices, used, weights, degree, constant, products, sums, out):
     h = np.empty((degree + 1, STRIP))
     shift = constant if degree > 1 else 0.0
@@ -182,7 +182,7 @@ def _polynomial(matrices, used, weights, degree, constant, products, sums, out):
                 out[i, left + j] = products * h[degree, j] + sums * (h[1, j] - shift)
 
 
-@compiled(fastmath=FLAGS)
+@compiled(allocates=True, fastmath=FLAGS)
 def _polynomial_pullback(matrices, weights, degree, constant, products, sums, rows, G):
     n_kernels, size = matrices.shape[0], len(rows)
     shift = constant if degree > 1 else 0.0
@@ -240,7 +240,7 @@ def _sums(matrices, used, weights, rows, out):
                 target[b] += weight * row[rows[b]]
 
 
-@compiled(fastmath=FLAGS)
+@compiled(allocates=True, fastmath=FLAGS)
 def _gaussian_pullback(matrices, diagonals, rows, share):
     """Sum of share * d_m^2 over pairs: dK = -d_m^2 K, each pair twice, times -1/2."""
     gradient = np.zeros(matrices.shape[0])

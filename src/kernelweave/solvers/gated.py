@@ -104,7 +104,7 @@ class GatedKernel:
         return _product(self.matrices, rows, self.gates[:, rows] * coef, self.gates)
 
 
-@compiled(fastmath={"contract"})
+@compiled(allocates=True, fastmath={"contract"})
 def _accumulate(matrices, gates, out):
     n_kernels, n = gates.shape
     chosen = np.empty(n_kernels, np.int64)
@@ -139,7 +139,7 @@ def _accumulate(matrices, gates, out):
                 out[j, i] = out[i, j]
 
 
-@compiled(fastmath={"reassoc", "contract"})
+@compiled(allocates=True, fastmath={"reassoc", "contract"})
 def _slopes(matrices, rows, gates, coef):
     """Each row of a matrix is gathered once for all columns of C."""
     n_kernels, n_rows, n_outputs = matrices.shape[0], len(rows), coef.shape[0]
@@ -165,7 +165,7 @@ def _slopes(matrices, rows, gates, coef):
     return slopes
 
 
-@compiled(fastmath={"contract"})
+@compiled(allocates=True, fastmath={"contract"})
 def _block(matrices, rows, gates):
     """The lower triangle, gathered row by row, and its mirror image."""
     n_kernels, n_rows = gates.shape
@@ -183,7 +183,7 @@ def _block(matrices, rows, gates):
     return block
 
 
-@compiled(fastmath={"contract", "reassoc"})
+@compiled(allocates=True, fastmath={"contract", "reassoc"})
 def _product(matrices, rows, weights, gates):
     """Whole rows, four to a pass."""
     n_kernels, n = gates.shape
