@@ -50,7 +50,7 @@ def low_rank_factor(K: np.ndarray, n_classes: int, share: float) -> np.ndarray |
 
 
 def steps_worth(L: np.ndarray, n_classes: int) -> int:
-    """Steps along cycles to try before: where systems are large these take about as long as the interior point."""
+    """Steps along cycles to try before, in proportion to the work of one Newton system."""
     width = L.shape[1] + 1
     return int(((width * n_classes) ** 3 / 3 + 2.0 * len(L) * n_classes * width**2) / WORK_PER_STEP)
 

@@ -13,8 +13,8 @@ The solver keeps every class balanced by moving along cycles of classes (`_cycle
 how far they disagree with the best biases (`_biases`), solves the worst few as one dense block, and adds their
 change to the slopes of all samples, so that a round reads one row of K for each sample that moved. Once
 the free alphas are few and settled, a Newton step on them ends the slow tail. Kernels of low rank leave many more
-alphas free than they can determine, and steps crawl at large bounds: once they have taken as long as an interior point
-(`_interior`) would, it is asked for a better place to go on from.
+alphas free than they can determine, and steps crawl at large bounds: after a number of steps that grows with the cost
+of an interior point (`_interior`), it is asked for a better place to go on from.
 
 ======================  ============================
 symbol                  name
