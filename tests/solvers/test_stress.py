@@ -135,3 +135,12 @@ def test_certificates_say_something_at_large_costs(C, noise):
         solution = machine.solve(X @ X.T)
         assert solution.converged
         assert solution.gap <= 1e-2 * max(1.0, solution.objective)
+
+
+@pytest.mark.parametrize("C", [1e3, 1e6, 1e9])
+def test_copies_with_opposite_labels_do_not_take_turns(C):
+    """A pair of copies has no curvature and goes to the bound at once, if both are in the block of either of them."""
+    problem = generate(2, 476)
+    rows, part = problem.machine.outputs()[15]
+    solution = BinaryMachine(part.y_signed, C).solve(problem.K[np.ix_(rows, rows)])
+    assert solution.converged and solution.steps < 500

@@ -19,7 +19,7 @@ from ._block import newton_cost, solve_block
 from ._certificate import survey
 from ._compiled import compiled
 from ._newton import newton_step
-from ._pairs import LOWEST, MAX_BLOCK, subtract_rows
+from ._pairs import LOWEST, MAX_BLOCK, PAIR_FLAT, TINY, subtract_rows
 
 SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
 LEAST = 128  # but blocks this small cost nothing
@@ -27,6 +27,7 @@ INNER = 0.3  # a block is solved to this fraction of the violation that chose it
 FINAL = 100.0  # and to the end when that violation is below this multiple of the tolerance, or it holds all samples
 RESOLUTION = 2.3e-16
 STALL = 3  # rounds in a row that gain less than their own rounding before that is blamed
+LATE = 30  # from so many rounds on, the best partners of the pair that violates most are in the block too
 NONE = np.empty(0, np.int64)
 
 
@@ -58,12 +59,13 @@ def select(rank, jitter, largest, size, chosen):
     return count
 
 
-def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, rank):
+def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, rank, kernel=None):
     """Max up, min down, and the samples ranked worst, in increasing order: none where no pair violates beyond tol.
 
     The pair that violates most is among them, and no more than `most` are. With `most` or more samples that may move,
     `jitter` holds a number in [0, 1) for each: equal ranks are broken at random, or sorted samples would give a
-    lopsided block.
+    lopsided block. Given `kernel`, the matrix and its diagonal, the best partners of that pair are among them as well:
+    without them two pairs of copies with opposite labels may take turns for ever with each other.
     """
     survey_of = survey(c, gradient, gradient, lower, upper, insensitivity, rank)
     top, low, raised, lowered, violating, free, movable = survey_of[3:]
@@ -77,11 +79,24 @@ def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, ra
     if size == movable:
         return top, low, np.flatnonzero(rank > LOWEST)
     rank[raised] = rank[lowered] = np.inf
+    if kernel is not None:
+        rank[list(partners(kernel, c, gradient, lower, upper, insensitivity, raised, lowered))] = np.inf
     block = np.empty(n, np.int64)
     block = block[: select(rank, jitter, 0.5 * (top - low), size, block)]
     if len(block) > most:  # ties
         block = np.sort(np.argpartition(rank, n - most)[n - most :])
     return top, low, block
+
+
+def partners(kernel, c, gradient, lower, upper, insensitivity, raised, lowered):
+    """The samples with which the one to be raised, and the one to be lowered, gain most by second order."""
+    K, diagonal = kernel
+    up = np.where(c < upper, gradient - np.where(c >= 0.0, insensitivity, -insensitivity), -np.inf)
+    down = np.where(c > lower, gradient - np.where(c > 0.0, insensitivity, -insensitivity), np.inf)
+    for i, slopes in ((raised, up[raised] - down), (lowered, up - down[lowered])):
+        both = diagonal[i] + diagonal
+        curvature = np.maximum(both - 2.0 * K[i], PAIR_FLAT * np.abs(both) + TINY)
+        yield int(np.argmax(np.maximum(slopes, 0.0) ** 2 / curvature))
 
 
 @lru_cache(maxsize=8)
@@ -113,10 +128,12 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
     lengths = np.sqrt(np.abs(diagonal))
     length = np.dot(lengths, np.abs(c))
     largest = lengths.max() ** 2
-    steps, drift, idle = 0, 0.0, 0
+    steps, drift, idle, rounds = 0, 0.0, 0, 0
     missed, weak = False, 0  # whether the round before did not gain; rounds that gained less than rounding, in a row
     while True:
-        top, low, block = choose_block(c, gradient, lower, upper, insensitivity, tol, MAX_BLOCK, jitter, rank)
+        kernel = (K, diagonal) if rounds >= LATE else None
+        top, low, block = choose_block(c, gradient, lower, upper, insensitivity, tol, MAX_BLOCK, jitter, rank, kernel)
+        rounds += 1
         m = len(block)
         idle += missed and m > 0
         if m == 0 or missed or weak >= STALL or steps >= max_steps:
