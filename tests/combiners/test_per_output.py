@@ -99,7 +99,7 @@ def test_extended_precomputed_kernels():
     np.testing.assert_array_equal(model.predict(np.arange(N, N + 9)[:, None]), plain.predict(NEW))
 
 
-@pytest.mark.parametrize("combiner", [PolynomialMKL(), GeneralizedMKL(strength=0.1)])
+@pytest.mark.parametrize("combiner", [PolynomialMKL(tau=0.5), GeneralizedMKL(strength=0.1)])
 @pytest.mark.parametrize("multiclass", ["one-vs-one", "one-vs-all"])
 def test_kernels_learned_by_gradients(combiner, multiclass):
     model = fitted(combiner, multiclass=multiclass, tol=1e-3)
