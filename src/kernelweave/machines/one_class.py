@@ -75,11 +75,11 @@ class OneClassMachine(PlainMachine):
         """
         solution = super().solve(K, start, tol, gap_tol, max_steps)
         coef = solution.coef[:, 0]
-        within = np.flatnonzero(coef < self.bound * (1.0 - BOUND_ROUNDING))
-        if not len(within):
+        within = coef < self.bound * (1.0 - BOUND_ROUNDING)
+        if not within.any():
             return solution
         support = np.flatnonzero(coef)
-        lowest = float((np.asarray(K)[np.ix_(within, support)] @ coef[support]).min())
+        lowest = float((coef[support] @ np.asarray(K)[support])[within].min())  # rows, which are columns too
         bias = BOUNDARY_WIDTH * abs(lowest) - lowest
         return dataclasses.replace(solution, intercept=np.array([bias]))
 
