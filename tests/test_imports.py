@@ -48,12 +48,12 @@ FOR_ALL = {"_parameters", "_warnings"}
 def imported_names(path: Path, package: str) -> set[str]:
     """Top-level modules that a file imports; names below kernelweave are given without it."""
     names = set()
+    folders = path.relative_to(ROOT).parts[:-1] if path.is_relative_to(ROOT) else (package,)
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            parents = [package] if node.level == 1 else []
-            prefix = ["kernelweave", *parents] if node.level else []
+            prefix = ["kernelweave", *folders[: len(folders) + 1 - node.level]] if node.level else []
             module = node.module.split(".") if node.module else []
             targets = [module] if module else [[alias.name] for alias in node.names]
             names |= {".".join(prefix + target) for target in targets}

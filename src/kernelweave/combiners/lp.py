@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._parameters import is_choice, is_number, shown
-from ..solvers.norms import minimize_alternating
-from ..solvers.sets import GroupBall, Simplex
-from ..solvers.weights import minimize_newton
+from ..solvers.weights.methods import minimize_newton
+from ..solvers.weights.norms import minimize_alternating
+from ..solvers.weights.sets import GroupBall, Simplex
 from .learned_weights import Learned, LearnedWeights, WeightProblem
 
 

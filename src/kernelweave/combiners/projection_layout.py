@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._parameters import is_count, shown
-from ..solvers.domains import Domain, Product, Space, Sphere, Stiefel
+from ..solvers.descent.domains import Domain, Product, Space, Sphere, Stiefel
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
 

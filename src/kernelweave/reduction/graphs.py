@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._parameters import blamed_on, is_choice, shown
-from ..solvers.laplacian import Laplacian, class_laplacians
+from ..solvers.embedding.graph_laplacian import Laplacian, class_laplacians
 
 
 class Graph(BaseEstimator, ABC):

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from .._parameters import is_choice, is_number, shown
 from ..estimators.checks import check_count
-from ..solvers.laplacian import Laplacian, class_laplacians, mean_affinity
+from ..solvers.embedding.graph_laplacian import Laplacian, class_laplacians, mean_affinity
 from .graphs import Graph
 from .local_scaling import local_affinity
 
