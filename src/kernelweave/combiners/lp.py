@@ -8,7 +8,7 @@ import numpy as np
 
 from .._parameters import is_choice, is_number, shown
 from ..solvers.weights.methods import minimize_newton
-from ..solvers.weights.norms import minimize_alternating
+from ..solvers.weights.norms import minimize_in_norm_ball
 from ..solvers.weights.sets import GroupBall, Simplex
 from .learned_weights import Learned, LearnedWeights, WeightProblem
 
@@ -73,7 +73,7 @@ class LpMKL(LearnedWeights):
         if p == 1.0:
             bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(n_kernels)), tol, self.max_iter, tell)
         elif self.solver == "closed-form":
-            bundle = minimize_alternating(problem.evaluate, p, n_kernels, tol, self.max_iter, tell)
+            bundle = minimize_in_norm_ball(problem.evaluate, p, n_kernels, tol, self.max_iter, tell)
         else:
             ball = GroupBall(np.zeros(n_kernels, dtype=int), p)
             bundle = minimize_newton(problem.evaluate, ball, tol, self.max_iter, tell)

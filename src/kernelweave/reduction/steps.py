@@ -41,7 +41,7 @@ import numpy as np
 import scipy.optimize
 
 from ..solvers.embedding.graph_embedding import mean_spread, principal, ratio_trace, spreads, trace_ratio
-from ..solvers.embedding.graph_laplacian import Laplacian
+from ..solvers.embedding.graph_laplacian import GraphLaplacian
 from ..solvers.weights import cone_ratio
 
 # Up to this many kernels the weights are found exactly.
@@ -85,9 +85,9 @@ class Search:
     Parameters
     ----------
     grams : ndarray of shape (n_kernels, n_samples, n_samples)
-    numerator : Laplacian or None
+    numerator : GraphLaplacian or None
         L; None for the norm of the projections (kernel PCA).
-    denominator : Laplacian
+    denominator : GraphLaplacian
         L' or D.
     eps : float
         For "ratio-trace" such that the ridge ``eps ||b||^2`` at equal weights is this share of the mean diagonal of
@@ -119,8 +119,8 @@ class Search:
     def __init__(
         self,
         grams: np.ndarray,
-        numerator: Laplacian | None,
-        denominator: Laplacian,
+        numerator: GraphLaplacian | None,
+        denominator: GraphLaplacian,
         eps: float,
         weights_eps: float,
         n_components: int,
@@ -316,7 +316,7 @@ class _Record:
         return self.settled
 
 
-def _form(embedded: np.ndarray | list[np.ndarray], laplacian: Laplacian) -> np.ndarray:
+def _form(embedded: np.ndarray | list[np.ndarray], laplacian: GraphLaplacian) -> np.ndarray:
     """tr(Z_m' L Z_l) for all pairs of kernels."""
     n_kernels = len(embedded)
     form = np.zeros((n_kernels, n_kernels))

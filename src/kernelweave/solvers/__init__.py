@@ -1,7 +1,7 @@
 """Pure functions on arrays: arrays in, one frozen `Result` out; no state, no printing."""
 
 from .descent.alternating import minimize_alternating
-from .descent.domains import ConvexSet, Domain, Product, Space, Sphere, Stiefel
+from .descent.domains import ConvexSet, Domain, ProductSpace, Space, Sphere, Stiefel
 from .descent.smooth import Descent, minimize_armijo, minimize_lbfgs
 from .qp.box import solve_box_qp
 from .qp.joint import solve_joint_qp
@@ -17,7 +17,7 @@ __all__ = [
     "Descent",
     "Domain",
     "DualProgram",
-    "Product",
+    "ProductSpace",
     "Result",
     "Space",
     "Sphere",

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.linalg import polar
 
-from kernelweave.solvers import ConvexSet, Product, Space, Sphere, Stiefel, minimize_alternating, minimize_lbfgs
+from kernelweave.solvers import ConvexSet, ProductSpace, Space, Sphere, Stiefel, minimize_alternating, minimize_lbfgs
 from manifold_problems import distance, spectrum, trace
 
 rng = np.random.default_rng(0)
 SPREAD, CURVE, GOAL = spectrum(12, 2), spectrum(3, 2), 3.0 * rng.normal(size=(12, 2))
 W_PART, V_PART = slice(0, 24), slice(24, 27)
 BLOCKS = [(W_PART, Stiefel(12, 2)), (V_PART, Space())]
-WHOLE = Product([(24, Stiefel(12, 2)), (3, Space())])
+WHOLE = ProductSpace([(24, Stiefel(12, 2)), (3, Space())])
 START = rng.normal(size=27)
 
 
@@ -124,7 +124,7 @@ def test_matrices_in_one_block_take_steps_of_one_size():
         (first, slope, _), (second, other, _) = (trace(matrix)(part) for part in (x[:12], x[12:]))
         return first + second, np.append(slope, other), None
 
-    pair = Product([(12, Stiefel(6, 2))] * 2)
+    pair = ProductSpace([(12, Stiefel(6, 2))] * 2)
     found = minimize_alternating(function, rng.normal(size=24), [(slice(0, 24), pair)], tol=1e-12, max_iterations=1000)
     assert found.objective == pytest.approx(-2.0 * np.linalg.eigvalsh(matrix)[-2:].sum(), rel=1e-6)
     for W in found.solution.reshape(2, 6, 2):

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy.linalg import expm, polar
 
-from kernelweave.solvers import ConvexSet, Product, Space, Sphere, Stiefel
+from kernelweave.solvers import ConvexSet, ProductSpace, Space, Sphere, Stiefel
 
 rng = np.random.default_rng(0)
 BOX = ConvexSet(lambda x: np.clip(x, -1.0, 1.0))
-MIXED = Product([(12, Stiefel(4, 3)), (5, Space()), (6, Sphere(2.0)), (3, Stiefel(3, 1))])
+MIXED = ProductSpace([(12, Stiefel(4, 3)), (5, Space()), (6, Sphere(2.0)), (3, Stiefel(3, 1))])
 MANIFOLDS = [
     pytest.param(Stiefel(7, 3), 21, id="stiefel"),
     pytest.param(Stiefel(5, 5), 25, id="square"),
@@ -14,7 +14,7 @@ MANIFOLDS = [
     pytest.param(Stiefel(1, 1), 1, id="one entry"),
     pytest.param(Sphere(2.5), 8, id="sphere"),
     pytest.param(MIXED, 26, id="product"),
-    pytest.param(Product([(26, MIXED), (2, Sphere())]), 28, id="nested"),
+    pytest.param(ProductSpace([(26, MIXED), (2, Sphere())]), 28, id="nested"),
 ]
 ALL = [*MANIFOLDS, pytest.param(Space(), 4, id="space"), pytest.param(BOX, 4, id="convex set")]
 
@@ -137,9 +137,9 @@ def test_huge_steps_are_orthonormal():
 def test_straight_lines_end_in_convex_sets_only():
     target = np.full(4, 3.0)
     np.testing.assert_array_equal(BOX.limit(target), np.ones(4))
-    np.testing.assert_array_equal(Product([(2, BOX), (2, Sphere(1.0))]).limit(target), [1.0, 1.0, 3.0, 3.0])
+    np.testing.assert_array_equal(ProductSpace([(2, BOX), (2, Sphere(1.0))]).limit(target), [1.0, 1.0, 3.0, 3.0])
     assert (Space().longest, Stiefel(3, 2).longest, Sphere().longest, BOX.longest) == (np.inf, np.inf, np.inf, 1.0)
-    assert MIXED.longest == np.inf and Product([(2, Space()), (2, BOX)]).longest == 1.0
+    assert MIXED.longest == np.inf and ProductSpace([(2, Space()), (2, BOX)]).longest == 1.0
 
 
 def test_parts_are_in_their_own_domains():
@@ -157,8 +157,8 @@ def test_parts_are_in_their_own_domains():
         (lambda: Stiefel(2, 0), "n_columns must be between 1 and n_rows"),
         (lambda: Sphere(0.0), "radius of a sphere must be positive"),
         (lambda: Sphere(np.nan), "radius of a sphere must be positive"),
-        (lambda: Product([(5, Stiefel(3, 2))]), "a Stiefel of 6 entries cannot take 5"),
-        (lambda: Product([(27, MIXED)]), "a Product of 26 entries cannot take 27"),
+        (lambda: ProductSpace([(5, Stiefel(3, 2))]), "a Stiefel of 6 entries cannot take 5"),
+        (lambda: ProductSpace([(27, MIXED)]), "a ProductSpace of 26 entries cannot take 27"),
         (lambda: MIXED.enter(np.ones(25)), "26 entries, the position has 25"),
     ],
 )

@@ -5,13 +5,13 @@ import pytest
 from scipy.linalg import expm, polar
 from scipy.optimize import minimize
 
-from kernelweave.solvers import ConvexSet, Product, Space, Sphere, Stiefel, minimize_armijo, minimize_lbfgs
+from kernelweave.solvers import ConvexSet, ProductSpace, Space, Sphere, Stiefel, minimize_armijo, minimize_lbfgs
 from manifold_problems import distance, spectrum, trace
 
 rng = np.random.default_rng(0)
 METHODS = [minimize_lbfgs, minimize_armijo]
 SPREAD, GOAL = spectrum(10, 1), np.random.default_rng(6).normal(size=10)
-BOTH = Product([(20, Stiefel(10, 2)), (2, Space())])
+BOTH = ProductSpace([(20, Stiefel(10, 2)), (2, Space())])
 
 
 def slopes_of_turns(function, W, count=20):
@@ -79,7 +79,7 @@ def gated(x):
 def test_all_parts_of_a_product_move_together(kind):
     bounds = [(None, None)] * 2 if kind == "free" else [(-0.3, 0.3)] * 2
     weights = Space() if kind == "free" else ConvexSet(lambda x: np.clip(x, -0.3, 0.3))
-    domain = Product([(20, Stiefel(10, 2)), (2, weights)])
+    domain = ProductSpace([(20, Stiefel(10, 2)), (2, weights)])
     start = domain.enter(np.random.default_rng(7).normal(size=22))
     found = minimize_lbfgs(gated, start, domain, tol=1e-13, max_iterations=2000)
     theirs = minimize(

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.decomposition import KernelPCA
 
 from kernelweave.solvers.embedding.graph_embedding import principal, ratio_trace, signed, trace_ratio
-from kernelweave.solvers.embedding.graph_laplacian import Laplacian, class_laplacians
+from kernelweave.solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians
 
 
 def problem(n, n_classes=4, seed=0, rank=None):
@@ -127,10 +127,10 @@ def test_laplacians_multiply_like_dense_matrices():
     L = np.diag(W.sum(axis=1)) - W
     B = rng.normal(size=(7, 3))
     for affinity in (S, sp.csr_array(S)):
-        ours = Laplacian.of_affinities(affinity, F, c)
+        ours = GraphLaplacian.of_affinities(affinity, F, c)
         np.testing.assert_allclose(ours.dot(B), L @ B)
         np.testing.assert_allclose(ours.dot(B[:, 0]), L @ B[:, 0])
-        other = Laplacian.of_diagonal(np.arange(7.0))
+        other = GraphLaplacian.of_diagonal(np.arange(7.0))
         np.testing.assert_allclose((2.0 * ours + other).dot(B), 2 * L @ B + np.arange(7.0)[:, None] * B)
         np.testing.assert_allclose((other - ours).dot(B), np.arange(7.0)[:, None] * B - L @ B)
 

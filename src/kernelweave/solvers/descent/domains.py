@@ -13,7 +13,7 @@ domain           positions                              tangent vectors at W or 
 `ConvexSet`      project(x) = x                         all, cut by `limit`
 `Stiefel`        W'W = I                                Z with W'Z + Z'W = 0
 `Sphere`         ||x|| = radius                         z with x'z = 0
-`Product`        parts of the vector in their domains   parts in their tangent spaces
+`ProductSpace`   parts of the vector in their domains   parts in their tangent spaces
 ===============  =====================================  ====================================================
 """
 
@@ -205,7 +205,7 @@ class Sphere(Domain):
         return position, shrink * self.tangent(position, direction)
 
 
-class Product(Domain):
+class ProductSpace(Domain):
     """Consecutive parts of the vector, each in a domain of its own.
 
     Parameters
@@ -216,7 +216,7 @@ class Product(Domain):
     Examples
     --------
     >>> import numpy as np
-    >>> Product([(2, Sphere()), (1, Space())]).enter(np.array([0.0, 2.0, 3.0]))
+    >>> ProductSpace([(2, Sphere()), (1, Space())]).enter(np.array([0.0, 2.0, 3.0]))
     array([0., 1., 3.])
     """
 

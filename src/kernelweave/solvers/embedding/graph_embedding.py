@@ -24,7 +24,7 @@ import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from ..result import Result
-from .graph_laplacian import Laplacian
+from .graph_laplacian import GraphLaplacian
 
 # Lanczos' method is used above this many samples, for up to this share of all eigenvectors.
 _DENSE_SAMPLES = 250
@@ -43,8 +43,8 @@ _NOTHING_APART = "no samples that the graph is to keep apart differ in the kerne
 
 def trace_ratio(
     K: np.ndarray,
-    numerator: Laplacian,
-    denominator: Laplacian,
+    numerator: GraphLaplacian,
+    denominator: GraphLaplacian,
     ridge: float,
     n_components: int,
     rng: np.random.RandomState,
@@ -60,7 +60,7 @@ def trace_ratio(
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
-    numerator, denominator : Laplacian
+    numerator, denominator : GraphLaplacian
         L, and L' or D.
     ridge : float
         At least 0.
@@ -105,8 +105,8 @@ def trace_ratio(
 
 def ratio_trace(
     K: np.ndarray,
-    numerator: Laplacian,
-    denominator: Laplacian,
+    numerator: GraphLaplacian,
+    denominator: GraphLaplacian,
     ridge: float,
     n_components: int,
     rng: np.random.RandomState,
@@ -119,7 +119,7 @@ def ratio_trace(
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
-    numerator, denominator : Laplacian
+    numerator, denominator : GraphLaplacian
         L, and L' or D.
     ridge : float
         Positive.
@@ -150,7 +150,7 @@ def ratio_trace(
     return Result(A, float(objective), 0.0, 1, "converged", 0.0, 0.0)
 
 
-def principal(K: np.ndarray, denominator: Laplacian, n_components: int) -> Result:
+def principal(K: np.ndarray, denominator: GraphLaplacian, n_components: int) -> Result:
     """Maximise ``tr(A'K L'K A)`` under ``A'KA = I``: kernel PCA where L' centres.
 
     With ``L' = R R`` for a projection R, the columns are ``a = R u / sqrt(lambda)`` of the eigenpairs of ``R K R``;
@@ -159,7 +159,7 @@ def principal(K: np.ndarray, denominator: Laplacian, n_components: int) -> Resul
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
-    denominator : Laplacian
+    denominator : GraphLaplacian
         A projection, such as the total scatter of `class_laplacians`.
     n_components : int
 
@@ -190,19 +190,19 @@ def principal(K: np.ndarray, denominator: Laplacian, n_components: int) -> Resul
     return Result(signed(A), float(useful.sum() / values[useful].sum()), 0.0, 1, "converged", 0.0, 0.0)
 
 
-def spreads(K: np.ndarray, A: np.ndarray, denominator: Laplacian) -> np.ndarray:
+def spreads(K: np.ndarray, A: np.ndarray, denominator: GraphLaplacian) -> np.ndarray:
     """The diagonal of A'K L'K A: how far each column spreads samples; 0 where that is rounding error."""
     embedded = K @ A
     spread = (embedded * denominator.dot(embedded)).sum(axis=0)
     return np.where(spread > _NO_SPREAD * spread.max(initial=0.0), spread, 0.0)
 
 
-def mean_spread(K: np.ndarray, laplacian: Laplacian) -> float:
+def mean_spread(K: np.ndarray, laplacian: GraphLaplacian) -> float:
     """tr(K L K) / n, the mean eigenvalue of K L K; 0 where that is rounding error."""
     return _mean_spread(K, laplacian.dot(K), laplacian)
 
 
-def _mean_spread(K: np.ndarray, product: np.ndarray, laplacian: Laplacian) -> float:
+def _mean_spread(K: np.ndarray, product: np.ndarray, laplacian: GraphLaplacian) -> float:
     spread = float(np.einsum("ij,ij->", K, product, dtype=np.float64))
     squares = float(np.einsum("ij,ij->", K, K, dtype=np.float64)) * laplacian.size
     return spread / len(K) if spread > _NO_SPREAD * squares else 0.0
@@ -215,7 +215,7 @@ def signed(A: np.ndarray) -> np.ndarray:
 
 
 def _scatters(
-    K: np.ndarray, numerator: Laplacian, denominator: Laplacian, ridge: float
+    K: np.ndarray, numerator: GraphLaplacian, denominator: GraphLaplacian, ridge: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """S = K L K + ridge I and S' = K L' K."""
     product = denominator.dot(K)

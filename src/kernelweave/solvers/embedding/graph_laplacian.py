@@ -1,15 +1,15 @@
-"""`Laplacian`: the matrix of a graph over samples, kept as what it is made of: sparse, of low rank, diagonal.
+"""`GraphLaplacian`: the matrix of a graph over samples, kept as what it is made of: sparse, of low rank, diagonal.
 
 A graph with affinities ``W = S + F diag(c) F'`` (S sparse, F of low rank r) has the Laplacian ``diag(W 1) - W``; a
 product with a matrix of k columns takes ``O((nnz(S) + n r) k)``.
 
-=============================  ==========================================
+=============================  ====================================================
 MKL-DR, (1) to (4)             here
-=============================  ==========================================
+=============================  ====================================================
 W, W'                          `affinity` and `factors`, `factor_weights`
-L, L'                          `Laplacian`, from `Laplacian.of_affinities`
-D                              `Laplacian` with a `diagonal` only
-=============================  ==========================================
+L, L'                          `GraphLaplacian`, from `GraphLaplacian.of_affinities`
+D                              `GraphLaplacian` with a `diagonal` only
+=============================  ====================================================
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DENSE_SHARE = 0.03
 
 
 @dataclass(frozen=True)
-class Laplacian:
+class GraphLaplacian:
     """The symmetric matrix ``diag(diagonal) - affinity - factors diag(factor_weights) factors'``.
 
     Attributes
@@ -38,9 +38,9 @@ class Laplacian:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.solvers.embedding.graph_laplacian import Laplacian
+    >>> from kernelweave.solvers.embedding.graph_laplacian import GraphLaplacian
     >>> chain = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    >>> Laplacian.of_affinities(chain).dot(np.eye(3))
+    >>> GraphLaplacian.of_affinities(chain).dot(np.eye(3))
     array([[ 1., -1.,  0.],
            [-1.,  2., -1.],
            [ 0., -1.,  1.]])
@@ -52,7 +52,7 @@ class Laplacian:
     factor_weights: np.ndarray
 
     @classmethod
-    def of_affinities(cls, affinity: Any = None, factors: Any = None, factor_weights: Any = None) -> Laplacian:
+    def of_affinities(cls, affinity: Any = None, factors: Any = None, factor_weights: Any = None) -> GraphLaplacian:
         """``diag(W 1) - W`` of the affinities ``W = affinity + factors diag(factor_weights) factors'``."""
         n_samples = len(factors) if affinity is None else affinity.shape[0]
         factors = np.zeros((n_samples, 0)) if factors is None else factors
@@ -63,7 +63,7 @@ class Laplacian:
         return cls(degree, affinity, factors, factor_weights)
 
     @classmethod
-    def of_diagonal(cls, diagonal: np.ndarray) -> Laplacian:
+    def of_diagonal(cls, diagonal: np.ndarray) -> GraphLaplacian:
         """The diagonal matrix of constraint (3)."""
         return cls(diagonal, None, np.zeros((len(diagonal), 0)), np.zeros(0))
 
@@ -83,27 +83,27 @@ class Laplacian:
             product -= self.factors @ (weights * (self.factors.T @ B))
         return product
 
-    def __mul__(self, factor: float) -> Laplacian:
+    def __mul__(self, factor: float) -> GraphLaplacian:
         affinity = None if self.affinity is None else self.affinity * factor
-        return Laplacian(self.diagonal * factor, affinity, self.factors, self.factor_weights * factor)
+        return GraphLaplacian(self.diagonal * factor, affinity, self.factors, self.factor_weights * factor)
 
     __rmul__ = __mul__
 
-    def __add__(self, other: Laplacian) -> Laplacian:
+    def __add__(self, other: GraphLaplacian) -> GraphLaplacian:
         parts = [part for part in (self.affinity, other.affinity) if part is not None]
         affinity = parts[0] + parts[1] if len(parts) == 2 else parts[0] if parts else None
-        return Laplacian(
+        return GraphLaplacian(
             self.diagonal + other.diagonal,
             affinity,
             np.hstack([self.factors, other.factors]),
             np.concatenate([self.factor_weights, other.factor_weights]),
         )
 
-    def __sub__(self, other: Laplacian) -> Laplacian:
+    def __sub__(self, other: GraphLaplacian) -> GraphLaplacian:
         return self + (-1.0) * other
 
 
-def class_laplacians(labels: np.ndarray) -> tuple[Laplacian, Laplacian]:
+def class_laplacians(labels: np.ndarray) -> tuple[GraphLaplacian, GraphLaplacian]:
     """Within-class and total scatter as Laplacians: (30), w_ij = 1 / n_{y_i} within a class, w'_ij = 1 / N.
 
     Parameters
@@ -115,8 +115,10 @@ def class_laplacians(labels: np.ndarray) -> tuple[Laplacian, Laplacian]:
     known = labels >= 0
     members = np.zeros((len(labels), len(counts)))
     members[known, labels[known]] = 1.0
-    within = Laplacian.of_affinities(None, members, np.divide(1.0, counts, out=np.zeros(len(counts)), where=counts > 0))
-    total = Laplacian.of_affinities(None, known[:, None].astype(float), np.array([1.0 / known.sum()]))
+    within = GraphLaplacian.of_affinities(
+        None, members, np.divide(1.0, counts, out=np.zeros(len(counts)), where=counts > 0)
+    )
+    total = GraphLaplacian.of_affinities(None, known[:, None].astype(float), np.array([1.0 / known.sum()]))
     return within, total
 
 

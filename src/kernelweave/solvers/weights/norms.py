@@ -42,7 +42,7 @@ def best_weights(norms: np.ndarray, p: float) -> np.ndarray:
     return a / (a**p).sum() ** (1.0 / p)
 
 
-def minimize_alternating(evaluate: Evaluate, p: float, n: int, tol: float, most: int, progress: Progress) -> Bundle:
+def minimize_in_norm_ball(evaluate: Evaluate, p: float, n: int, tol: float, most: int, progress: Progress) -> Bundle:
     """Alternate between the machine and the weights in closed form; parameters as in `methods.minimize_newton`."""
     ball = GroupBall(np.zeros(n, dtype=int), p)
     bundle = Bundle(ball, tol)
