@@ -42,7 +42,7 @@ from ..estimators.checks import (
     unchanged_on_failure,
 )
 from ..kernels.memory import warn_if_too_large
-from ..solvers.embedding import signed
+from ..solvers.embedding.graph_embedding import signed
 from .base import check_choice
 from .local_scaling import local_affinity
 

@@ -40,7 +40,7 @@ from ..estimators.parameters import KernelParameters
 from ..estimators.progress import progress_bar
 from ..kernels import KernelStack
 from ..kernels.naming import default_kernels
-from ..solvers.embedding import spreads
+from ..solvers.embedding.graph_embedding import spreads
 from ..views import Views
 from .base import check_some_view
 from .graphs import Graph, LDAGraph, PCAGraph

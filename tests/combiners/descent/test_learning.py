@@ -12,7 +12,7 @@ from kernelweave.combiners.descent.watching import Watch
 from kernelweave.estimators.path import fit_path
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
-from kernelweave.solvers import Product, Space, Sphere
+from kernelweave.solvers import ProductSpace, Space, Sphere
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -151,7 +151,7 @@ class Shares(LearnedCombiner):
         self.seen = []
 
     def domain(self, state):
-        return Product([(state.n_kernels, Sphere()), (1, Space())])
+        return ProductSpace([(state.n_kernels, Sphere()), (1, Space())])
 
     def blocks(self, state):
         P = state.n_kernels

@@ -38,10 +38,10 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...machines.multiclass import in_threads
-from ...solvers.alternating import minimize_alternating
-from ...solvers.descent import Descent, Point, minimize_armijo, minimize_lbfgs
-from ...solvers.domains import Domain, Space
-from ...solvers.working_set import LazyKernel
+from ...solvers.descent.alternating import minimize_alternating
+from ...solvers.descent.domains import Domain, Space
+from ...solvers.descent.smooth import Descent, Point, minimize_armijo, minimize_lbfgs
+from ...solvers.qp.working_set import LazyKernel
 from ..base import Combination, Combiner
 from .watching import PATIENCE, Watch
 

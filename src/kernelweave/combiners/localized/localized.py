@@ -28,7 +28,7 @@ import numpy as np
 
 from ...kernels import KernelStack
 from ...kernels.memory import warn_if_too_large
-from ...solvers.gated import GatedKernel, gated_pullback, gated_sum
+from ...solvers.stacks.gated_sums import GatedKernel, gated_pullback, gated_sum
 from ...views import Views
 from ..descent.learning import support_rows
 from ..gates.base import Gate, Softmax

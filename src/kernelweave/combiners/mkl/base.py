@@ -35,9 +35,9 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.memory import warn_if_too_large
 from ...machines import Machine, Solution
-from ...solvers.bundle import Bundle, Evaluation
-from ...solvers.program import DualProgram, curvature
-from ...solvers.sums import add_weighted, images, weighted_sum
+from ...solvers.qp.program import DualProgram, curvature
+from ...solvers.stacks.sums import add_weighted, images, weighted_sum
+from ...solvers.weights.bundle import Bundle, Evaluation
 from ..base import Combination, WeightedSum
 from ..named import NamedNumbers, as_numbers
 
@@ -70,7 +70,7 @@ class Learned:
 
     @classmethod
     def of(cls, bundle: Bundle) -> Learned:
-        """What the solvers of `solvers.weights` return."""
+        """What the methods of `solvers.weights` return."""
         point = bundle.best.point
         return cls(point, bundle.lower, bundle.upper, bundle.feasible.penalty(point), bundle.converged)
 

@@ -21,7 +21,7 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers import Result, solve_alignment_program, solve_margin_program
-from ...solvers.semidefinite import joint_rank
+from ...solvers.weights.semidefinite import joint_rank
 from ...views import Views
 from ..base import ChosenWeights
 from ..checks import check_every_view, non_negative

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
-from ...solvers.domains import ConvexSet
+from ...solvers.descent.domains import ConvexSet
 from ..named import as_number
 from .forms import FormCombiner, GaussianForm, Monomials
 

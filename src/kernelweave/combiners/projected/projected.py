@@ -30,7 +30,7 @@ from ...kernels import KernelStack
 from ...kernels.memory import warn_if_too_large
 from ...kernels.projected import ProjectedSum
 from ...machines import Machine
-from ...solvers.domains import Domain
+from ...solvers.descent.domains import Domain
 from ...views import Views
 from ..base import Combination
 from ..descent.learning import support_rows

@@ -25,7 +25,7 @@ from ...kernels import Gaussian, KernelStack
 from ...kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ...kernels.memory import warn_if_too_large
 from ...machines import BinaryMachine, Machine, OneVsAllMachine, Solution
-from ...solvers.ascent import Ascent, climb
+from ...solvers.descent.ascent import Ascent, climb
 from ...views import Views
 from ..checks import (
     check_count,
