@@ -32,7 +32,7 @@ from ..combiners.per_output import OutputStates
 from ..combiners.projection_layout import Layout
 from ..estimators.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
-from ..kernels.projected import PointKernel
+from ..kernels.points.projected import PointKernel
 from ..views import Views
 from ..views.kept import KeptColumns
 
