@@ -18,7 +18,7 @@ from scipy.linalg import eigh
 
 from .._parameters import check_flag
 from ..estimators.checks import check_number
-from ..kernels.landmarks import class_means
+from ..kernels.points.landmarks import class_means
 from ._ascent import orthonormal
 from .base import Extraction, KernelTransformer, TrainingSamples, check_n_components, indicators
 from .centroid import centroids

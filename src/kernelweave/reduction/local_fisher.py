@@ -41,7 +41,7 @@ from ..estimators.checks import (
     encode_labels,
     unchanged_on_failure,
 )
-from ..kernels.memory import warn_if_too_large
+from ..kernels.stacking.memory import warn_if_too_large
 from ..solvers.embedding.graph_embedding import signed
 from .base import check_choice
 from .local_scaling import local_affinity

@@ -39,7 +39,7 @@ from ..estimators.fitted import FittedKernels, in_blocks
 from ..estimators.parameters import KernelParameters
 from ..estimators.progress import progress_bar
 from ..kernels import KernelStack
-from ..kernels.naming import default_kernels
+from ..kernels.stacking.naming import default_kernels
 from ..solvers.embedding.graph_embedding import spreads
 from ..views import Views
 from .base import check_some_view

@@ -25,7 +25,7 @@ from .._parameters import check_flag
 from .._warnings import warn
 from ..estimators.checks import check_count, check_number, check_seed
 from ..estimators.progress import progress_bar
-from ..kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
+from ..kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ..solvers.descent.ascent import Ascent, climb
 from ._ascent import conjugate_gradients, orthonormal, over_coefficients
 from ._criteria import Alignment, RadiusMargin

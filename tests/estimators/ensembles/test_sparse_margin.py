@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.estimators.ensembles.sparse_margin import _Optimum
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
-from kernelweave.kernels.landmarks import LandmarkKernel
+from kernelweave.kernels.points.landmarks import LandmarkKernel
 from kernelweave.machines import BinaryMachine
 
 X, y = load_breast_cancer(return_X_y=True)

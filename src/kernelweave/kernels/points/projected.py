@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .base import Kernel
+from ..base import Kernel
+from ..features import Gaussian, Linear
 from .derivatives import row_pullback
-from .features import Gaussian, Linear
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class ProjectedSum:
     --------
     >>> import numpy as np
     >>> from kernelweave.kernels import Linear
-    >>> from kernelweave.kernels.projected import PointKernel, ProjectedSum
+    >>> from kernelweave.kernels.points.projected import PointKernel, ProjectedSum
     >>> K = ProjectedSum([PointKernel(Linear())], [np.array([[1.0], [2.0]])], np.array([[1.0], [0.5]]))
     >>> K.gram(), K.product(np.array([1]), np.array([3.0]))
     (array([[1., 1.],

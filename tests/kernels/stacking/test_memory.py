@@ -14,8 +14,8 @@ from kernelweave.kernels import (
     Linear,
     MemoryWarning,
     Precomputed,
-    memory,
 )
+from kernelweave.kernels.stacking import memory
 from kernelweave.reduction import MKLDR, KernelFisher, LDEGraph, LocalFisher
 
 GIB = 2**30

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Kernel
-from .features import Gaussian, Linear, Polynomial
+from ..base import Kernel
+from ..features import Gaussian, Linear, Polynomial
 
 
 def is_differentiable(kernel: Kernel) -> bool:

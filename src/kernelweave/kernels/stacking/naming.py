@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import shown
-from ..views import Views
-from ..views.selection import prefixes
-from .base import Kernel
-from .features import Linear
-from .function import Function
+from ..._parameters import shown
+from ...views import Views
+from ...views.selection import prefixes
+from ..base import Kernel
+from ..features import Linear
+from ..function import Function
 
 
 def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:

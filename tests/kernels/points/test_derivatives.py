@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
-from kernelweave.kernels.derivatives import is_differentiable, row_pullback
+from kernelweave.kernels.points.derivatives import is_differentiable, row_pullback
 
 rng = np.random.default_rng(0)
 A, Z, WEIGHTS = rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), rng.normal(size=(6, 4))

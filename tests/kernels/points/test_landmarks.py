@@ -5,7 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
-from kernelweave.kernels.landmarks import LandmarkKernel, class_means, landmark_views, starting_landmarks, view_values
+from kernelweave.kernels.points.landmarks import (
+    LandmarkKernel,
+    class_means,
+    landmark_views,
+    starting_landmarks,
+    view_values,
+)
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)

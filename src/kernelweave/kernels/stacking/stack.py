@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._parameters import is_choice, shown
-from ..views import Views, as_views
-from .base import Kernel
-from .distance import Distance
+from ..._parameters import is_choice, shown
+from ...views import Views, as_views
+from ..base import Kernel
+from ..distance import Distance
+from ..precomputed import Precomputed
 from .memory import telling_memory_errors, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
-from .precomputed import Precomputed
 from .repair import Repair
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..views import Views, as_views
-from .base import Kernel
+from ...views import Views, as_views
+from ..base import Kernel
 
 
 class SharedKernel(Kernel):
@@ -36,7 +36,7 @@ class SharedKernel(Kernel):
     --------
     >>> import numpy as np
     >>> from kernelweave.kernels import Gaussian
-    >>> from kernelweave.kernels.shared import KernelSheet, SharedKernel
+    >>> from kernelweave.kernels.stacking.shared import KernelSheet, SharedKernel
     >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
     >>> kernel = SharedKernel(Gaussian(), [KernelSheet.compute(Gaussian(), X[:3], X[3:])])
     >>> kernel.fit(X[:3])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._warnings import warn
+from ..._warnings import warn
 
 _PROCESSES = Path("/proc")
 _GROUPS = Path("/sys/fs/cgroup")

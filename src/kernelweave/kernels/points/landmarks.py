@@ -20,10 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
-from .._parameters import blamed_on, is_choice, shown
-from ..views import Views
-from ..views.kept import KeptColumns
-from .base import Kernel, ViewKernel
+from ..._parameters import blamed_on, is_choice, shown
+from ...views import Views
+from ...views.kept import KeptColumns
+from ..base import Kernel, ViewKernel
 from .derivatives import is_differentiable, row_pullback
 
 # Landmarks whose part outside the span of the others is below this share of the largest depend on them.
@@ -62,7 +62,7 @@ class LandmarkKernel:
     --------
     >>> import numpy as np
     >>> from kernelweave.kernels import Linear
-    >>> from kernelweave.kernels.landmarks import LandmarkKernel
+    >>> from kernelweave.kernels.points.landmarks import LandmarkKernel
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
     >>> LandmarkKernel(Linear().fit(X), X, 0.0).project(np.array([[2.0, 0.0]])).features.ravel()
     array([1., 3.])

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._parameters import is_choice, shown
-from .._warnings import warn
+from ..._parameters import is_choice, shown
+from ..._warnings import warn
 
 METHODS = ("unit-diagonal", "unit-trace", "center", None)
 

@@ -24,8 +24,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from .._parameters import is_choice, shown
-from .._warnings import warn
+from ..._parameters import is_choice, shown
+from ..._warnings import warn
 
 METHODS = ("clip", "shift", None)
 

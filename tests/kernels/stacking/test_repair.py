@@ -20,7 +20,7 @@ from kernelweave.kernels import (
     Precomputed,
     Repair,
 )
-from kernelweave.kernels.repair import approximate_smallest
+from kernelweave.kernels.stacking.repair import approximate_smallest
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ class TestDetection:
         assert len(record) == 1
 
     def test_nobody_looks_at_kernels_that_cannot_be_indefinite(self, monkeypatch):
-        monkeypatch.setattr("kernelweave.kernels.repair.approximate_smallest", lambda K: 1 / 0)
+        monkeypatch.setattr("kernelweave.kernels.stacking.repair.approximate_smallest", lambda K: 1 / 0)
         for kernel in (Linear(), Linear() + Gaussian(), 2.0 * Distance(), Pairwise(Linear(), [0, 1], [2, 3])):
             KernelStack([kernel]).fit(A).gram(0)
         for kernel in (Distance("l1"), Linear() * Distance("l1"), Pairwise(Distance("l1"), [0, 1], [2, 3])):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial, Precomputed
-from kernelweave.kernels import memory as memory_module
+from kernelweave.kernels.stacking import memory as memory_module
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
