@@ -109,12 +109,17 @@ def defined_names(path: Path) -> set[str]:
     return names
 
 
-def foreign_private_names(path: Path, own: set[str], *folder: str) -> list[str]:
+def owner_of(name: tuple[str, ...]) -> tuple[str, ...]:
+    """The folder that a private part of a dotted name belongs to; the part is the last one."""
+    return name[:-1] if ROOT.parent.joinpath(*name[:-1]).is_dir() else name[:-2]
+
+
+def foreign_private_names(path: Path, foreign: set[str], *folder: str) -> list[str]:
     """The private names of other packages of the library that a file of a folder uses, with line numbers.
 
     A private module or name belongs to the folder in which it stands and to the folders below it. A private attribute
-    of an object (``model._name``; not of ``self``, ``cls`` or ``super()``) must be one of `own`, the names that some
-    file of the same package defines.
+    of an object (``model._name``; not of ``self``, ``cls`` or ``super()``) must not be one of `foreign`, the names
+    that only files of other packages define.
     """
     here = ("kernelweave", *folder)
     found = []
@@ -124,10 +129,10 @@ def foreign_private_names(path: Path, own: set[str], *folder: str) -> list[str]:
             if target[:1] != ("kernelweave",):
                 continue
             for name in [(*target, alias.name) for alias in node.names]:
-                private = [place for place, part in enumerate(name) if is_private(part)]
-                if any(here[:place] != name[:place] for place in private):
+                owners = [owner_of(name[: place + 1]) for place, part in enumerate(name) if is_private(part)]
+                if any(here[: len(owner)] != owner for owner in owners):
                     found.append(f"line {node.lineno}: {'.'.join(name)}")
-        elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
+        elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr in foreign:
             owner = node.value
             is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
             is_own |= isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
@@ -136,28 +141,34 @@ def foreign_private_names(path: Path, own: set[str], *folder: str) -> list[str]:
     return found
 
 
+@pytest.fixture(scope="module")
+def defined() -> dict[Path, set[str]]:
+    return {path: defined_names(path) for path in sorted(ROOT.rglob("*.py"))}
+
+
 @pytest.mark.parametrize("package", sorted(ALLOWED))
-def test_no_package_uses_a_private_name_of_another(package):
-    files = sorted((ROOT / package).rglob("*.py"))
-    own = set().union(*map(defined_names, files))
-    found = {str(path.relative_to(ROOT)): foreign_private_names(path, own, *folder_of(path)) for path in files}
+def test_no_package_uses_a_private_name_of_another(package, defined):
+    files = [path for path in defined if folder_of(path)[:1] == (package,)]
+    own = set().union(*(defined[path] for path in files))
+    foreign = set().union(*defined.values()) - own
+    found = {str(path.relative_to(ROOT)): foreign_private_names(path, foreign, *folder_of(path)) for path in files}
     assert not {path: names for path, names in found.items() if names}
 
 
 def test_the_rule_sees_private_names_of_other_packages(tmp_path):
     file = tmp_path / "module.py"
     file.write_text(
-        "from ._own import a\nfrom .._warnings import warn\nfrom ..solvers._box import b\n"
-        "from ..solvers.box import _c\nmodel._foreign\nmodel._own\nself._inherited\nsuper()._inherited\n"
+        "from ._own import a\nfrom .own import _b\nfrom .._warnings import warn\nfrom ..solvers._box import c\n"
+        "from ..solvers.box import _d\nmodel._foreign\nmodel._own\nself._foreign\nsuper()._foreign\n"
     )
-    found = foreign_private_names(file, {"_own"}, "kernels")
-    assert found == [
-        "line 3: kernelweave.solvers._box.b",
-        "line 4: kernelweave.solvers.box._c",
-        "line 5: model._foreign",
+    assert foreign_private_names(file, {"_foreign"}, "kernels") == [
+        "line 4: kernelweave.solvers._box.c",
+        "line 5: kernelweave.solvers.box._d",
+        "line 6: model._foreign",
     ]
-    file.write_text("from .._inside import a\nfrom ..points._inside import b\n")
-    assert foreign_private_names(file, set(), "kernels", "stacking") == ["line 2: kernelweave.kernels.points._inside.b"]
+    file.write_text("from .._inside import a\nfrom ..base import _b\nfrom ..graphs._inside import c\n")
+    found = foreign_private_names(file, set(), "reduction", "extraction")
+    assert found == ["line 3: kernelweave.reduction.graphs._inside.c"]
 
 
 def loaded_by(statement: str) -> set[str]:
