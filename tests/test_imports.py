@@ -32,7 +32,6 @@ ALLOWED = {
     | {
         "rich",
         "joblib",
-        "matplotlib",
         "threadpoolctl",
         "model_selection",
         "datasets",
@@ -42,7 +41,7 @@ ALLOWED = {
     },
 }
 STANDARD = sys.stdlib_module_names
-FOR_ALL = {"_parameters", "_warnings"}
+FOR_ALL = {"_extras", "_parameters", "_warnings"}
 
 
 def target_of(node: ast.ImportFrom, folder: tuple[str, ...]) -> tuple[str, ...]:
