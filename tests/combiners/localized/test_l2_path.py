@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from kernelweave.combiners.l2_path import one_standard_error
-from kernelweave.combiners.watching import held_out_parts
+from kernelweave.combiners.localized.l2_path import one_standard_error
+from kernelweave.combiners.descent.watching import held_out_parts
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import ClusterGate, InstanceGate, Localized, Mean, Sigmoid, Softmax
