@@ -32,7 +32,7 @@ from kernelweave.combiners import Localized, Mean, Sigmoid, Softmax
 from kernelweave.combiners.descent.learning import Run
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
-from kernelweave.solvers.gated import gated_sum
+from kernelweave.solvers.stacks.gated_sums import gated_sum
 
 
 def fits(quick: bool) -> None:

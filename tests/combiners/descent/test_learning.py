@@ -12,7 +12,7 @@ from kernelweave.combiners.descent.watching import Watch
 from kernelweave.estimators.path import fit_path
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
-from kernelweave.solvers import Product, Space, Sphere
+from kernelweave.solvers import ProductSpace, Space, Sphere
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -100,7 +100,7 @@ def test_history_has_a_row_for_each_iteration():
     machine = Counted(Y, 1.0)
     found = fit(Scale(begin=-3.0), machine)
     objectives = [row["objective"] for row in found.history]
-    assert len(objectives) > 3
+    assert objectives[-1] < 0.9 * objectives[0]  # there was something to do
     assert all(after < before + 1e-3 * before for before, after in pairwise(objectives))
     assert sum(row["solves"] for row in found.history) == len(machine.starts)
     assert found.history[0]["solves"] == 1 and found.history[-1]["n_support"] == np.count_nonzero(found.solution.coef)
@@ -151,7 +151,7 @@ class Shares(LearnedCombiner):
         self.seen = []
 
     def domain(self, state):
-        return Product([(state.n_kernels, Sphere()), (1, Space())])
+        return ProductSpace([(state.n_kernels, Sphere()), (1, Space())])
 
     def blocks(self, state):
         P = state.n_kernels

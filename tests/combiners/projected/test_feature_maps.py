@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kernelweave.combiners.projected.feature_maps import KernelFeatures, ViewFeatures, feature_maps
 from numpy.testing import assert_allclose
 
 from kernelweave.combiners.gates.inputs import ProjectedFeatures
+from kernelweave.combiners.projected.feature_maps import KernelFeatures, ViewFeatures, feature_maps
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
 from kernelweave.views import Views
 from projected_problem import MISSING, A, B, X

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from kernelweave.combiners.projected.layout import Layout, component_counts
 from numpy.testing import assert_array_equal
 
-from kernelweave.solvers.domains import Space, Sphere, Stiefel
+from kernelweave.combiners.projected.layout import Layout, component_counts
+from kernelweave.solvers.descent.domains import Space, Sphere, Stiefel
 
 SHAPES = [(4, 2), (3, 1)]
 

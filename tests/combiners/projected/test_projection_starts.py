@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kernelweave.combiners.projected.starts import class_indicators, starting_projection
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from kernelweave.combiners import projection_starts
+from kernelweave.combiners.projected.starts import class_indicators, starting_projection
 
 rng = np.random.default_rng(0)
 LABELS = rng.integers(0, 3, 60)

@@ -18,7 +18,7 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...machines.multiclass import in_threads
-from ...solvers.descent import Descent
+from ...solvers.descent.smooth import Descent
 from ..base import Combiner, FitControl
 from ..combined import CombinedKernel
 from .family import KernelFamily

@@ -24,7 +24,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...machines import Machine
-from ...solvers.domains import Domain, Space
+from ...solvers.descent.domains import Domain, Space
 from ..combined import CombinedKernel
 from .held_out import Watch
 from .run import Run

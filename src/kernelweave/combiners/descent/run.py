@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...machines import Machine, Solution
-from ...solvers.alternating import minimize_alternating
-from ...solvers.descent import Descent, Point, minimize_armijo, minimize_lbfgs
+from ...solvers.descent.alternating import minimize_alternating
+from ...solvers.descent.smooth import Descent, Point, minimize_armijo, minimize_lbfgs
 from ..base import FitControl
 from ..combined import CombinedKernel
 from .held_out import PATIENCE, Watch

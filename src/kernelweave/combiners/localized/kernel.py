@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ...kernels import Kernel, KernelStack
-from ...solvers.gated import GatedKernel, gated_sum
+from ...solvers.stacks.gated_sums import GatedKernel, gated_sum
 from ...views import Views
 from ..combined import CombinedKernel
 from ..gates.base import Gate

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...kernels.memory import warn_if_too_large
+from ...kernels.stacking.memory import warn_if_too_large
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
 from .combiner import GatedCombiner

@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._parameters import is_count, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
-from ...kernels.memory import warn_if_too_large
-from ...solvers.bundle import Bundle
+from ...kernels.stacking.memory import warn_if_too_large
+from ...solvers.weights.bundle import Bundle
 from ..base import Combiner, FitControl
 from ..named import NamedNumbers, as_numbers
 from ..weighted.sums import WeightedSum

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from ..._parameters import is_choice, shown
-from ...solvers.conic import minimize_conic
-from ...solvers.sets import Simplex
-from ...solvers.weights import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
+from ...solvers.weights.conic import minimize_conic
+from ...solvers.weights.methods import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
+from ...solvers.weights.sets import Simplex
 from ..named import as_numbers
 from .base import OptimalWeights, WeightResult
 from .problem import WeightProblem

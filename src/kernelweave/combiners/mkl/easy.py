@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._parameters import is_number, shown
 from ..._warnings import warn
 from ...machines import BinaryMachine, Machine
-from ...solvers.sums import images, weighted_sum
+from ...solvers.stacks.sums import images, weighted_sum
 from ..base import FitControl
 from ..weighted.sums import ChosenWeights
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..._parameters import is_number, shown
-from ...solvers.sets import Simplex
-from ...solvers.weights import minimize_newton
+from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.sets import Simplex
 from .base import OptimalWeights, WeightResult
 from .problem import WeightProblem
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..._parameters import is_number, shown
-from ...solvers.sets import GroupBall, Simplex
-from ...solvers.weights import minimize_newton
+from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.sets import GroupBall, Simplex
 from .base import OptimalWeights, WeightResult
 from .problem import WeightProblem
 

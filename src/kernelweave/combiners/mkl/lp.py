@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..._parameters import is_choice, is_number, shown
-from ...solvers.norms import minimize_alternating
-from ...solvers.sets import GroupBall, Simplex
-from ...solvers.weights import minimize_newton
+from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.norms import minimize_in_norm_ball
+from ...solvers.weights.sets import GroupBall, Simplex
 from .base import OptimalWeights, WeightResult
 from .problem import WeightProblem
 
@@ -74,7 +74,7 @@ class LpMKL(OptimalWeights):
         if p == 1.0:
             bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(n_kernels)), tol, self.max_iter, tell)
         elif self.solver == "closed-form":
-            bundle = minimize_alternating(problem.evaluate, p, n_kernels, tol, self.max_iter, tell)
+            bundle = minimize_in_norm_ball(problem.evaluate, p, n_kernels, tol, self.max_iter, tell)
         else:
             ball = GroupBall(np.zeros(n_kernels, dtype=int), p)
             bundle = minimize_newton(problem.evaluate, ball, tol, self.max_iter, tell)

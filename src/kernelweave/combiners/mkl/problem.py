@@ -25,9 +25,9 @@ import numpy as np
 
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
-from ...solvers.bundle import Evaluation
-from ...solvers.program import DualProgram, curvature
-from ...solvers.sums import add_weighted, images, weighted_sum
+from ...solvers.qp.program import DualProgram, curvature
+from ...solvers.stacks.sums import add_weighted, images, weighted_sum
+from ...solvers.weights.bundle import Evaluation
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 a sample: a rough solution gives a valid cut too
 FIRST_TOLERANCE = 1e-2  # largest KKT violation of the first solve, far from the optimal weights

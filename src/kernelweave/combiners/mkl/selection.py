@@ -19,9 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._parameters import is_count, shown
 from ..._warnings import warn
-from ...solvers.bundle import Bundle
-from ...solvers.sets import Budget
-from ...solvers.weights import minimize_newton
+from ...solvers.weights.bundle import Bundle
+from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.sets import Budget
 from ..weighted.sums import ChosenWeights
 from .problem import WeightProblem
 

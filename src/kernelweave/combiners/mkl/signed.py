@@ -20,7 +20,7 @@ from ..._parameters import is_choice, shown
 from ..._warnings import warn
 from ...machines import Machine
 from ...solvers import Result, solve_alignment_program, solve_margin_program
-from ...solvers.semidefinite import joint_rank
+from ...solvers.weights.semidefinite import joint_rank
 from ..checks import non_negative
 from ..similarity.inner_products import ideal_factor, similarities
 from ..weighted.sums import ChosenWeights, check_every_view

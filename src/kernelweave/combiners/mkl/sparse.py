@@ -19,8 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._parameters import is_count, is_number, shown
 from ..._warnings import warn
-from ...solvers.sets import Simplex
-from ...solvers.weights import minimize_newton
+from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.sets import Simplex
 from .base import OptimalWeights, WeightResult
 from .problem import WeightProblem
 

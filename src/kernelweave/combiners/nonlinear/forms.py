@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
-from ...solvers.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
+from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ...views import Views
 from ..combined import CombinedKernel
 from ..descent.family import KernelFamily, support_rows

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
-from ...solvers.domains import ConvexSet
+from ...solvers.descent.domains import ConvexSet
 from ..descent.combiner import DescentCombiner
 from ..named import as_number
 from .forms import FormFamily, FormKernel, GaussianForm, Monomials

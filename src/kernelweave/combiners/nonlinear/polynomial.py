@@ -29,8 +29,8 @@ import numpy as np
 from ..._parameters import is_choice, is_count, is_number, shown
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...solvers.domains import ConvexSet
-from ...solvers.projections import project_ball
+from ...solvers.descent.domains import ConvexSet
+from ...solvers.weights.ball import project_ball
 from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from ..descent.held_out import held_out_parts

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...solvers.domains import Domain
+from ...solvers.descent.domains import Domain
 from ..descent.family import support_rows
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...kernels import Kernel, KernelStack
-from ...kernels.projected import ProjectedSum
+from ...kernels.points.projected import ProjectedSum
 from ...views import Views
 from ..gates.base import Gate
 from ..gates.inputs import GatingInputs, NoInputs

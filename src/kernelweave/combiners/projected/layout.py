@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..._parameters import is_count, shown
-from ...solvers.domains import Domain, Product, Space, Sphere, Stiefel
+from ...solvers.descent.domains import Domain, ProductSpace, Space, Sphere, Stiefel
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
 
@@ -73,7 +73,7 @@ class Layout:
 
     def domain(self) -> Domain:
         """Where theta may go."""
-        return Product([(part.stop - part.start, domain) for part, domain in reversed(self.blocks())])
+        return ProductSpace([(part.stop - part.start, domain) for part, domain in reversed(self.blocks())])
 
     def blocks(self) -> list[tuple[slice, Domain]]:
         """The parts in the order in which Algorithm 1 of SLDR moves them: all W_m, T, V."""
@@ -90,8 +90,8 @@ class Layout:
         if self.constraint == "penalty":
             return Space()
         if self.constraint == "norm":
-            return Product([(rows * columns, Sphere(np.sqrt(columns))) for rows, columns in self.shapes])
-        return Product([(rows * columns, Stiefel(rows, columns)) for rows, columns in self.shapes])
+            return ProductSpace([(rows * columns, Sphere(np.sqrt(columns))) for rows, columns in self.shapes])
+        return ProductSpace([(rows * columns, Stiefel(rows, columns)) for rows, columns in self.shapes])
 
 
 def as_count(value: Any, parameter: str) -> int:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
-from ...kernels.memory import warn_if_too_large
+from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ..gates.base import Gate
 from ..gates.even import EvenGate

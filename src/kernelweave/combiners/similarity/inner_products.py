@@ -24,7 +24,7 @@ import numpy as np
 
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...solvers.products import centred_square
+from ...solvers.stacks.products import centred_square
 
 # Rows are centred in blocks of about this many kernel values, which stay in the processor's cache.
 _BLOCK_VALUES = 2**17

@@ -21,7 +21,7 @@ import numpy as np
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...solvers.sums import weighted_sum
+from ...solvers.stacks.sums import weighted_sum
 from ...views import Views
 from ..base import Combiner, FitControl, solve_once, warn_of_memory
 from ..combined import CombinedKernel

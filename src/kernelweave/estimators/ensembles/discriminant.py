@@ -15,10 +15,10 @@ from sklearn.base import ClassifierMixin, clone
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
-from ...kernels.memory import telling_memory_errors, warn_if_too_large
-from ...kernels.naming import default_kernels
-from ...solvers.embedding import mean_spread, ratio_trace
-from ...solvers.laplacian import class_laplacians
+from ...kernels.stacking.memory import telling_memory_errors, warn_if_too_large
+from ...kernels.stacking.naming import default_kernels
+from ...solvers.embedding.graph_embedding import mean_spread, ratio_trace
+from ...solvers.embedding.graph_laplacian import class_laplacians
 from ...views import Views
 from ..checks import (
     check_count,

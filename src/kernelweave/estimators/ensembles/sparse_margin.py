@@ -22,10 +22,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...combiners import Mean
 from ...kernels import Gaussian, KernelStack
-from ...kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
-from ...kernels.memory import warn_if_too_large
+from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
+from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import BinaryMachine, Machine, OneVsAllMachine, Solution
-from ...solvers.ascent import Ascent, climb
+from ...solvers.descent.ascent import Ascent, climb
 from ...views import Views
 from ..checks import (
     check_count,
