@@ -1,7 +1,7 @@
 """Combiners: how the kernels of a model become one kernel.
 
-`Combiner.fit` returns a `CombinedKernel`, with which an estimator predicts. The rooms hold the families of methods, with
-the sections of the thesis (M. Gönen, Localized multiple kernel algorithms for machine learning, 2010):
+`Combiner.fit` returns a `CombinedKernel`, with which an estimator predicts. The folders hold the families of methods;
+numbers are sections of the thesis (M. Gönen, Localized multiple kernel algorithms for machine learning, 2010):
 
 ==============  ====================================================================================
 `weighted`      the weighted sum, fixed weights, the best single kernel, weights by performance (2.1, 2.2.1)

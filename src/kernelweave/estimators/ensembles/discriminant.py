@@ -30,7 +30,7 @@ from ..checks import (
     encode_labels,
     unchanged_on_failure,
 )
-from ..fitted import FittedKernels
+from ..fitted import FittedStack
 from ..parameters import KernelParameters
 
 _RULES = ("nearest-neighbor", "centroid")
@@ -102,7 +102,7 @@ class DiscriminantRule:
         return Discriminant(coefficients, places, labels)
 
 
-class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
+class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
     """Base of `KernelVoting` and `KernelSAMME`: fits one discriminant for each kernel."""
 
     def _fit(self, X: Any, y: Any) -> DiscriminantEnsemble:

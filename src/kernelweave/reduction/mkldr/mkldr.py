@@ -35,7 +35,7 @@ from ...estimators.checks import (
     check_training_views,
     unchanged_on_failure,
 )
-from ...estimators.fitted import FittedKernels, in_blocks
+from ...estimators.fitted import FittedStack, in_blocks
 from ...estimators.parameters import KernelParameters
 from ...estimators.progress import progress_bar
 from ...kernels import KernelStack
@@ -50,7 +50,7 @@ _STEPS = ("ratio-trace", "trace-ratio", "paper")
 _WEIGHTS_STEPS = ("auto", "exact", "dnn", "paper", "fixed")
 
 
-class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, KernelParameters):
+class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, KernelParameters):
     """Dimension reduction from several kernels: learn projections and kernel weights together.
 
     Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + eps ||b||^2 I`` and
