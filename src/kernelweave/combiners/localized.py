@@ -28,7 +28,7 @@ import numpy as np
 
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
-from ..solvers.stacks.gated_sums import GatedKernel, gated_pullback, gated_sum
+from ..solvers.stacks.sums import GatedKernel, gated_pullback, sum_kernels
 from ..views import Views
 from .gated import GatedCombiner
 from .gated_stack import GatedStack
@@ -178,7 +178,7 @@ class Localized(GatedCombiner):
 
     def gram(self, state: GatedStack, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """K_eta of the training samples, thesis (3.9)."""
-        return gated_sum(state.stack.matrices(), self._training_gates(state, theta), out)
+        return sum_kernels(state.stack.matrices(), self._training_gates(state, theta), out=out)
 
     def lazy_kernel(self, state: GatedStack, theta: np.ndarray) -> GatedKernel:
         """K_eta in parts: few samples are support vectors, and only their rows matter."""
