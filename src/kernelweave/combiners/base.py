@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import warn_if_too_large
 from ..machines import Machine, Solution
-from ..solvers.stacks.sums import weighted_sum
+from ..solvers.stacks.sums import sum_kernels
 from ..views import Views
 
 Progress = Callable[[int, int], None]
@@ -169,7 +169,7 @@ class WeightedSum(Combiner):
     def gram(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
         """The combined kernel of the training samples; only kernels with a weight are computed."""
         factor = self._missing_factor(state, theta, state.present, state.support)
-        K = weighted_sum(state.matrices(), theta) if state.has_matrices else self._sum(theta, state.gram)
+        K = sum_kernels(state.matrices(), theta) if state.has_matrices else self._sum(theta, state.gram)
         return self._scaled(K, factor, factor)
 
     def cross(self, state: KernelStack, theta: np.ndarray, views: Views) -> np.ndarray:

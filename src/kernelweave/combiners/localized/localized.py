@@ -178,7 +178,7 @@ class Localized(GatedCombiner):
 
     def gram(self, state: GatedStack, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """K_eta of the training samples, thesis (3.9)."""
-        return gated_sum(state.stack.matrices(), self._training_gates(state, theta), out)
+        return sum_kernels(state.stack.matrices(), self._training_gates(state, theta), out=out)
 
     def lazy_kernel(self, state: GatedStack, theta: np.ndarray) -> GatedKernel:
         """K_eta in parts: few samples are support vectors, and only their rows matter."""

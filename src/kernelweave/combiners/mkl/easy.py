@@ -65,7 +65,7 @@ class EasyMKL(ChosenWeights):
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
         matrices = stack.matrices()
-        K = weighted_sum(matrices, np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels))
+        K = sum_kernels(matrices, np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels))
         K[np.diag_indices_from(K)] += self.lam
         problems = binary_problems(machine)
         total = np.zeros(stack.n_kernels)
