@@ -47,7 +47,7 @@ class Precomputed(ViewKernel):
     reads_ids = True
     _noun, _parameter = "precomputed kernel", "K of the precomputed kernel"
 
-    def __init__(self, K: Any, view: Any = None, repair: str | None = None):
+    def __init__(self, K: Any, view: Any = None, *, repair: str | None = None):
         what = self._parameter if view is None else f"{self._parameter} of view {shown(view)}"
         if sp.issparse(K) or np.iscomplexobj(K):
             raise ValueError(
@@ -141,7 +141,7 @@ class Precomputed(ViewKernel):
         """This kernel, with the ids of the samples that have one."""
         if X is None:
             return [(self, np.empty(0, dtype=np.int64))]
-        values, present = self._values(as_views(X))
+        values, present = self.read(as_views(X))
         return [(self, self._ids(values[present]))]
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Precomputed:
@@ -157,7 +157,8 @@ class Precomputed(ViewKernel):
         copy.__dict__.update(self.__dict__, **changes)
         return copy
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Check the ids of the training samples."""
         if self.columns_.size != 1:
             raise ValueError(
                 f"the {self._noun} {self.label_!r} needs one column of ids, but its view has "
@@ -171,10 +172,8 @@ class Precomputed(ViewKernel):
             )
         self._places(ids)
 
-    def _gram(self, A):
-        return self._cross(A, A)
-
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """K[id(a), id(b)]."""
         first, second = self._ids(A), self._ids(B)
         n_ids = len(self.K)
         if second.size and second.max() >= n_ids:
@@ -199,7 +198,8 @@ class Precomputed(ViewKernel):
             )
         return np.searchsorted(self.columns_kept, ids)
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """K[id(a), id(a)]."""
         return self.self_similarity[self._ids(A)]
 
     def _ids(self, column: np.ndarray) -> np.ndarray:

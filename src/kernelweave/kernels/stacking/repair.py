@@ -74,7 +74,7 @@ class Repair:
     -1.0
     """
 
-    def __init__(self, method: str | None, name: str, trusted: bool = False):
+    def __init__(self, method: str | None, name: str, *, trusted: bool = False):
         if not is_choice(method, METHODS):
             raise ValueError(f"repair of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
         self.method = method

@@ -56,7 +56,7 @@ class KernelStack:
     (2, 5, 5)
     """
 
-    def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", dtype: str = "float64"):
+    def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", *, dtype: str = "float64"):
         if not is_choice(dtype, ("float64", "float32")):
             raise ValueError(f'dtype must be "float64" or "float32", not {shown(dtype)}')
         pairs = named_kernels(kernels)
@@ -169,7 +169,7 @@ class KernelStack:
                 reference=support,
                 rows=np.arange(len(rows)),
                 normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
-                repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
+                repairs=[Repair(repair.method, repair.name, trusted=repair.trusted) for repair in self.repairs],
             )
         return part
 
@@ -239,7 +239,7 @@ class KernelStack:
                 for normalizer, is_active in zip(self.normalizers, active, strict=True)
             ],
             repairs=[
-                repair if is_active else Repair(repair.method, repair.name, repair.trusted)
+                repair if is_active else Repair(repair.method, repair.name, trusted=repair.trusted)
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
@@ -265,7 +265,7 @@ class KernelStack:
             weight=np.ones(n_points),
             present=self.presence(points),
             normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
-            repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
+            repairs=[Repair(repair.method, repair.name, trusted=repair.trusted) for repair in self.repairs],
         )
         for m in range(self.n_kernels):
             other.gram(m)  # learns the constants of the points
