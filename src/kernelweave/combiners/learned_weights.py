@@ -33,7 +33,6 @@ from sklearn.exceptions import ConvergenceWarning
 from .._parameters import is_count, shown
 from .._warnings import warn
 from ..kernels import KernelStack
-from ..kernels.stacking.memory import warn_if_too_large
 from ..machines import Machine, Solution
 from ..solvers.bundle import Bundle, Evaluation
 from ..solvers.program import DualProgram, curvature
@@ -209,7 +208,7 @@ class LearnedWeights(NamedNumbers, WeightedSum):
             )
         costs = self.costs_of(stack)
         what = "the kernels and their combination"
-        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
+        stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
         scale = costs**-2.0
         equal = scale / stack.n_kernels
         factor = self._missing_factor(stack, equal, stack.present, stack.support)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Precomputed(ViewKernel):
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"{what} must be a square matrix, not of shape {K.shape}")
         check_symmetric(K, what)
-        self.__dict__.update(
+        self._put(
             K=_read_only(K),
             view=view,
             repair=repair,
@@ -67,6 +68,11 @@ class Precomputed(ViewKernel):
             self_similarity=_read_only(np.diagonal(K)),
             columns_kept=None,
         )
+
+    def _put(self, **attributes: Any) -> None:
+        """Set attributes, also those that users cannot change."""
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("K", "view", "repair"):
@@ -153,9 +159,10 @@ class Precomputed(ViewKernel):
         return self._copy(columns_=other.columns_, label_=other.label_)
 
     def _copy(self, **changes: Any) -> Precomputed:
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, **changes)
-        return copy
+        """A copy, sharing K, with these attributes changed."""
+        other = copy(self)
+        other._put(**changes)
+        return other
 
     def learn(self, values, sample_weight):
         """Check the ids of the training samples."""
