@@ -25,7 +25,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..kernels import KernelStack
-from ..kernels.stacking.memory import warn_if_too_large
 from ..machines import Machine, Solution
 from ..solvers.stacks.sums import sum_kernels
 from ..views import Views
@@ -137,7 +136,7 @@ class Combiner(ABC, BaseEstimator):
 
 def warn_of_memory(stack: KernelStack) -> None:
     """Warn where the combined kernel, a base kernel and the machine's copy of one do not fit into memory."""
-    warn_if_too_large(3, stack.n_samples, stack.dtype, "the combined kernel")
+    stack.check_memory(3, "the combined kernel")
 
 
 def solve_once(

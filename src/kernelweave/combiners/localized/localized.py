@@ -166,7 +166,7 @@ class Localized(GatedCombiner):
         """Check the parameters, compute the gating inputs and all Gram matrices."""
         self._check()
         what = "the kernels and their combination"
-        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
+        stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
         codes = self._codes(inputs, Softmax() if self.gating is None else self.gating, stack, rng)
         stack.matrices()

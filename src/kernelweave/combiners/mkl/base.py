@@ -209,7 +209,7 @@ class LearnedWeights(NamedNumbers, WeightedSum):
             )
         costs = self.costs_of(stack)
         what = "the kernels and their combination"
-        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
+        stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
         scale = costs**-2.0
         equal = scale / stack.n_kernels
         factor = self._missing_factor(stack, equal, stack.present, stack.support)
