@@ -85,7 +85,7 @@ def distance_rule(value: Any, sizes: Sizes, path: str) -> None:
 def point_kernel_rule(value: PointKernel, sizes: Sizes, path: str) -> None:
     """A kernel of points, whose view plays no part."""
     kernel = value.kernel
-    if type(kernel) not in (kernels.Linear, kernels.Polynomial, kernels.Gaussian):
+    if not (isinstance(kernel, ViewKernel) and kernel.is_differentiable):
         refuse(f"{path}.kernel", f"is a {type(kernel).__name__}, which it never is")
     for name, kind in SCHEMAS.get(type(kernel), Schema()).attributes.items():
         kind(vars(kernel).get(name), sizes, f"{path}.kernel.{name}")

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
-from ...solvers.stacks.gated_sums import gated_pullback
+from ...solvers.stacks.sums import gated_pullback
 from ..descent.family import KernelFamily, support_rows
 from ..descent.held_out import Watch, split
 from ..gates.base import Gate

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ...kernels import Kernel, KernelStack
-from ...solvers.stacks.gated_sums import GatedKernel, gated_sum
+from ...solvers.stacks.sums import GatedKernel, KernelBlock, sum_kernels
 from ...views import Views
 from ..combined import CombinedKernel
 from ..gates.base import Gate
@@ -91,14 +91,12 @@ class GatedSum(CombinedKernel):
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """K_eta of the training samples, thesis (3.9)."""
-        return gated_sum(self.stack.matrices(), self.gates, out)
+        return sum_kernels(self.stack.matrices(), self.gates, out=out)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K_eta between some training samples and all of them."""
-        K = np.zeros((len(index), self.n_samples))
-        for m in np.flatnonzero(self.active):
-            K += self.gates[index, m, None] * self.training_block(m, index, None) * self.gates[:, m]
-        return K
+        blocks = (KernelBlock(m, self.training_block(m, index, None)) for m in np.flatnonzero(self.active))
+        return sum_kernels(blocks, self.gates[index], self.gates, out=np.empty((len(index), self.n_samples)))
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """K_eta among some training samples."""
@@ -124,17 +122,15 @@ class GatedSum(CombinedKernel):
 
     def cross(self, views: Views) -> np.ndarray:
         """K_eta between new samples and training samples."""
-        K = np.zeros((views.n_samples, self.n_samples))
-        for m, new, rows, columns, block in self._open_blocks(views):
-            block *= new[rows, m, None]
-            block *= self.gates[columns, m]
-            K[np.ix_(rows, columns)] += block
-        return K
+        new = self.gates_of(views)
+        return sum_kernels(
+            self._open_blocks(views, new), new, self.gates, out=np.empty((views.n_samples, self.n_samples))
+        )
 
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """K_eta of new samples times coefficients, without K_eta."""
-        values = np.zeros((views.n_samples, coef.shape[1]))
-        for m, new, rows, columns, block in self._open_blocks(views):
+        values, new = np.zeros((views.n_samples, coef.shape[1])), self.gates_of(views)
+        for m, block, rows, columns in self._open_blocks(views, new):
             values[rows] += new[rows, m, None] * (block @ (self.gates[columns, m, None] * coef[columns]))
         return values
 
@@ -241,16 +237,15 @@ class GatedSum(CombinedKernel):
         found = self.gate.coefficients(self.gate_parameters, self.n_kernels)
         return None if found is None else (found[0].T, found[1])
 
-    def _open_blocks(self, views: Views) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    def _open_blocks(self, views: Views, new: np.ndarray) -> Iterator[KernelBlock]:
         """Kernel values between new and training samples whose gates are both open, for each kernel."""
-        new = self.gates_of(views)
         for m in range(self.n_kernels):
             rows, columns = np.flatnonzero(new[:, m]), np.flatnonzero(self.gates[:, m])
             if len(rows) and len(columns):
                 part = views if len(rows) == views.n_samples else views.rows(rows)
                 part = part.complete(self.stack.kernels[m].columns(), self._view_name(m))
                 some = None if len(columns) == self.n_samples else columns
-                yield m, new, rows, columns, self.new_block(m, part, some)
+                yield KernelBlock(m, self.new_block(m, part, some), rows, columns)
 
     def _view_name(self, m: int) -> str:
         """What kernel m reads: its view's name, or its own if the view has none."""

@@ -17,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._parameters import is_number, shown
 from ..._warnings import warn
 from ...machines import BinaryMachine, Machine
-from ...solvers.stacks.sums import images, weighted_sum
+from ...solvers.stacks.images import images
+from ...solvers.stacks.sums import sum_kernels
 from ..base import FitControl
 from ..weighted.sums import ChosenWeights
 
@@ -66,7 +67,7 @@ class EasyMKL(ChosenWeights):
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
         matrices = stack.matrices()
-        K = weighted_sum(matrices, np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels))
+        K = sum_kernels(matrices, np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels))
         K[np.diag_indices_from(K)] += self.lam
         problems = binary_problems(machine)
         total = np.zeros(stack.n_kernels)

@@ -26,7 +26,8 @@ import numpy as np
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...solvers.qp.program import DualProgram, curvature
-from ...solvers.stacks.sums import add_weighted, images, weighted_sum
+from ...solvers.stacks.images import images
+from ...solvers.stacks.sums import sum_kernels
 from ...solvers.weights.bundle import Evaluation
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 a sample: a rough solution gives a valid cut too
@@ -130,10 +131,10 @@ class WeightProblem:
         few = moved is not None and np.count_nonzero(moved) <= min(2, np.count_nonzero(eta) - 1)
         if few and self.factor is None and self._updates < MOST_UPDATES:
             if moved.any():
-                add_weighted(self.matrices, moved, self._K)
+                sum_kernels(self.matrices, moved, out=self._K, add=True)
                 self._updates += 1
         else:
-            weighted_sum(self.matrices, eta, self._K)
+            sum_kernels(self.matrices, eta, out=self._K)
             self._updates = 0
             if self.factor is not None:
                 self._K *= self.factor[:, None]

@@ -14,6 +14,7 @@ import numpy as np
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.descent.domains import Domain
+from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ..descent.family import support_rows
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate
@@ -120,13 +121,11 @@ class ProjectedFamily(GatedFamily):
     def mean_gram(self) -> np.ndarray:
         """The mean of the kernels of whole features, without projection."""
         gates = EvenGate().values(np.empty(0), self.codes, self.stack.present)
-        K = np.zeros((self.stack.n_samples, self.stack.n_samples), self.stack.dtype)
-        for m, (each, F) in enumerate(zip(self.maps, self.features, strict=True)):
-            values = each.kernel.of_width(self.stack.kernels[m]).gram(F)
-            values *= gates[:, m, None]
-            values *= gates[:, m]
-            K += values
-        return K
+        blocks = (
+            KernelBlock(m, each.kernel.of_width(self.stack.kernels[m]).gram(F))
+            for m, (each, F) in enumerate(zip(self.maps, self.features, strict=True))
+        )
+        return sum_kernels(blocks, gates, out=np.empty((self.stack.n_samples,) * 2, self.stack.dtype))
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """l2/2 J0 ||V||^2, and penalty/2 ||W||^2 if W is free."""

@@ -21,7 +21,7 @@ import numpy as np
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...solvers.stacks.sums import weighted_sum
+from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...views import Views
 from ..base import Combiner, FitControl, solve_once, warn_of_memory
 from ..combined import CombinedKernel
@@ -63,9 +63,9 @@ class WeightedSum(CombinedKernel):
         """The sum for the training samples; only kernels with a weight are computed."""
         factor = self.missing_factor(self.stack.present, self.stack.support)
         if self.stack.has_matrices:
-            K = weighted_sum(self.stack.matrices(), self.theta, out)
+            K = sum_kernels(self.stack.matrices(), self.theta, out=out)
         else:
-            K = self._sum(self.stack.gram)
+            K = self._sum(self.stack.gram, out)
         return _scaled(K, factor, factor)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
@@ -115,14 +115,8 @@ class WeightedSum(CombinedKernel):
             raise ValueError(f"{problem}; remove such samples or give another kernel a weight")
         warn(f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight")
 
-    def _sum(self, kernel_of: Callable[[int], np.ndarray]) -> np.ndarray:
-        total = None
-        for m in np.flatnonzero(self.theta):
-            K = kernel_of(m)
-            if self.theta[m] != 1:
-                K *= self.theta[m]
-            total = K if total is None else np.add(total, K, out=total)
-        return total
+    def _sum(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
+        return sum_kernels((KernelBlock(m, kernel_of(m)) for m in np.flatnonzero(self.theta)), self.theta, out=out)
 
 
 class ChosenWeights(Combiner):

@@ -153,7 +153,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
-            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge)
+            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge=ridge)
             rng = check_seed(self.random_state)
             start = starting_landmarks(self.init, spanned.values, labels, n_expansion, rng, "init")
             several = len(self.classes_) > 2

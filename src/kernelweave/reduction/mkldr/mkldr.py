@@ -209,7 +209,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
             labels = self._labels(graph, y, views.n_samples) if graph.reads_labels else None
             n_components = self._components(graph, labels, views.n_samples)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             grams = stack.matrices()
             search = Search(
                 grams,
