@@ -11,6 +11,7 @@ from .result import Result
 from .scale_free import minimize_scale_free
 from .semidefinite import solve_alignment_program, solve_margin_program
 from .simplex import minimize_on_simplex, project_on_simplex
+from .smooth import responses, solve_smooth_qp
 
 __all__ = [
     "ConvexSet",
@@ -29,8 +30,10 @@ __all__ = [
     "minimize_scale_free",
     "project_ball",
     "project_on_simplex",
+    "responses",
     "solve_alignment_program",
     "solve_box_qp",
     "solve_joint_qp",
     "solve_margin_program",
+    "solve_smooth_qp",
 ]
