@@ -239,8 +239,8 @@ class _Problem:
             inside = 0.5 * (left + right)
         response = self.response(slope - inside)
         rate = (1.0 / self.quadratic[self.is_free(response)]).sum()
-        if rate == 0.0:
-            return float(inside)
+        if rate == 0.0:  # any b of this piece: its finite end, or the middle
+            return float(left if np.isinf(right) else right if np.isinf(left) else inside)
         return float(np.clip(inside + (response.sum() - self.total) / rate, left, right))
 
     def is_free(self, response: np.ndarray) -> np.ndarray:
