@@ -44,7 +44,7 @@ def small_problem(n=N, seed=0):
     value = X[:, 0] ** 2 + X[:, 1]
     machines = {
         "binary": BinaryMachine(signs, 3.0),
-        "regression": RegressionMachine(value, 2.0, 0.1),
+        "regression": RegressionMachine(value, 2.0, epsilon=0.1),
         "one-class": OneClassMachine(np.full(n, 1.0 / (0.2 * n))),
         "joint": JointMachine(labels, 2.0),
         "one-vs-one": OneVsOneMachine(labels, 2.0),

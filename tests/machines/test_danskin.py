@@ -24,7 +24,7 @@ BOUND = rng.uniform(0.3, 3.0, N)
 TARGET = X[:, 0] + 0.2 * rng.standard_normal(N)
 MACHINES = {
     "binary": BinaryMachine(SIGNS, BOUND),
-    "regression": RegressionMachine(TARGET, BOUND, 0.1),
+    "regression": RegressionMachine(TARGET, BOUND, epsilon=0.1),
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),

@@ -85,7 +85,7 @@ def test_single_precision_total_and_empty_sides():
         ({"total": 99.0}, "no feasible point"),
         ({"linear": np.ones(3)}, "K must be square"),
         ({"K": np.full((4, 4), np.nan)}, "NaN"),
-        ({"K": -9.0 * np.eye(4)}, "negative eigenvalue"),
+        ({"K": -9.0 * np.eye(4), "lower": np.full(4, -9.0), "upper": np.full(4, 9.0)}, "negative eigenvalue"),
         ({"start": np.full(4, np.nan)}, "start must hold"),
     ],
 )

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from .._parameters import is_choice, is_number, shown
 from .._warnings import warn
 from ..kernels import KernelStack
-from ..machines import Machine, OneClassMachine, Solution
+from ..machines import Machine, Solution
 from ..views import Views
 from .base import Combination
 from .even_gate import EvenGate
@@ -307,4 +307,4 @@ class GatedCombiner(LearnedCombiner):
 
 def is_one_class(machine: Machine) -> bool:
     """Whether a machine, perhaps one that is restarted, detects novelty."""
-    return isinstance(getattr(machine, "_machine", machine), OneClassMachine)
+    return machine.detects_novelty

@@ -60,7 +60,7 @@ class PerOutput(Combiner):
             own = np.random.RandomState(seeds[output])
             return self.combiners_[output].fit(inner, part, (part.strata > 0).astype(int), own, tol, max_steps)
 
-        found = in_threads(fit_one, range(len(outputs)), getattr(machine, "n_jobs", None))
+        found = in_threads(fit_one, range(len(outputs)), machine.n_jobs)
         coef = np.zeros((stack.n_samples, len(outputs)))
         for output, (rows, _) in enumerate(outputs):
             coef[rows, output] = found[output].solution.coef[:, 0]

@@ -40,7 +40,6 @@ from .checks import (
 )
 from .fitted import FittedKernels, in_blocks
 from .parameters import KernelParameters
-from .path import RestartedMachine
 from .progress import progress_bar
 from .projections import ProjectionMethods
 from .soft_labels import check_posterior
@@ -95,7 +94,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             stack = KernelStack(kernels, self.normalize, self.dtype).fit(views, weight)
             machine, targets = self._machine(y, weight, posterior, stack)
             if self._start is not None:
-                machine = RestartedMachine(machine, self._start)
+                machine = machine.starting_at(self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
                 rng = check_seed(self.random_state)

@@ -39,13 +39,6 @@ def check_number(name: str, value: Any, low: float, inclusive: bool = False, hig
     raise ValueError(f"{name} must be a finite number {limits}, not {shown(value)}")
 
 
-def check_machine(value: Any) -> str:
-    """The kind of machine."""
-    if is_choice(value, ("svm", "least-squares")):
-        return value
-    raise ValueError(f'machine must be "svm" or "least-squares", not {shown(value)}')
-
-
 def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> int | None:
     """A parameter that counts something, from a least value on; None where that is allowed."""
     if or_none and value is None:
