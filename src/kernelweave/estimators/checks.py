@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
-from .._parameters import is_choice, is_count, is_number, shown
+from .._parameters import is_count, is_number, shown
 from ..views import Views
 from ..views.plain import check_plain, check_unmasked, holds_dates, is_date, without_mask
 

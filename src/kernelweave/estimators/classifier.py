@@ -247,6 +247,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
             raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {shown(self.multiclass)}")
         if not is_choice(self.weights, ("shared", "per-class")):
             raise ValueError(f'weights must be "shared" or "per-class", not {shown(self.weights)}')
+        chosen_loss(self.machine, _LOSSES, has_classes=True)
         if not is_choice(self.soft_labels, (None, "knn")):
             raise ValueError(f'soft_labels must be None or "knn", not {shown(self.soft_labels)}')
 

@@ -1,4 +1,4 @@
-"""The duals: a machine holds targets and costs, and is solved on any Gram matrix of its samples; `base` has the protocol."""
+"""The duals: a machine holds targets and costs and is solved on any Gram matrix; `base` defines the protocol."""
 
 from .base import Machine, Solution
 from .binary import BinaryMachine

@@ -11,13 +11,14 @@ the dual over the signed coefficients C = [c_1 .. c_q] is
 
     D = -conjugate(C) - 1/2 sum_r c_r' K c_r       with  sum_i C[i, r] = total  for each r.
 
-``conjugate(C)`` is the convex conjugate of ``loss`` at -C:  max_f -<C, f> - loss(f).  P >= D always (Fenchel and Young),
-and at the optimum P = D = J and C = -slope(f).  ``total`` is 0 except for the one-class machine, where it is 1. Since
-dJ/dtheta = -1/2 sum_r c_r' (dK/dtheta) c_r  (Danskin), a caller that learns the kernel needs no more than a `Solution`.
+``conjugate(C)`` is the convex conjugate of ``loss`` at -C, which is  max_f -<C, f> - loss(f).  P >= D always (Fenchel
+and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 except for the one-class machine, where it is
+1. Since dJ/dtheta = -1/2 sum_r c_r' (dK/dtheta) c_r  (Danskin), a caller that learns the kernel needs no more than a
+`Solution`.
 
 dual side
-    `solve`, `refine` and `solve_in_part` return a `Solution`; `programs` writes the dual out for cone solvers and second
-    derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
+    `solve`, `refine` and `solve_in_part` return a `Solution`; `programs` writes the dual out for cone solvers and
+    second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
 primal side
     `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
 samples
@@ -100,8 +101,8 @@ class Solution:
 class Machine(ABC):
     """Targets and costs of a kernel machine, ready to be solved on any Gram matrix of its samples.
 
-    The docstring of this module defines the protocol. A subclass supplies the abstract methods; a machine with one output
-    is more easily written as a `losses.Loss`.
+    The docstring of this module defines the protocol. A subclass supplies the abstract methods; a machine with one
+    output is more easily written as a `losses.Loss`.
 
     Attributes
     ----------
@@ -200,7 +201,7 @@ class Machine(ABC):
 
     @abstractmethod
     def loss(self, values: np.ndarray) -> float:
-        """Return what raw values f of shape (n_samples, n_outputs) cost, costs C_i included, summed over all samples."""
+        """Return what raw values of shape (n_samples, n_outputs) cost, costs C_i included, summed over samples."""
 
     @abstractmethod
     def slope(self, values: np.ndarray) -> np.ndarray:
@@ -251,7 +252,7 @@ class PlainMachine(Machine):
 
     @abstractmethod
     def problem(self) -> dict:
-        """Return linear, lower, upper, total and insensitivity of `solve_box_qp`, and quadratic if there is a diagonal."""
+        """Return the arguments of `solve_box_qp`; with ``quadratic``, those of `solve_smooth_qp`."""
 
     @cached_property
     def terms(self) -> DualTerms:

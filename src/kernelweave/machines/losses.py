@@ -1,10 +1,11 @@
 """Losses: what a user chooses as ``machine=``; each makes the machine for given targets and costs.
 
-A loss is an object with parameters, as scikit-learn's estimators have them (`get_params`, `clone`), and without data. Its
-method ``for_targets(y, bound)`` returns the `Machine` of samples with targets y and costs ``bound``: a `LossMachine`, made
-of the loss' own `terms`, unless the loss has a faster one. So a new machine is a class with `__init__` and `terms`; its
-loss, slope, conjugate, dual solver, duality gap, programs and subsets follow from the terms (see `terms` and
-`solvers.smooth`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine` of its own.
+A loss is an object with parameters, as scikit-learn's estimators have them (`get_params`, `clone`), and without data.
+Its method ``for_targets(y, bound)`` returns the `Machine` of samples with targets y and costs ``bound``: a
+`LossMachine`, made of the loss' own `terms`, unless the loss has a faster one. So a new machine is a class with
+`__init__` and `terms`; its loss, slope, conjugate, dual solver, duality gap, programs and subsets follow from the terms
+(see `terms` and `solvers.smooth`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine` of
+its own.
 
 Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is used one-vs-all or one-vs-one.
 """
@@ -206,9 +207,9 @@ class Hinge(BinaryLoss):
 class SquaredHinge(BinaryLoss):
     """``1/2 C_i max(0, 1 - y_i f(x_i))^2``: ``machine="squared-hinge"``.
 
-    In signed coefficients the dual is ``max y'c - 1/2 c'(K + diag(1/C_i))c`` with ``sum(c) = 0`` and ``c_i y_i >= 0``: the
-    hard margin under the kernel plus a diagonal. The loss is smooth, so more samples have coefficients than under the
-    hinge.
+    In signed coefficients the dual is ``max y'c - 1/2 c'(K + diag(1/C_i))c`` with ``sum(c) = 0`` and ``c_i y_i >= 0``:
+    the hard margin under the kernel plus a diagonal. The loss is smooth, so more samples have coefficients than under
+    the hinge.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class MulticlassMachine(Machine):
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
     def _starts(self, start: np.ndarray | Solution | None) -> list[np.ndarray | Solution | None]:
-        """Where the solve of each output begins: at the output's own solution, which may carry more than coefficients."""
+        """Where the solve of each output begins: at its own solution, which may carry more than coefficients."""
         first = self.first(start)
         if first is None:
             return [None] * self.n_outputs
@@ -251,8 +251,8 @@ class OneVsAllMachine(MulticlassMachine):
 def solve_part(machine: Machine, K, start, tol, gap_tol, max_steps) -> Solution:
     """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
 
-    The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve anew
-    to such a violation than to tighten it step by step from a start.
+    The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve
+    anew to such a violation than to tighten it step by step from a start.
     """
     if gap_tol is None or machine.n_samples > FEW or not machine.has_box_dual:
         return machine.solve(K, start, tol, gap_tol, max_steps)

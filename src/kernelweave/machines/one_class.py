@@ -22,7 +22,8 @@ BOUNDARY_WIDTH = 1e-9  # of the offset: what rounding leaves of a sample on the 
 class OneClassMachine(PlainMachine):
     """One-class SVM.
 
-    Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b``: the bias has a cost of 1, so the coefficients add up to 1.
+    Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b``. The bias has a cost of 1, so the coefficients add up to
+    1.
 
     Parameters
     ----------

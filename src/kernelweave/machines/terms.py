@@ -4,8 +4,8 @@ For each sample, with z_i = p_i - f_i,
 
     loss_i(f_i) = max_v  z_i v - e |v| - h_i/2 v^2      over   lower_i <= v <= upper_i,
 
-so that the slope of the loss is -v at the maximiser, and its conjugate at -c is  -p_i c_i + e |c_i| + h_i/2 c_i^2  within
-the bounds and infinite outside.
+so that the slope of the loss is -v at the maximiser, and its conjugate at -c is  -p_i c_i + e |c_i| + h_i/2 c_i^2
+within the bounds and infinite outside.
 
 ========================  ==================  ===========  ==============  ====  =========
 loss                      p                   bounds       e               h     total

@@ -216,8 +216,8 @@ class _Problem:
     def bias(self, slope: np.ndarray) -> float:
         """The b at which the responses to slope - b add up to the total.
 
-        Their sum falls in b and is linear between the values of b at which a response reaches zero or a bound; the right
-        piece is found by bisection over these values.
+        Their sum falls in b and is linear between the values of b at which a response reaches zero or a bound; the
+        right piece is found by bisection over these values.
         """
         kinks = [slope - self.insensitivity, slope + self.insensitivity] if self.insensitivity > 0.0 else []
         for bound in (self.lower, self.upper):
@@ -320,8 +320,6 @@ class _Problem:
         down = (bent - self.insensitivity * np.where(c > 0.0, 1.0, -1.0))[c > self.lower]
         violation = max(0.0, float(up.max() - down.min())) if len(up) and len(down) else 0.0
         relative = gap / max(1.0, abs(objective))
-        if gap_tol is None:
-            reached = violation <= tol and relative <= GAP_PER_TOL * tol
-        else:
-            reached = relative <= gap_tol
+        limits = (tol, GAP_PER_TOL * tol) if gap_tol is None else (np.inf, gap_tol)
+        reached = violation <= limits[0] and relative <= limits[1]
         return Result(c, objective, gap, steps, "converged" if reached else "max_steps", violation, b)
