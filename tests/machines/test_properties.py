@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from machine_properties import check_machine
 
 from kernelweave import machines
 from kernelweave.machines import (
@@ -25,6 +24,7 @@ from kernelweave.machines import (
     SquaredHinge,
     SquaredMargin,
 )
+from machine_properties import check_machine
 
 rng = np.random.default_rng(0)
 N = 36

@@ -12,8 +12,6 @@ Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -38,9 +36,9 @@ class Loss(BaseEstimator):
 
     has_classes = False
 
-    @abstractmethod
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         """Return the terms of the dual for samples of targets y and costs bound, all of which are positive."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method terms(y, bound), or for_targets(y, bound)")
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> Machine:
         """Return the machine that minimises this loss.
