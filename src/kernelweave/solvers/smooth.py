@@ -35,12 +35,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ._compiled import compiled
 from ._pairs import subtract_rows
 from .result import Result
 
 GAP_PER_TOL = 10.0  # as in `box`: a KKT violation of tol comes with a relative gap of at most this times tol
 MOST_NEWTON = 500  # steps; each ends with another set of free samples, and a handful is usual
 MOST_TRIALS = 40  # of one line search
+MOST_BALANCE = 200  # trials of a bias
+BEYOND = 1e-9  # how far the search for a bias goes past a kink, relatively
 FLATTER = 0.1  # a line search ends where the slope is at most this share of the first one
 SUM_ERROR = 1e-10  # of the coefficients' sum, relative
 BOX_ERROR = 1e-13  # of a coefficient beyond its bound, relative to the largest one
@@ -105,24 +108,92 @@ def solve_smooth_qp(
     problem = _Problem(K, linear, lower, upper, quadratic, float(total), float(insensitivity))
     c = problem.begin(start)
     image = problem.product(c)
+    b, response = problem.balance(image, 0.0)
     most = MOST_NEWTON if max_steps is None else int(max_steps)
     steps = 0
     while True:
-        b = problem.bias(problem.linear - image)
-        response = problem.response(problem.linear - image - b)
         if problem.is_feasible(c):
             found = problem.certify(c, image, b, steps, tol, gap_tol)
             if found.converged:
                 return found
         if steps >= most:
             break
-        new, new_image = problem.step(c, image, response)
+        before = c
+        c, image, b, response = problem.step(c, image, b, response)
         steps += 1
-        if np.array_equal(new, c):
+        if np.array_equal(before, c):
             break
-        c, image = new, new_image
     image = problem.product(response)  # the step budget, or floating point, ends here: v is always feasible
-    return problem.certify(response, image, problem.bias(problem.linear - image), steps, tol, gap_tol)
+    return problem.certify(response, image, problem.balance(image, b)[0], steps, tol, gap_tol)
+
+
+@compiled(inner=True, error_model="numpy")
+def respond(z, lower, upper, quadratic, insensitivity):
+    """v(z) of one sample, where quadratic is positive."""
+    v = (z - insensitivity) / quadratic if z > insensitivity else 0.0
+    if z < -insensitivity:
+        v = (z + insensitivity) / quadratic
+    return min(max(v, lower), upper)
+
+
+@compiled(error_model="numpy")
+def flat_piece(slope, lower, upper, quadratic, insensitivity, response):
+    """The ends of the interval of b in which no response moves, where none of them is free."""
+    below, above = -np.inf, np.inf
+    for k in range(slope.shape[0]):
+        v = response[k]
+        if lower[k] == upper[k]:
+            continue
+        place = slope[k] - quadratic[k] * v
+        if v < upper[k]:  # at the lower bound, or at zero: b must not fall below
+            below = max(below, place - (insensitivity if v >= 0.0 else -insensitivity))
+        if v > lower[k]:
+            above = min(above, place - (insensitivity if v > 0.0 else -insensitivity))
+    return below, above
+
+
+@compiled(error_model="numpy")
+def balance(slope, lower, upper, quadratic, insensitivity, total, b, response):
+    """The b at which the responses to slope - b add up to total; writes them to response.
+
+    Their sum falls in b and is linear between kinks, so that Newton's method ends; bisection keeps it within bounds.
+    Where no response depends on b the search goes on beyond the next kink; if the sum is right there, any b of the
+    piece is, and its middle, or its only end, is returned.
+    """
+    low, high = -np.inf, np.inf
+    for trial in range(MOST_BALANCE):
+        found, rate, size = 0.0, 0.0, abs(total)
+        for k in range(slope.shape[0]):
+            v = respond(slope[k] - b, lower[k], upper[k], quadratic[k], insensitivity)
+            response[k] = v
+            found += v
+            size += abs(v)
+            if lower[k] < v < upper[k] and (v != 0.0 or insensitivity == 0.0):
+                rate += 1.0 / quadratic[k]
+        excess = found - total
+        right = abs(excess) <= 4e-16 * size
+        if right and rate > 0.0:
+            return b
+        if excess > 0.0:
+            low = b
+        else:
+            high = b
+        if rate > 0.0:
+            new = b + excess / rate
+        else:
+            below, above = flat_piece(slope, lower, upper, quadratic, insensitivity, response)
+            if right and np.isfinite(below):
+                return 0.5 * (below + above) if np.isfinite(above) else below
+            if right:
+                return above if np.isfinite(above) else b
+            new = above + BEYOND * max(1.0, abs(above)) if excess > 0.0 else below - BEYOND * max(1.0, abs(below))
+        bounded = np.isfinite(low) and np.isfinite(high)
+        if bounded and (not low < new < high or (trial > 20 and trial % 2 == 1)):
+            new = 0.5 * (low + high)
+        if not np.isfinite(new) or new in (b, low, high):
+            return b
+        b = new
+    return b
 
 
 def responses(
@@ -202,46 +273,25 @@ class _Problem:
         if start.shape != zeros.shape or not np.isfinite(start).all():
             raise ValueError(f"start must hold {len(zeros)} finite coefficients")
         c = np.clip(start, self.lower, self.upper)
-        return c if self.primal(c, self.product(c)) <= self.primal(zeros, zeros) else zeros
+        image = self.product(c)
+        value = self.primal(c, image, *self.balance(image, 0.0))
+        return c if value <= self.primal(zeros, zeros, *self.balance(zeros, 0.0)) else zeros
 
-    def primal(self, c: np.ndarray, image: np.ndarray) -> float:
-        """The least of P(c, b) over b."""
-        slope = self.linear - image
-        b = self.bias(slope)
-        return 0.5 * float(c @ image) + float(self._worth(self.response(slope - b), slope - b).sum()) + b * self.total
+    def primal(self, c: np.ndarray, image: np.ndarray, b: float, response: np.ndarray) -> float:
+        """P(c, b), given the responses there."""
+        worth = self._worth(response, self.linear - image - b)
+        return 0.5 * float(c @ image) + float(worth.sum()) + b * self.total
 
     def _worth(self, v: np.ndarray, slope: np.ndarray) -> np.ndarray:
         return slope * v - self.insensitivity * np.abs(v) - 0.5 * self.quadratic * v**2
 
-    def bias(self, slope: np.ndarray) -> float:
-        """The b at which the responses to slope - b add up to the total.
-
-        Their sum falls in b and is linear between the values of b at which a response reaches zero or a bound; the
-        right piece is found by bisection over these values.
-        """
-        kinks = [slope - self.insensitivity, slope + self.insensitivity] if self.insensitivity > 0.0 else []
-        for bound in (self.lower, self.upper):
-            has = np.isfinite(bound)
-            kinks.append((slope - self.quadratic * bound - self.insensitivity * np.sign(bound))[has])
-        places = np.unique(np.concatenate([np.empty(0), *kinks]))
-        low, high = 0, len(places)  # the sum is at least the total left of places[low], less at places[high]
-        while low < high:
-            middle = (low + high) // 2
-            if self.response(slope - places[middle]).sum() >= self.total:
-                low = middle + 1
-            else:
-                high = middle
-        left = places[low - 1] if low > 0 else -np.inf
-        right = places[low] if low < len(places) else np.inf
-        if np.isinf(left) or np.isinf(right):
-            inside = left + 1.0 if np.isfinite(left) else right - 1.0 if np.isfinite(right) else float(slope.mean())
-        else:
-            inside = 0.5 * (left + right)
-        response = self.response(slope - inside)
-        rate = (1.0 / self.quadratic[self.is_free(response)]).sum()
-        if rate == 0.0:  # any b of this piece: its finite end, or the middle
-            return float(left if np.isinf(right) else right if np.isinf(left) else inside)
-        return float(np.clip(inside + (response.sum() - self.total) / rate, left, right))
+    def balance(self, image: np.ndarray, b: float) -> tuple[float, np.ndarray]:
+        """The bias at which the responses to p - K c - b add up to the total, found from a guess, and the responses."""
+        response = np.empty(len(image))
+        b = balance(
+            self.linear - image, self.lower, self.upper, self.quadratic, self.insensitivity, self.total, b, response
+        )
+        return float(b), response
 
     def is_free(self, response: np.ndarray) -> np.ndarray:
         """Which responses move with their slope."""
@@ -253,30 +303,26 @@ class _Problem:
         beyond = np.maximum(c - self.upper, self.lower - c).max()
         return beyond <= BOX_ERROR * size and abs(c.sum() - self.total) <= SUM_ERROR * max(np.abs(c).sum(), self.total)
 
-    def step(self, c: np.ndarray, image: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The next point and its image under K: the Newton point, or one on the way to it where P is less."""
+    def step(self, c, image, b, response):
+        """The next point, its image, bias and responses: the Newton point, or one on the way to it where P is less."""
         target = self._newton(response)
         direction = target - c
         moved = self.product(direction)
         first = float(moved @ (c - response))
-        low, high, t = 0.0, np.inf, 1.0
-        before = self.primal(c, image)
+        before = self.primal(c, image, b, response)
+        low, high, t = 0.0, 1.0, 1.0
         for _ in range(MOST_TRIALS):
             point = target if t == 1.0 else c + t * direction
             there = self.product(target) if t == 1.0 else image + t * moved
-            slope = self.linear - there
-            rise = float(moved @ (point - self.response(slope - self.bias(slope))))
-            if rise <= 0.0 and t == 1.0:
-                return point, there
-            lower_value = self.primal(point, there) <= before + ROUNDING * abs(before)
-            if abs(rise) <= FLATTER * abs(first) and lower_value:
-                return point, there
-            if rise > 0.0:
-                high = t
-            else:
-                low = t
+            found = (point, there, *self.balance(there, b))
+            rise = float(moved @ (point - found[3]))
+            if t == 1.0 and (rise <= 0.0 or abs(first) <= ROUNDING * max(1.0, abs(before))):
+                return found
+            if abs(rise) <= FLATTER * abs(first) and self.primal(*found) <= before + ROUNDING * abs(before):
+                return found
+            low, high = (low, t) if rise > 0.0 else (t, high)
             t = 0.5 * (low + high)
-        return (target, self.product(target)) if abs(first) <= ROUNDING * max(1.0, abs(before)) else (point, there)
+        return found
 
     def _newton(self, response: np.ndarray) -> np.ndarray:
         """The point that is optimal if the free samples are those of the response."""
