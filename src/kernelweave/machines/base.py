@@ -51,8 +51,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..solvers import DualProgram, Result, solve_box_qp, solve_smooth_qp
-from ..solvers.working_set import LazyKernel, solve_in_working_set
+from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
+from ..solvers.qp.working_set import LazyKernel, solve_in_working_set
 from .terms import DualTerms
 
 
@@ -252,7 +252,7 @@ class PlainMachine(Machine):
 
     @abstractmethod
     def problem(self) -> dict:
-        """Return the arguments of `solve_box_qp`; with ``quadratic``, those of `solve_smooth_qp`."""
+        """Return the arguments of `solve_box_qp`; with ``quadratic``, those of `solve_ridged_qp`."""
 
     @cached_property
     def terms(self) -> DualTerms:
@@ -266,7 +266,7 @@ class PlainMachine(Machine):
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
         first = self.first(start)
-        solver = solve_box_qp if self.has_box_dual else solve_smooth_qp
+        solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         result = solver(
             K,
             **self.problem(),

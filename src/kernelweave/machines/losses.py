@@ -4,8 +4,8 @@ A loss is an object with parameters, as scikit-learn's estimators have them (`ge
 Its method ``for_targets(y, bound)`` returns the `Machine` of samples with targets y and costs ``bound``: a
 `LossMachine`, made of the loss' own `terms`, unless the loss has a faster one. So a new machine is a class with
 `__init__` and `terms`; its loss, slope, conjugate, dual solver, duality gap, programs and subsets follow from the terms
-(see `terms` and `solvers.smooth`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine` of
-its own.
+(see `terms` and `solvers.qp.ridged`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine`
+of its own.
 
 Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is used one-vs-all or one-vs-one.
 """
