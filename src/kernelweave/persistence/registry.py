@@ -1,4 +1,6 @@
-"""The classes that a saved model may hold. A file names classes; only those named here are ever made.
+"""The classes that a saved model may hold: a file names classes, and only those named here are made.
+
+Beside them there are only those that the caller of `load` gives (see `extensions`).
 
 A new kernel, combiner, machine or estimator needs one line in `CLASSES`: its attributes are saved as they are, and come
 back without a call of its constructor; a parameter that it did not have when a model was saved has its default. What a
@@ -7,7 +9,7 @@ class keeps only to be fast is named in `TRANSIENT` and starts empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import signature
 from typing import Any
@@ -180,19 +182,33 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object of a registered class that are saved."""
+    """The attributes of an object that are saved."""
     transient = TRANSIENT.get(type(value), {})
     return {name: part for name, part in packed(vars(value)).items() if name not in transient}
 
 
-def instance_of(name: str, fields: dict[str, Any]) -> Any:
-    """An object of a registered class with these attributes, made without running its constructor."""
-    cls = CLASSES.get(name)
+def is_data(cls: type, field: str) -> bool:
+    """Whether an object of a class may have an attribute of this name: one that hides no method or property."""
+    inherited = getattr(cls, field, None)
+    hides = callable(inherited) or isinstance(inherited, property)
+    return field.isidentifier() and not field.startswith("__") and not hides
+
+
+def instance_of(name: str, fields: dict[str, Any], given: Mapping[str, type]) -> Any:
+    """An object with these attributes, made without running its constructor.
+
+    Parameters
+    ----------
+    name : str
+        A registered class, or one of those given.
+    fields : dict from name to value
+    given : mapping from name to class
+    """
+    cls = CLASSES.get(name, given.get(name))
     if cls is None:
         raise ValueError(f"it holds an object of the unknown class {name!r}; this kernelweave does not make those")
     for field in fields:
-        inherited = getattr(cls, field, None)
-        if not field.isidentifier() or field.startswith("__") or callable(inherited) or isinstance(inherited, property):
+        if not is_data(cls, field):
             raise ValueError(f"it gives a {name} the attribute {field!r}, which is not data")
     instance = object.__new__(cls)
     newer = {name: value for name, value in _defaults(cls).items() if name not in fields}

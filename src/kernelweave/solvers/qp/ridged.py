@@ -37,7 +37,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..compiled import compiled
 from ..result import Result
-from ._pairs import subtract_rows
+from ._block import subtract_rows
 
 GAP_PER_TOL = 10.0  # as in `box`: a KKT violation of tol comes with a relative gap of at most this times tol
 MOST_NEWTON = 500  # steps; each ends with another set of free samples, and a handful is usual
