@@ -25,7 +25,7 @@ from ..experiments import (
     run_experiment,
     write_report,
 )
-from ..experiments.reports.layout import Grid, heading, label, sections
+from ..experiments.reports.sections import TextTable, heading, label, sections
 
 
 def run_reproduce(
@@ -97,7 +97,7 @@ def _run_all(
         return 2
     for experiment in chosen:
         try:
-            summary = _run(console, experiment, output, quick, data_home, n_jobs)
+            outcome = _run(console, experiment, output, quick, data_home, n_jobs)
         except KeyboardInterrupt:
             Console(stderr=True).print("Interrupted; the same command goes on where it stopped.", highlight=False)
             return 130
@@ -105,9 +105,9 @@ def _run_all(
             Console(stderr=True).print(f"{label(experiment.name)}: {error}", highlight=False, soft_wrap=True)
             failed = 1
             continue
-        _show(console, summary)
+        _show(console, outcome)
         try:
-            files = write_report(summary, output)
+            files = write_report(outcome, output)
         except OSError as error:
             Console(stderr=True).print(f"cannot write the report: {error}", highlight=False, soft_wrap=True)
             failed = 1
@@ -148,14 +148,14 @@ def _run(
         return run_experiment(experiment, output, quick, data_home, n_jobs, progress)
 
 
-def _show(console: Console, summary: Any) -> None:
-    console.print(heading(summary), style="bold", highlight=False)
-    for part in sections(summary):
+def _show(console: Console, outcome: Any) -> None:
+    console.print(heading(outcome), style="bold", highlight=False)
+    for part in sections(outcome):
         for piece in [part] if isinstance(part, str) else map(_table, part.narrowed()):
             console.print(piece, highlight=False)
 
 
-def _table(grid: Grid) -> Table:
+def _table(grid: TextTable) -> Table:
     """A table whose cells are folded where they are too narrow, never cut."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for position, name in enumerate(grid.headings):

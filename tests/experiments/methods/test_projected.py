@@ -16,7 +16,7 @@ from kernelweave.experiments import Method, Paper, markdown, run_experiment
 from kernelweave.experiments.engine.cells import fingerprint
 from kernelweave.experiments.engine.fold import Fold
 from kernelweave.experiments.methods.projected import projection_experiment, sldr
-from kernelweave.experiments.reports.layout import Grid, heading, results_cells, sections
+from kernelweave.experiments.reports.sections import TextTable, heading, results_cells, sections
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import ThesisProtocol
 from kernelweave.reduction import reduced_svm
@@ -92,19 +92,19 @@ def test_cells_tell_features_from_kernel_values():
 
 
 def test_report_of_features_and_of_figures_without_a_deviation(tmp_path):
-    summary = run_experiment(PROJECTED, tmp_path)
-    row = summary.row("PCA")
-    cells = results_cells(summary, row)
+    outcome = run_experiment(PROJECTED, tmp_path)
+    row = outcome.row("PCA")
+    cells = results_cells(outcome, row)
     assert cells[0] in ("0.1", "10") and cells[2:4] == ["80", f"{row.mean('test') - 80:+.2f}"] and cells[5] == "-"
-    accuracy, support, *_ = (part for part in sections(summary) if isinstance(part, Grid))
+    accuracy, support, *_ = (part for part in sections(outcome) if isinstance(part, TextTable))
     assert (accuracy.headings, support.headings) == (["accuracy %", "SVM"], ["support vectors %", "SVM"])
     assert accuracy.rows[1] == ["R = 2", f"{row.mean('test'):.2f} ± {row.std('test'):.2f}"]
     assert support.rows[1] == ["R = 2", f"{row.mean('support'):.2f} ± {row.std('support'):.2f}"]
-    text = markdown(summary)
+    text = markdown(outcome)
     assert "Methods that see features compute their own." in text
-    assert f"{summary.row('SLDR (R_m = 1, R_G = 2)').weights.mean(axis=0)[0]:.2f}-" in text
-    figure = dataclasses.replace(summary, experiment=dataclasses.replace(PROJECTED, name="figure-5.19"))
-    assert heading(summary) == "Table small: IRIS" and heading(figure) == "Figure 5.19: IRIS"
+    assert f"{outcome.row('SLDR (R_m = 1, R_G = 2)').weights.mean(axis=0)[0]:.2f}-" in text
+    figure = dataclasses.replace(outcome, experiment=dataclasses.replace(PROJECTED, name="figure-5.19"))
+    assert heading(outcome) == "Table small: IRIS" and heading(figure) == "Figure 5.19: IRIS"
 
 
 def test_methods_of_a_figure():

@@ -64,7 +64,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class ComparisonSummary:
+class ComparisonOutcome:
     """The finished table.
 
     Attributes
@@ -101,7 +101,7 @@ def run_comparison(
     data_home: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> ComparisonSummary:
+) -> ComparisonOutcome:
     """Run a comparison, or continue it where an earlier run stopped; parameters as for `run_experiment`."""
     folder = Path(output) / "cells" / (f"table-{comparison.name}" + ("-quick" if quick else ""))
     comparison = comparison.quickened() if quick else comparison
@@ -128,7 +128,7 @@ def run_comparison(
         raise FileNotFoundError(
             f"none of the data sets of {comparison.name!r} is in the data home: {', '.join(comparison.datasets)}"
         )
-    return ComparisonSummary(comparison, results, n_folds, quick, first, tuple(absent))
+    return ComparisonOutcome(comparison, results, n_folds, quick, first, tuple(absent))
 
 
 @dataclass(frozen=True)

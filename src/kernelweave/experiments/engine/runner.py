@@ -21,11 +21,11 @@ from ...model_selection import Split
 from .cells import Cells, CellStore, Progress, Records, data_digest, fingerprint, measure_cells
 from .collection import Collection
 from .comparison import Comparison
-from .comparison_run import ComparisonSummary, run_comparison
+from .comparison_run import ComparisonOutcome, run_comparison
 from .declaration import Experiment, Method
 from .discovery import AnyExperiment, find_experiment
 from .fold import Fold
-from .results import CollectionSummary, Summary, summarize
+from .outcome import CollectionOutcome, Outcome, gather_outcome
 from .search import search_surface
 
 
@@ -36,7 +36,7 @@ def run_experiment(
     data_home: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> Summary | CollectionSummary | ComparisonSummary:
+) -> Outcome | CollectionOutcome | ComparisonOutcome:
     """Run an experiment, or continue it where an earlier run stopped.
 
     Parameters
@@ -56,7 +56,7 @@ def run_experiment(
 
     Returns
     -------
-    Summary, CollectionSummary or ComparisonSummary
+    Outcome, CollectionOutcome or ComparisonOutcome
         By the kind of the experiment.
     """
     experiment = find_experiment(experiment) if isinstance(experiment, str) else experiment
@@ -77,19 +77,19 @@ def run_experiment(
         for run in np.unique(runs) if method.search is not None else ():
             folds = np.flatnonzero(runs == run).tolist()
             cells |= search_surface(experiment, method, folds, measurement.measure)
-    return summarize(experiment, cells, splits, quick)
+    return gather_outcome(experiment, cells, splits, quick)
 
 
 def _run_collection(
     collection: Collection, output: Any, quick: bool, data_home: Any, n_jobs: int | None, progress: Progress | None
-) -> CollectionSummary:
+) -> CollectionOutcome:
     def told(member: Experiment) -> Progress | None:
         if progress is None:
             return None
         return lambda done, total, method: progress(done, total, f"{member.title} {method}")
 
     parts = [run_experiment(member, output, quick, data_home, n_jobs, told(member)) for member in collection.members]
-    return CollectionSummary(collection, parts, quick)
+    return CollectionOutcome(collection, parts, quick)
 
 
 def _load_compiled_code() -> None:

@@ -17,7 +17,7 @@ from ...model_selection.factors import check_factors
 from ...model_selection.surface_minimum import minimize_response
 from .cells import Cells
 from .declaration import Experiment, Method
-from .results import mean_validation
+from .outcome import mean_validation
 
 
 def search_surface(

@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Outcome:
     """The table of an experiment."""
 
     experiment: Experiment
@@ -70,8 +70,8 @@ class Summary:
     quick: bool
 
     @property
-    def parts(self) -> list[Summary]:
-        """The summary itself; that of a collection has several."""
+    def parts(self) -> list[Outcome]:
+        """The outcome itself; that of a collection has several."""
         return [self]
 
     def row(self, name: str) -> Row:
@@ -80,11 +80,11 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class CollectionSummary:
-    """The table of a collection: the summaries of its data sets, in order."""
+class CollectionOutcome:
+    """The table of a collection: the outcomes of its data sets, in order."""
 
     experiment: Collection
-    parts: list[Summary]
+    parts: list[Outcome]
     quick: bool
 
     def counts(self, method: str, measure: str) -> WinTieLoss:
@@ -97,9 +97,9 @@ class CollectionSummary:
         return win_tie_loss(base, other, higher_is_better=measure == "test" and first.is_classification)
 
 
-def summarize(
+def gather_outcome(
     experiment: Experiment, cells: dict[tuple[str, int], list[dict[str, Any]]], splits: list[Split], quick: bool
-) -> Summary:
+) -> Outcome:
     """Choose hyper-parameters, gather the test results and test every method against the baseline.
 
     Parameters
@@ -116,7 +116,7 @@ def summarize(
     }
     base = rows[experiment.baseline]
     tested = [replace(row, against_baseline=_against(experiment, base, row)) for row in rows.values()]
-    return Summary(experiment, tested, len(splits), quick)
+    return Outcome(experiment, tested, len(splits), quick)
 
 
 def _against(experiment: Experiment, base: Row, row: Row) -> dict[str, TestResult]:
