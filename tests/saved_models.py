@@ -335,13 +335,13 @@ MODELS = {
     "mkldr": labelled(MKLDR(EMBEDDED, n_components=1)),
     "mkldr, paper": labelled(MKLDR(EMBEDDED, LDEGraph(), step="paper", max_iter=1000)),
     "mkldr, given weights": labelled(
-        MKLDR(EMBEDDED, LFDAGraph(), 1, init={"gaussian": 1.0, "linear": 2.0}, weights_step="fixed")
+        MKLDR(EMBEDDED, LFDAGraph(), n_components=1, init={"gaussian": 1.0, "linear": 2.0}, weights_step="fixed")
     ),
-    "mkldr, lpp": labelled(MKLDR(EMBEDDED, LPPGraph(), 1, dtype="float32"), y=None),
-    "mkldr, mfa": labelled(MKLDR(EMBEDDED, MFAGraph(), 1, normalize="center")),
+    "mkldr, lpp": labelled(MKLDR(EMBEDDED, LPPGraph(), n_components=1, dtype="float32"), y=None),
+    "mkldr, mfa": labelled(MKLDR(EMBEDDED, MFAGraph(), n_components=1, normalize="center")),
     "mkldr, pca": labelled(MKLDR(EMBEDDED, PCAGraph()), y=None),
-    "mkldr, semi-supervised": labelled(MKLDR(EMBEDDED, SemiSupervisedGraph(), 1), y=SOME),
-    "mkldr, user": labelled(MKLDR(EMBEDDED, UserGraph(sp.csr_matrix(ALIKE), 1 - ALIKE), 1), y=None),
+    "mkldr, semi-supervised": labelled(MKLDR(EMBEDDED, SemiSupervisedGraph(), n_components=1), y=SOME),
+    "mkldr, user": labelled(MKLDR(EMBEDDED, UserGraph(sp.csr_matrix(ALIKE), 1 - ALIKE), n_components=1), y=None),
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),

@@ -115,7 +115,7 @@ def _combined(combiner: Combiner, C: float) -> MKLClassifier:
     return MKLClassifier([Linear(view) for view in VIEWS], combiner, C=C, random_state=0)
 
 
-def run_demo(output: Path, repeats: int = 5, seed: int = 0) -> list[Row]:
+def run_demo(output: Path, repeats: int = 5, *, seed: int = 0) -> list[Row]:
     """Run every method, print the table and save the picture.
 
     Parameters

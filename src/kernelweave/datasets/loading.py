@@ -29,7 +29,7 @@ _CSR = ("data", "indices", "indptr", "shape")
 _SCIKIT_LEARN = {"iris": load_iris, "wdbc": load_breast_cancer}
 
 
-def load_dataset(name: str, variant: str | None = None, return_X_y: bool = False, data_home: Any = None) -> Any:
+def load_dataset(name: str, variant: str | None = None, *, return_X_y: bool = False, data_home: Any = None) -> Any:
     """Load one of the papers' data sets.
 
     MULTIFEAT is embedded, IRIS and WDBC come with scikit-learn; every other set is read from the data home.

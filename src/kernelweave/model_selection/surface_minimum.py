@@ -53,9 +53,9 @@ class ResponseTrace:
 def minimize_response(
     measure: Callable[[np.ndarray], np.ndarray],
     centre: np.ndarray,
+    *,
     low: np.ndarray,
     high: np.ndarray,
-    *,
     delta: float = 0.3,
     order: int = 2,
     tol: float = 0.02,
@@ -83,21 +83,25 @@ def minimize_response(
     >>> from kernelweave.model_selection.surface_minimum import minimize_response
     >>> def response(points):
     ...     return (points[:, 0] - 0.5) ** 2 + (points[:, 1] + 0.2) ** 2
-    >>> trace = minimize_response(response, np.zeros(2), -np.ones(2), np.ones(2))
+    >>> trace = minimize_response(response, np.zeros(2), low=-np.ones(2), high=np.ones(2))
     >>> trace.points[np.argmin(trace.responses)], len(trace.points)
     (array([ 0.5, -0.2]), 7)
     """
-    points = _unique(koshal_design(centre, delta, low, high, order))
+    points = _unique(koshal_design(centre, delta, low=low, high=high, order=order))
     responses = np.asarray(measure(points), dtype=float)
     if not np.isfinite(responses).any():
-        unknown = ResponseSurface(np.nan, np.zeros(len(centre)), np.zeros((len(centre),) * 2), low, high)
+        unknown = ResponseSurface(
+            np.nan, np.zeros(len(centre)), quadratic=np.zeros((len(centre),) * 2), low=low, high=high
+        )
         return ResponseTrace(points, responses, np.empty(0), unknown, converged=True)
     predicted: list[float] = []
     step, last, converged = delta, None, False
     while True:
         best = points[np.nanargmin(responses)]
         near = _nearest(points, best, order)
-        surface = fit_surface(points[near], responses[near], low, high, order, centre, delta)
+        surface = fit_surface(
+            points[near], responses[near], low=low, high=high, order=order, centre=centre, delta=delta
+        )
         if order == 2:
             proposal = _rounded(surface, surface.minimum(best))
             converged = _is_known(proposal, points) or (last is not None and np.linalg.norm(proposal - last) <= tol)

@@ -229,8 +229,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
             trace = minimize_response(
                 measure,
                 factors.centre,
-                factors.low,
-                factors.high,
+                low=factors.low,
+                high=factors.high,
                 delta=self.delta,
                 order=self.order,
                 tol=self.tol,

@@ -33,9 +33,9 @@ _REDUCERS = ("pca", "kpca", "lda", "lfda")
 def reduced_svm(
     reducer: Any,
     n_components: int | None = 2,
+    *,
     C: float = 1.0,
     random_state: Any = None,
-    *,
     pca_first: int | None = 100,
 ) -> Pipeline:
     """The comparison "reduce, then linear SVM" as a pipeline: ``scale``, ``reduce``, ``svm``.

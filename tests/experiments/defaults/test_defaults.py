@@ -90,7 +90,7 @@ def made(errors, default):
         contenders=tuple(Contender(name, neighbours(1)) for name in names),
         default=default,
     )
-    return ComparisonOutcome(comparison, results, 2, False, results)
+    return ComparisonOutcome(comparison, results, n_folds=2, quick=False, first=results)
 
 
 def test_standings_by_hand():
@@ -292,7 +292,8 @@ def test_every_default_has_ten_data_sets_and_is_registered(comparison):
 
 
 def test_the_declared_defaults_are_those_of_the_library(toy):
-    data = Problem(*load_dataset("mnist4", data_home=toy, return_X_y=True), load_dataset("mnist4", data_home=toy).views)
+    bunch = load_dataset("mnist4", data_home=toy)
+    data = Problem(bunch.data, bunch.target, views=bunch.views)
     for name in ("multiclass", "multiclass-linear", "normalize", "combiner"):
         comparison = find_default(name)
         contender = next(one for one in comparison.contenders if one.name == comparison.default)

@@ -76,6 +76,7 @@ class CellStore:
 def measure_cells(
     store: CellStore,
     marks: Mapping[str, str],
+    *,
     folds: Sequence[int],
     prepare: Callable[[int], Callable[[str], Records]],
     n_jobs: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from .declaration import Experiment, Paper
 
@@ -28,6 +28,7 @@ class Collection:
 
     name: str
     title: str
+    _: KW_ONLY
     source: str
     members: tuple[Experiment, ...]
     note: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Problem:
 
     X: Any
     y: np.ndarray
+    _: KW_ONLY
     views: Mapping[str, Any] = field(default_factory=dict)
     is_classification: bool = True
 
@@ -104,6 +105,7 @@ class Comparison:
 
     name: str
     title: str
+    _: KW_ONLY
     source: str
     datasets: Mapping[str, tuple[str, str | None]]
     contenders: tuple[Contender, ...]

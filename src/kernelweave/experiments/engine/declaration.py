@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from typing import Any
 
@@ -37,6 +37,7 @@ class Paper:
 
     score: float
     score_std: float | None = None
+    _: KW_ONLY
     support: float | None = None
     support_std: float | None = None
     cost: float | None = None
@@ -66,6 +67,7 @@ class SurfaceSearch:
 
     factors: tuple[str, ...]
     delta: float = 0.3
+    _: KW_ONLY
     order: int = 2
     bounds: tuple[float, float] = (0.1, 10.0)
     tol: float = 0.02
@@ -101,6 +103,7 @@ class Method:
 
     name: str
     kernels: tuple[str, ...]
+    _: KW_ONLY
     paper: Paper | None = None
     combiner: Combiner | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -155,6 +158,7 @@ class Experiment:
 
     name: str
     title: str
+    _: KW_ONLY
     source: str
     dataset: str
     task: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ class Row:
 
     method: Method
     parameters: list[dict[str, Any]]
+    _: KW_ONLY
     values: dict[str, np.ndarray]
     weights: np.ndarray
     costs: np.ndarray | None
@@ -66,6 +67,7 @@ class Outcome:
 
     experiment: Experiment
     rows: list[Row]
+    _: KW_ONLY
     n_folds: int
     quick: bool
 
@@ -85,6 +87,7 @@ class CollectionOutcome:
 
     experiment: Collection
     parts: list[Outcome]
+    _: KW_ONLY
     quick: bool
 
     def counts(self, method: str, measure: str) -> WinTieLoss:
@@ -116,7 +119,7 @@ def gather_outcome(
     }
     base = rows[experiment.baseline]
     tested = [replace(row, against_baseline=_against(experiment, base, row)) for row in rows.values()]
-    return Outcome(experiment, tested, len(splits), quick)
+    return Outcome(experiment, tested, n_folds=len(splits), quick=quick)
 
 
 def _against(experiment: Experiment, base: Row, row: Row) -> dict[str, TestResult]:
@@ -145,7 +148,15 @@ def _row(experiment: Experiment, method: Method, folds: list[list[dict[str, Any]
         weights, costs = _by_run(weights, runs), None if costs is None else _by_run(costs, runs)
     path_seconds = float(np.mean([sum(record["seconds"] for record in records) for records in folds]))
     n_settings = round(np.mean([len(records) for records in folds]))
-    return Row(method, parameters, values, weights, costs, n_settings, path_seconds)
+    return Row(
+        method,
+        parameters,
+        values=values,
+        weights=weights,
+        costs=costs,
+        n_settings=n_settings,
+        path_seconds=path_seconds,
+    )
 
 
 def _by_kernel(method: Method, records: list[dict[str, Any]], key: str) -> np.ndarray:

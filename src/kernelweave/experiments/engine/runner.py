@@ -32,6 +32,7 @@ from .search import search_surface
 def run_experiment(
     experiment: str | AnyExperiment,
     output: Any = "kernelweave-results",
+    *,
     quick: bool = False,
     data_home: Any = None,
     n_jobs: int | None = None,
@@ -63,7 +64,7 @@ def run_experiment(
     if isinstance(experiment, Collection):
         return _run_collection(experiment, output, quick, data_home, n_jobs, progress)
     if isinstance(experiment, Comparison):
-        return run_comparison(experiment, output, quick, data_home, n_jobs, progress)
+        return run_comparison(experiment, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=progress)
     folder = f"table-{experiment.name}" + ("-quick" if quick else "")
     experiment = experiment.quickened() if quick else experiment
     X, y, splits, digest = _prepare(experiment, data_home)
@@ -88,8 +89,11 @@ def _run_collection(
             return None
         return lambda done, total, method: progress(done, total, f"{member.title} {method}")
 
-    parts = [run_experiment(member, output, quick, data_home, n_jobs, told(member)) for member in collection.members]
-    return CollectionOutcome(collection, parts, quick)
+    parts = [
+        run_experiment(member, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=told(member))
+        for member in collection.members
+    ]
+    return CollectionOutcome(collection, parts, quick=quick)
 
 
 def _load_compiled_code() -> None:
@@ -129,7 +133,7 @@ class _Measurement:
             fold = Fold(self.experiment, self.X, self.y, self.splits[number])
             return lambda name: fold.measure(named[name])
 
-        cells = measure_cells(self.store, marks, folds, prepare, self.n_jobs, tell)
+        cells = measure_cells(self.store, marks, folds=folds, prepare=prepare, n_jobs=self.n_jobs, progress=tell)
         self.n_before += len(cells)
         return cells
 

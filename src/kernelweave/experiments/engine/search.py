@@ -60,8 +60,8 @@ def search_surface(
     trace = minimize_response(
         errors,
         factors.centre,
-        factors.low,
-        factors.high,
+        low=factors.low,
+        high=factors.high,
         delta=search.delta,
         order=search.order,
         tol=search.tol,

@@ -8,7 +8,7 @@ repeats. Wins, ties and losses compare mean scores as printed, and Wilcoxon's si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,7 @@ class Standing:
 
     name: str
     score: float
+    _: KW_ONLY
     rank: float
     difference: float
     worst: float
@@ -101,17 +102,20 @@ def standings(outcome: ComparisonOutcome, first: bool = False) -> list[Standing]
         difference = scores[name] - scores[default]
         counts = win_tie_loss(scores[default].tolist(), scores[name].tolist(), decimals=DECIMALS)
         shown = [np.round(scores[column], DECIMALS) for column in (default, name)]
+        wins, ties, losses = counts.direct
         found.append(
             Standing(
                 name,
                 float(scores[name].mean()),
-                float(ranks[name].mean()),
-                float(difference.mean()),
-                float(difference.min()),
-                *counts.direct,
-                1.0 if name == default else wilcoxon_signed_rank(*shown).pvalue,
-                100.0 - float(np.mean([results[row, name].validation for row in outcome.rows])),
-                float(np.median([results[row, name].seconds for row in outcome.rows])),
+                rank=float(ranks[name].mean()),
+                difference=float(difference.mean()),
+                worst=float(difference.min()),
+                wins=wins,
+                ties=ties,
+                losses=losses,
+                pvalue=1.0 if name == default else wilcoxon_signed_rank(*shown).pvalue,
+                validation=100.0 - float(np.mean([results[row, name].validation for row in outcome.rows])),
+                seconds=float(np.median([results[row, name].seconds for row in outcome.rows])),
             )
         )
     return found

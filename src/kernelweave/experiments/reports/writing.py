@@ -187,6 +187,6 @@ def markdown(outcome: Any) -> str:
     return "\n\n".join([f"## {heading(outcome)}", *parts]) + "\n"
 
 
-def _table(grid: TextTable) -> str:
-    rule = ["---"] * grid.n_text + ["---:"] * (len(grid.headings) - grid.n_text)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [grid.headings, rule, *grid.rows])
+def _table(table: TextTable) -> str:
+    rule = ["---"] * table.n_text + ["---:"] * (len(table.headings) - table.n_text)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [table.headings, rule, *table.rows])

@@ -56,6 +56,7 @@ def orthonormal(W: np.ndarray, KW: np.ndarray, ridge: float = 0.0, limit: int | 
 def conjugate_gradients(
     K: np.ndarray,
     W: np.ndarray,
+    *,
     criterion: Criterion,
     ridge: float,
     max_iter: int,

@@ -159,7 +159,7 @@ class UserGraph(Graph):
     (4, 1)
     """
 
-    def __init__(self, W: Any, W_prime: Any = None, D: Any = None):
+    def __init__(self, W: Any, W_prime: Any = None, *, D: Any = None):
         self.W = W
         self.W_prime = W_prime
         self.D = D

@@ -93,7 +93,7 @@ class LDEGraph(Graph):
 
     reads_labels = True
 
-    def __init__(self, k: int = 5, k_between: int = 20, among: str = "class"):
+    def __init__(self, k: int = 5, k_between: int = 20, *, among: str = "class"):
         self.k = k
         self.k_between = k_between
         self.among = among

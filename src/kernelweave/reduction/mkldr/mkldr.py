@@ -159,8 +159,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         self,
         kernels: Any = None,
         graph: Graph | None = None,
-        n_components: int | None = None,
         *,
+        n_components: int | None = None,
         normalize: str | None = "unit-diagonal",
         step: str = "ratio-trace",
         weights_step: str = "auto",
@@ -211,15 +211,17 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
             grams = stack.matrices()
+            numerator, denominator = graph.laplacians(grams, stack.present, labels)
             search = Search(
                 grams,
-                *graph.laplacians(grams, stack.present, labels),
-                eps,
-                weights_eps,
-                n_components,
-                self.step,
-                self._weights_step(graph, stack.n_kernels),
-                check_seed(self.random_state),
+                numerator,
+                denominator=denominator,
+                eps=eps,
+                weights_eps=weights_eps,
+                n_components=n_components,
+                step=self.step,
+                weights_step=self._weights_step(graph, stack.n_kernels),
+                rng=check_seed(self.random_state),
             )
             start = self._start(search, stack.names)
             with progress_bar("Fitting MKLDR", self.verbose) as progress:

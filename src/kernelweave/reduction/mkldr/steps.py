@@ -109,9 +109,19 @@ class Search:
     >>> labels = np.array([0, 0, 1, 1])
     >>> signal, noise = np.array([0.0, 0.1, 1.0, 1.1]), np.array([0.3, 1.0, 0.2, 0.9])
     >>> grams = np.exp(-np.array([(x[:, None] - x) ** 2 for x in (signal, noise)]))
-    >>> rng = np.random.RandomState(0)
-    >>> run = Search(grams, *class_laplacians(labels), 0.1, 10.0, 1, "ratio-trace", "exact", rng)
-    >>> found = run.run(np.array([0.5, 0.5]), tol=1e-4, max_iter=50)
+    >>> within, between = class_laplacians(labels)
+    >>> search = Search(
+    ...     grams,
+    ...     within,
+    ...     denominator=between,
+    ...     eps=0.1,
+    ...     weights_eps=10.0,
+    ...     n_components=1,
+    ...     step="ratio-trace",
+    ...     weights_step="exact",
+    ...     rng=np.random.RandomState(0),
+    ... )
+    >>> found = search.run(np.array([0.5, 0.5]), tol=1e-4, max_iter=50)
     >>> bool(found.weights[0] > found.weights[1])
     True
     """
@@ -120,6 +130,7 @@ class Search:
         self,
         grams: np.ndarray,
         numerator: Laplacian | None,
+        *,
         denominator: Laplacian,
         eps: float,
         weights_eps: float,

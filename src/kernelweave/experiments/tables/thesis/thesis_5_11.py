@@ -33,8 +33,8 @@ _DATA = (
         "0vs8",
         "PENDIGITS (0vs8)",
         (
-            Paper(99.40, 0.21, 15.10, 0.95, 15.10, 0.21, (0.21, 0.79)),
-            Paper(99.00, 0.42, 8.80, 0.21, 8.80, 0.21, (0.75, 0.25)),
+            Paper(99.40, 0.21, support=15.10, support_std=0.95, cost=15.10, cost_std=0.21, weights=(0.21, 0.79)),
+            Paper(99.00, 0.42, support=8.80, support_std=0.21, cost=8.80, cost_std=0.21, weights=(0.75, 0.25)),
         ),
     ),
     (
@@ -42,8 +42,8 @@ _DATA = (
         "1vs7",
         "PENDIGITS (1vs7)",
         (
-            Paper(99.70, 0.32, 11.00, 0.21, 11.00, 0.02, (0.35, 0.65)),
-            Paper(100.00, 0.00, 3.70, 0.11, 0.74, 0.02, (1.00, 0.00)),
+            Paper(99.70, 0.32, support=11.00, support_std=0.21, cost=11.00, cost_std=0.02, weights=(0.35, 0.65)),
+            Paper(100.00, 0.00, support=3.70, support_std=0.11, cost=0.74, cost_std=0.02, weights=(1.00, 0.00)),
         ),
     ),
     (
@@ -51,8 +51,8 @@ _DATA = (
         "5vs9",
         "PENDIGITS (5vs9)",
         (
-            Paper(99.20, 0.21, 32.80, 0.21, 6.56, 0.08, (1.00, 0.00)),
-            Paper(99.20, 0.21, 32.80, 0.42, 6.56, 0.08, (1.00, 0.00)),
+            Paper(99.20, 0.21, support=32.80, support_std=0.21, cost=6.56, cost_std=0.08, weights=(1.00, 0.00)),
+            Paper(99.20, 0.21, support=32.80, support_std=0.42, cost=6.56, cost_std=0.08, weights=(1.00, 0.00)),
         ),
     ),
 )
