@@ -16,13 +16,12 @@ from rich.table import Table
 
 from ..datasets import list_datasets
 from ..experiments import (
-    defaults_page,
     find_default,
     find_experiment,
     list_defaults,
     list_experiments,
-    results_page,
     run_experiment,
+    write_page,
     write_report,
 )
 from ..experiments.reports.sections import TextTable, heading, label, sections
@@ -84,7 +83,7 @@ def run_experiments(
         console.print(f"Written: {files[0]} and {files[1]}", highlight=False, soft_wrap=True)
     if page is not None:
         try:
-            tables = (defaults_page if defaults else results_page)(output, page)
+            tables = write_page(output, page, defaults=defaults)
         except (ValueError, OSError) as error:
             Console(stderr=True).print(str(error), highlight=False, soft_wrap=True)
             return 1

@@ -15,7 +15,7 @@ from .engine.outcome import CollectionOutcome, Outcome, Row
 from .engine.runner import run_experiment
 from .reports.error_tables import error_table
 from .reports.standings import Standing, rank_table, score_table, standings
-from .reports.writing import defaults_page, markdown, results_page, write_report
+from .reports.writing import markdown, write_page, write_report
 
 __all__ = [
     "Collection",
@@ -31,7 +31,6 @@ __all__ = [
     "Row",
     "Standing",
     "SurfaceSearch",
-    "defaults_page",
     "error_table",
     "find_default",
     "find_experiment",
@@ -40,9 +39,9 @@ __all__ = [
     "markdown",
     "over_datasets",
     "rank_table",
-    "results_page",
     "run_experiment",
     "score_table",
     "standings",
+    "write_page",
     "write_report",
 ]

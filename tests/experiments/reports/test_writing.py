@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
 from kernelweave import KernelSAMME, KernelVoting
-from kernelweave.experiments import Method, markdown, results_page, run_experiment, write_report
+from kernelweave.experiments import Method, markdown, run_experiment, write_page, write_report
 from kernelweave.experiments.engine.cells import fingerprint
 from kernelweave.experiments.reports.sections import TextTable, results_cells, sections
 from kernelweave.reduction import MKLDR
@@ -162,7 +162,7 @@ def test_page_gathers_full_runs_in_the_order_of_the_registry(tmp_path):
     for name in ("table-5.22", "table-5.16", "table-5.16-quick", "table-unknown"):
         (tmp_path / f"{name}.md").write_text(f"## {name}\n")
     page = tmp_path / "docs" / "results.md"
-    assert results_page(tmp_path, page) == ["5.16", "5.22"]
+    assert write_page(tmp_path, page) == ["5.16", "5.22"]
     text = page.read_text()
     assert text.index("## table-5.16\n") < text.index("## table-5.22\n")
     assert "quick\n" not in text and "unknown" not in text

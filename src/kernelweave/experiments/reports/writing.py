@@ -64,8 +64,8 @@ def write_report(outcome: Any, output: Any) -> tuple[Path, Path]:
     return files
 
 
-def results_page(output: Any, page: Any) -> list[str]:
-    """Gather the Markdown of all full runs of the papers' tables below a folder into one page.
+def write_page(output: Any, page: Any, *, defaults: bool = False) -> list[str]:
+    """Gather the Markdown of all full runs below a folder into one page.
 
     Parameters
     ----------
@@ -73,35 +73,16 @@ def results_page(output: Any, page: Any) -> list[str]:
         The folder that `write_report` wrote to.
     page : path
         The file to write.
+    defaults : bool
+        Whether to gather comparisons of defaults instead of the papers' tables.
 
     Returns
     -------
     list of str
-        The tables on the page.
+        The names of the experiments on the page.
     """
-    return _gather([experiment.name for experiment in list_experiments()], output, page, _PAGE_HEAD)
-
-
-def defaults_page(output: Any, page: Any) -> list[str]:
-    """Gather the Markdown of all full comparisons of defaults below a folder into one page.
-
-    Parameters
-    ----------
-    output : path
-        The folder that `write_report` wrote to.
-    page : path
-        The file to write.
-
-    Returns
-    -------
-    list of str
-        The comparisons on the page.
-    """
-    return _gather([comparison.name for comparison in list_defaults()], output, page, _DEFAULTS_HEAD)
-
-
-def _gather(names: list[str], output: Any, page: Any, head: str) -> list[str]:
-    stored = {name: Path(output) / f"table-{name}.md" for name in names}
+    experiments, head = (list_defaults(), _DEFAULTS_HEAD) if defaults else (list_experiments(), _PAGE_HEAD)
+    stored = {experiment.name: Path(output) / f"table-{experiment.name}.md" for experiment in experiments}
     there = {name: path for name, path in stored.items() if path.is_file()}
     if not there:
         raise ValueError(f"there is no full run below {str(output)!r} to gather; name its folder with --output")
