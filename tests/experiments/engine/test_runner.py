@@ -65,8 +65,8 @@ def test_numbers_are_those_of_an_independent_run():
 
 def test_gram_matrices_are_computed_once_a_fold(tmp_path, monkeypatch):
     calls = []
-    gram = Linear._gram
-    monkeypatch.setattr(Linear, "_gram", lambda self, A: calls.append(len(A)) or gram(self, A))
+    gram = Linear.gram_of
+    monkeypatch.setattr(Linear, "gram_of", lambda self, A: calls.append(len(A)) or gram(self, A))
     run_experiment(SMALL, tmp_path)
     assert calls == [50] * 10  # petal serves two methods and two values of C; sepal no method at all
 
@@ -245,7 +245,9 @@ def test_fits_do_not_look_for_negative_eigenvalues_again(monkeypatch):
     X, y = load_dataset("iris", "merged", return_X_y=True)
     fold = Fold(SMALL, X, y, SMALL.protocol.split(y, True)[0])
     kernels = [(name, fold.kernel(name)) for name in SMALL.kernels]
-    monkeypatch.setattr("kernelweave.kernels.repair.approximate_smallest", lambda K: pytest.fail("looked again"))
+    monkeypatch.setattr(
+        "kernelweave.kernels.stacking.repair.approximate_smallest", lambda K: pytest.fail("looked again")
+    )
     fold.measure(SMALL.methods[2])
     assert all(np.linalg.eigvalsh(kernel.K).min() > -1e-9 for _, kernel in kernels)
 

@@ -41,8 +41,8 @@ from ...estimators.checks import (
     encode_labels,
     unchanged_on_failure,
 )
-from ...kernels.memory import warn_if_too_large
-from ...solvers.embedding import signed
+from ...kernels.stacking.memory import warn_if_too_large
+from ...solvers.embedding.graph_embedding import signed
 from ..base import check_choice
 from ..graphs.local_scaling import local_affinity
 

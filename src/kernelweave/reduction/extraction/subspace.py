@@ -25,8 +25,8 @@ from ..._parameters import check_flag
 from ..._warnings import warn
 from ...estimators.checks import check_count, check_number, check_seed
 from ...estimators.progress import progress_bar
-from ...kernels.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
-from ...solvers.ascent import Ascent, climb
+from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
+from ...solvers.descent.ascent import Ascent, climb
 from ..base import Extraction, KernelTransformer, TrainingSamples, check_choice, check_n_components
 from .centroid import centroids
 from .pls import components
@@ -186,7 +186,7 @@ class SubspaceKernel(KernelTransformer):
         if len(samples.kernels) > 1 or self.normalize is not None:
             raise ValueError("landmarks need one kernel, and normalize=None")
         kernel = samples.kernels[0]
-        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), self.ridge)
+        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), ridge=self.ridge)
         start = starting_landmarks(self.landmarks, spanned.values, labels, n_components, rng)
         ascent = climb(spanned.judged_by(criterion), start, self.optimizer, **options)
         self.landmarks_ = ascent.position
