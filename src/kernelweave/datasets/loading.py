@@ -1,6 +1,6 @@
 """`load_dataset` and `list_datasets`: the papers' data sets from a data home.
 
-A data home is a folder with one ``NAME.npz`` a data set: an array for each view (``X`` where there is one view) and
+A data home is a folder with one ``NAME.npz`` per data set: an array for each view (``X`` where there is one view) and
 ``y``; text sets hold ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix, sets of sparse views the same for
 each view (``VIEW_data``, ...). Files are read without pickle and checked.
 """
@@ -94,7 +94,7 @@ def load_dataset(name: str, variant: str | None = None, *, return_X_y: bool = Fa
 
 
 def list_datasets(data_home: Any = None) -> pd.DataFrame:
-    """Every data set that `load_dataset` knows.
+    """Every data set that `load_dataset` can load.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[
 
 
 def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
-    """Data, labels of the file, and further arrays with one entry a sample."""
+    """Data, labels of the file, and further arrays with one entry per sample."""
     if spec.origin == "embedded":
         data, labels = load_multifeat(return_X_y=True)
         return data, labels, {}

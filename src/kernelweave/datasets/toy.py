@@ -1,4 +1,4 @@
-"""Toy problems of the thesis: the Gaussian mixtures of Table 2.2 and the local projections of Figure 4.3."""
+"""Toy problems of M. Gönen's PhD thesis (2010): the mixtures of Table 2.2 and the local projections of Figure 4.3."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> l
 
 
 def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution: int) -> Space:
-    """Two gated components against each other; decision values where they are all that linear kernels see."""
+    """Two gated components against each other; decision values where linear kernels depend on nothing else."""
     gated = model.project(X)
     by_kernel = {name: list(model.projections_[name].columns) for name in model.active_kernels_}
     columns = [column for names in by_kernel.values() for column in names]

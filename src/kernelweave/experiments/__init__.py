@@ -1,5 +1,8 @@
 """Runnable, resumable comparisons of methods: the papers' tables, and the library's defaults against alternatives.
 
+The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010); SLDR, SKFE and MKL-DR are papers whose tables
+are in `tables`.
+
 An experiment is one short declaration in `tables` or `defaults`: a data set, kernels, methods, a grid of
 hyper-parameters, a protocol and the paper's figures (`Experiment`), the same over several data sets (`Collection`), or
 the errors of any estimators on several data sets (`Comparison`), ranked where one of them is the default.

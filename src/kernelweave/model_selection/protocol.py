@@ -1,13 +1,13 @@
 """Protocols: which samples train, validate and test, fold by fold.
 
-Every protocol yields `Split` triples. Hyper-parameters are chosen once a *run*, by the mean validation score over the
+Every protocol yields `Split` triples. Hyper-parameters are chosen once per *run*, by the mean validation score over the
 run's folds; the chosen setting's test results are then reported with mean and standard deviation.
 
 ========================  ==========================================================================  =================
 protocol                  what it is                                                                  source
 ========================  ==========================================================================  =================
 `ThesisProtocol`          a third for testing, 5x2 cross-validation on the rest; or a supplied split   thesis 5.1
-`SubjectProtocol`         two images a subject for testing, 8 folds with one image a subject each      thesis 5.3.1.2
+`SubjectProtocol`         two images per subject for testing, 8 folds with one image per subject      thesis 5.3.1.2
 `KFoldProtocol`           a third for testing, 10 folds, 90 % of the rest for training                 SLDR, app. B
 `RepeatedHalves`          20 times: half of each class for training, the rest for testing              SKFE 5.3
 `RepeatedKFoldProtocol`   20 times 5 folds; the best cross-validation score is the result              SKFE 5.2

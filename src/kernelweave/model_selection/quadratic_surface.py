@@ -27,7 +27,7 @@ from scipy.stats import qmc
 # All 3^k faces of the box are looked at up to this many factors; beyond it, descents from many starts.
 _MOST_FACTORS_BY_FACES = 7
 _STARTS = 128
-# Singular values below this share of the largest count as zero: directions that no point tells about.
+# Singular values below this share of the largest count as zero: directions that the points do not determine.
 _RANK_TOLERANCE = 1e-8
 # Coefficients and differences below this share of the largest response are rounding.
 _ROUNDING = 1e-10
@@ -171,7 +171,7 @@ def fit_surface(
     """Fit a surface to measured responses by least squares.
 
     Where the points do not determine all coefficients, those of the smallest norm in steps of `delta` from `centre`
-    are taken: directions that no point tells about are flat.
+    are taken: directions that the points do not determine are flat.
 
     Parameters
     ----------

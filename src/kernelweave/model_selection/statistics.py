@@ -1,4 +1,4 @@
-"""Tests that compare two methods: thesis appendix A, and the tables of wins, ties and losses of chapter 5.
+"""Tests that compare two methods: appendix A of Gönen's thesis (2010), and its tables of wins, ties and losses.
 
 =============  ===========================================================================
 thesis         here
@@ -59,7 +59,7 @@ class WilcoxonResult(TestResult):
 
 @dataclass(frozen=True)
 class WinTieLoss:
-    """What the last lines of the thesis' tables say of a second method against a first one.
+    """The last lines of the thesis' tables: a second method against a first one.
 
     Attributes
     ----------

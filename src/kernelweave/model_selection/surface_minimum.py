@@ -11,7 +11,7 @@ epsilon               tol
 ====================  ============================================================
 
 The figure is safeguarded: the surface is minimised inside a box, whatever its curvature; no point is measured twice;
-a surface that its points do not determine is flat where they say nothing. Line 20 must read ``10^ld(t)``.
+a surface is flat in directions that its points do not determine. Line 20 must read ``10^ld(t)``.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _nearest(points: np.ndarray, best: np.ndarray, order: int) -> np.ndarray:
 
 
 def _rounded(surface: ResponseSurface, point: np.ndarray) -> np.ndarray:
-    """A point to the digits that are told apart, in the box."""
+    """A point rounded to the digits that count, in the box."""
     return np.clip(np.round(point, _DECIMALS), surface.low, surface.high)
 
 
@@ -152,6 +152,6 @@ def _is_known(point: np.ndarray, points: np.ndarray) -> bool:
 
 
 def _unique(points: np.ndarray) -> np.ndarray:
-    """Each point once, in order, as far as they are told apart."""
+    """Each point once, in order; points that agree in the digits that count are the same."""
     _, first = np.unique(np.round(points, _DECIMALS), axis=0, return_index=True)
     return points[np.sort(first)]

@@ -107,7 +107,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
     The response is 1 - score for accuracies and -score for other scorings. Few samples or folds make it rough, and a
     surface over a narrow design follows the roughness: repeat the folds, or take a larger `delta`.
 
-    Memory: with `share_kernels`, a matrix of n_training x n_samples for each kernel and fold (a `MemoryWarning` tells
+    Memory: with `share_kernels`, a matrix of n_training x n_samples for each kernel and fold (a `MemoryWarning` names
     where that is too much).
 
     Examples
@@ -277,7 +277,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
             folds = Parallel(n_jobs=self.n_jobs, backend="threading")(
                 delayed(shared.of_fold)(X, y, train, test, fit_params) for train, test in splits
             )
-        except Exception:  # whatever is wrong with the data or a kernel, the fits themselves tell, as error_score asks
+        except Exception:  # whatever is wrong with the data or a kernel, the fits raise it, as error_score requests
             return {}
         return shared.parameters(folds)
 
@@ -323,7 +323,7 @@ class _Measure:
 
 
 class _FixedSplits:
-    """Folds that are the same whenever they are asked for."""
+    """A splitter that always returns the same folds."""
 
     def __init__(self, splits: list):
         self.splits = splits

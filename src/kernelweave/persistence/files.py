@@ -73,7 +73,7 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
     """Load a model that `save` wrote.
 
     Nothing in the file is run: it can name classes of kernelweave, from a fixed list, but no others. Predictions are
-    those of the saved model, bit by bit on the same machine and library versions. A `Precomputed` kernel knows the ids
+    those of the saved model, bit by bit on the same machine and library versions. A `Precomputed` kernel has the ids
     that it knew when the model was saved; further ids come through `extend` and `replace_kernel` as before (with
     similarities to all ids, or to ``columns_kept`` only), but fitting again needs the whole matrix.
 
@@ -93,7 +93,7 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
     FileNotFoundError
     ValueError
         Where the file is no saved model, is damaged or cut short, was written in a newer format, or a callable is
-        missing; the message says which.
+        missing; the message names it.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class _SupportColumns:
     """Replace each precomputed kernel of a model by one with the columns that prediction looks up.
 
     Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that the
-    model's state does not tell of stays whole.
+    model's state does not record stays whole.
     """
 
     def __init__(self, model: Any):

@@ -41,7 +41,7 @@ from ..views import Views
 
 @dataclass(frozen=True)
 class TrainingSamples:
-    """The samples of a fit as a method sees them: one kernel, which may be a combined one.
+    """The samples of a fit with their kernel, which may be a combined one.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Extraction:
         return replace(self, coef=self.coef @ axes, features=self.features @ axes)
 
     def with_signs(self) -> Extraction:
-        """The same features, each with the sign that makes its largest value positive, so that signs are no chance."""
+        """The same features, each with the sign that makes its largest value positive, so that it is determined."""
         largest = np.abs(self.features).argmax(axis=0)
         signs = np.where(self.features[largest, np.arange(self.features.shape[1])] < 0.0, -1.0, 1.0)
         return replace(self, coef=self.coef * signs, offset=self.offset * signs, features=self.features * signs)

@@ -97,8 +97,8 @@ class Method:
         In the place of `MKLClassifier` or `MKLRegressor`: a classifier with the parameters `kernels` and `normalize`,
         or a pipeline whose first step has them. It has no combiner.
     from_features : bool
-        Whether it sees the experiment's `features` in the place of kernel values: combiners that project features, with
-        the kernels as they are declared, and any `estimator`, as it is.
+        Whether it is given the experiment's `features` in the place of kernel values: combiners that project features,
+        with the kernels as they are declared, and any `estimator`, as it is.
     """
 
     name: str
@@ -145,11 +145,11 @@ class Experiment:
     normalize_weights : bool
         Whether weights are shown divided by their sum.
     features : tuple of str
-        Views that methods see as features beside the kernels (gating models) or in their place (projections).
+        Views that methods are given as features beside the kernels (gating models) or in their place (projections).
     max_samples : int or None
-        Draw so many samples, stratified for classification.
+        Number of samples to draw, stratified for classification.
     layout : mapping from row to mapping from column to method
-        The table as the paper prints it, where that is not one method a row.
+        The table as the paper prints it, where that is not one method per row.
     quick : mapping
         Fields to replace in a quick run.
     note : str
@@ -226,7 +226,7 @@ class Experiment:
         return dataclasses.replace(self, **self.quick)
 
     def estimator(self, method: Method, kernels: list[tuple[str, Kernel]]) -> Any:
-        """The unfitted estimator of a method on given kernels: normalised ones, unless it sees features."""
+        """The unfitted estimator of a method on given kernels: normalised ones, unless it is given features."""
         normalize = self.normalize if method.from_features else None
         if method.estimator is not None and method.from_features:
             return clone(method.estimator).set_params(**method.options)

@@ -30,7 +30,7 @@ class Row:
         ``total_cost`` (thesis 2.8, per cent), ``seconds`` (of the fit with the chosen setting, Gram matrices excluded)
         and ``solves``.
     weights : ndarray of shape (n_results, n_kernels)
-        Weight of each kernel of the method, averaged over test samples; of sum 1 where the experiment wants that.
+        Weight of each kernel of the method, averaged over test samples; of sum 1 with `normalize_weights`.
     costs : ndarray of shape (n_results, n_kernels), or None
         The d_m that the method learned with.
     n_settings : int

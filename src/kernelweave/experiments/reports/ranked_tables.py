@@ -1,4 +1,4 @@
-"""What a report says of a default and its alternatives: a ranked table, scores by data set, and who wins where."""
+"""The report of a default and its alternatives: a ranked table, scores by data set, and where alternatives win."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ranked_dict(outcome: ComparisonOutcome) -> dict[str, Any]:
 
 
 def ranked_sections(outcome: ComparisonOutcome) -> list[str | TextTable]:
-    """All that a report says below its title, in order."""
+    """The contents of a report below its title, in order."""
     found: list[str | TextTable] = [_words(outcome)]
     for label, first in _ways(outcome):
         found.append(f"Over the {len(outcome.rows)} data sets, {label}:")

@@ -1,4 +1,4 @@
-"""What a report says, as paragraphs and tables: the same on a terminal and in Markdown.
+"""The contents of a report as paragraphs and tables, the same on a terminal and in Markdown.
 
 A table of one data set and one of several are laid out by the same lines; the latter have a first column that names
 the data set, and close with wins, ties and losses over the data sets.
@@ -71,7 +71,7 @@ def label(name: str) -> str:
 
 @singledispatch
 def sections(outcome: Any) -> list[str | TextTable]:
-    """All that a report says below its title, in order.
+    """The contents of a report below its title, in order.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def _(outcome: CollectionOutcome) -> list[str | TextTable]:
 
 
 def _by_method(outcome: AnyOutcome) -> list[str | TextTable]:
-    """What one data set or several can say: the settings, and tables with a line for each method."""
+    """The contents for one data set or several: the settings, and tables with a line for each method."""
     layouts = [layout for part in outcome.parts for layout in _paper_layouts(part)]
     found = [_settings(outcome), *layouts, _results(outcome), _significance(outcome)]
     if any(_learns_weights(row) for part in outcome.parts for row in part.rows):
@@ -203,7 +203,7 @@ def _prints_costs(outcome: AnyOutcome) -> bool:
 
 
 def _learns_weights(row: Row) -> bool:
-    """Whether there are weights to tell of; an estimator that has none of its own counts its kernels alike."""
+    """Whether there are weights to show; an estimator without weights counts all its kernels alike."""
     learned = row.method.combiner is not None or (row.method.estimator is not None and np.ptp(row.weights) > 0)
     return learned and len(row.method.kernels) > 1
 
@@ -230,7 +230,7 @@ def _cost_cells(part: Outcome, row: Row) -> list[str]:
 
 
 def _paper_active(paper: Paper | None) -> str:
-    """How many kernels the paper's method uses, as printed or as its weights say."""
+    """How many kernels the paper's method uses, as printed, or as counted from its weights."""
     if paper is not None and paper.active is not None:
         return f"{paper.active:.2f}"
     return str(np.count_nonzero(paper.weights)) if paper is not None and paper.weights else "-"

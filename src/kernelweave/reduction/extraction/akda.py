@@ -45,7 +45,7 @@ class AKDAQR(KernelTransformer):
     ridge : float
         Added to the within-class scatter, relative to its mean eigenvalue.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
-        Normalisation of the kernel; the approximate version knows the first and the last only.
+        Normalisation of the kernel; the approximate version takes only the first and the last.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class AKDAQR(KernelTransformer):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     n_components_ : int
-        Fewer than asked for where centroids depend on each other.
+        Fewer than requested where centroids depend on each other.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

@@ -51,7 +51,7 @@ class KernelOrthogonalCentroid(KernelTransformer):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     n_components_ : int
-        Fewer than asked for where centroids depend on each other.
+        Fewer than requested where centroids depend on each other.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

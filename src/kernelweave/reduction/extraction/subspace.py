@@ -99,7 +99,7 @@ class SubspaceKernel(KernelTransformer):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     n_components_ : int
-        Fewer than asked for where the kernel has a smaller rank, with a warning.
+        Fewer than requested where the kernel has a smaller rank, with a warning.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

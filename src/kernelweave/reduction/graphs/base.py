@@ -29,7 +29,7 @@ from ...solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacian
 
 
 class Graph(BaseEstimator, ABC):
-    """What `MKLDR` asks of a graph. Parameters follow scikit-learn's conventions.
+    """The interface of a graph for `MKLDR`. Parameters follow scikit-learn's conventions.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Thesis Table 5.11: pen points and their 16 x 16 bitmap on PENDIGITS, at equal costs and with a dear bitmap."""
+"""Thesis Table 5.11: pen points and their 16 x 16 bitmap on PENDIGITS, at equal costs and with a costly bitmap."""
 
 from kernelweave.experiments.engine.declaration import Paper
 from kernelweave.experiments.methods.representations import pendigits_collection

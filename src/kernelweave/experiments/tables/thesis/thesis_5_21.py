@@ -12,7 +12,7 @@ _C = [0.01, 0.1, 1.0, 10.0, 100.0]
 
 
 def _localized(gate: type[Gate], side: int, paper: Paper) -> Method:
-    """Kernels over patches, with gates that see the image at a low resolution."""
+    """Kernels over patches, with gates that read the image at a low resolution."""
     return Method(
         f"LMKL ({gate.__name__.lower()}, {side}x{side})",
         _PATCHES,
