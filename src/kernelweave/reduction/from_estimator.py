@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import Projected
 from ..estimators.base import KernelMachineEstimator
+from ..estimators.fitted import lookups_of
 
 
 class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
@@ -134,7 +135,7 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _lookups(self) -> list:
         """The precomputed matrices that the estimator looks new samples up in."""
-        return self._fitted()._lookups()
+        return lookups_of(self._fitted())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_") or getattr(self.estimator, "__sklearn_is_fitted__", lambda: False)()
