@@ -27,7 +27,7 @@ import numpy as np
 
 from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_plain, from_atom
 from .records import unpack
-from .registry import CLASSES, fields_of, instance_of
+from .registry import CLASSES, fields_of, instance_of, name_now
 
 
 class Encoder:
@@ -157,7 +157,7 @@ class Decoder:
     def _of_row(self, row: dict) -> Any:
         kind = row["kind"]
         if kind == "object":
-            fields = {name: self._value(part) for name, part in row["fields"].items()}
+            fields = {name_now(row["class"], name): self._value(part) for name, part in row["fields"].items()}
             return instance_of(row["class"], fields)
         if kind == "array":
             array = self._arrays[row["member"]]
