@@ -51,7 +51,7 @@ class DatasetSpec:
     derive : callable, optional
         Makes the views that are returned from the arrays of the file.
     extras : tuple of str
-        Further arrays of the file, one entry a sample.
+        Further arrays of the file, one entry per sample.
     origin : {"home", "scikit-learn", "embedded"}
         Where the data are read from.
     note : str

@@ -104,7 +104,7 @@ def list_datasets(data_home: Any = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a data set: its title, published number of samples, number of classes (0 for regression), variants,
+        One row per data set: its title, published number of samples, number of classes (0 for regression), variants,
         and whether it is there.
 
     Examples

@@ -1,8 +1,8 @@
 """`ResponseSurfaceSearchCV`: choose positive parameters by response surfaces on the cross-validated error.
 
-Thesis section 2.7 (Gönen and Alpaydın, 2010): regularised MKL searches the costs d_m of the kernels this way
-(``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of one kernel can
-stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
+In Gönen's PhD thesis (2010, section 2.7) and in Gönen and Alpaydın (2010) regularised MKL searches the costs d_m of the
+kernels this way (``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of
+one kernel can stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
 
 ====================  ====================================================================
 thesis                here
@@ -80,7 +80,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
     refit : bool, str or callable
         As in `GridSearchCV`.
     share_kernels : bool
-        Whether to compute the base kernels of an estimator of this package once a fold and look them up in every
+        Whether to compute the base kernels of an estimator of this package once per fold and look them up in every
         candidate. False saves memory.
     random_state : int, RandomState or None
         For `subsample`.

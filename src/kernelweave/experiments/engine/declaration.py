@@ -129,7 +129,7 @@ class Experiment:
         As in `datasets.load_dataset`.
     task : {"classification", "regression"}
     kernels : mapping from name to Kernel
-        Base kernels, computed once a fold and shared by all methods and hyper-parameters.
+        Base kernels, computed once per fold and shared by all methods and hyper-parameters.
     methods : tuple of Method
     baseline : str
         The method that the others are tested against.

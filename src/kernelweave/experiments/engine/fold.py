@@ -151,7 +151,7 @@ class Fold:
 
 
 class _FoldKernel(Precomputed):
-    """Values of a kernel over a fold, which the stack that computed them has looked at, so that no fit needs to."""
+    """Values of a kernel over a fold, checked by the stack that computed them, so that no fit checks them again."""
 
     positive_semidefinite = True
 

@@ -1,7 +1,7 @@
 """Methods with hyper-parameters that a response surface finds: RMKL and RWKL, thesis 2.7 and Figure 2.3.
 
-A point of the search is an ordinary method with an ordinary cell in each fold, so a search that was interrupted finds
-the points it has measured and goes on. ``TrainMKLSVM(d)`` of the figure is `measure` over all folds of a run; its
+A point of the search is an ordinary method with an ordinary cell in each fold, so an interrupted search reads the
+points that it has measured and continues. ``TrainMKLSVM(d)`` of the figure is `measure` over all folds of a run; its
 "average error on validation sets" is taken at the best setting of the grid.
 """
 

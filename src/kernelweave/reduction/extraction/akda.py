@@ -29,7 +29,7 @@ class AKDAQR(KernelTransformer):
 
     Maximises ``v' S_b v / v' (S_w + ridge I) v`` over directions v of unit length in the span of the centroids, which
     has one dimension per class. The approximate version takes the image of each class mean for the centroid (with the
-    linear kernel they are the same) and so computes n_classes kernel values a sample: its time is
+    linear kernel they are the same) and so computes n_classes kernel values per sample: its time is
     O(n_samples n_features n_classes), which SKFE names as the mark of AKDA/QR. Reference: Xiong, Ye, Li, Janardan and
     Cherkassky (2005).
 
