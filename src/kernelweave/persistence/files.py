@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
+from ..estimators.fitted import lookups_of
 from ..kernels import Precomputed
 from .archive import read_archive, write_archive
 from .extensions import given_classes, needed_classes
@@ -161,12 +162,12 @@ class _SupportColumns:
     """Replace each precomputed kernel of a model by one with the columns that prediction looks up.
 
     Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that the
-    model's state does not tell of stays whole.
+    model's state does not record stays whole.
     """
 
     def __init__(self, model: Any):
         self._ids: dict[int, np.ndarray] = {}
-        for kernel, ids in model._lookups():
+        for kernel, ids in lookups_of(model):
             self._ids[id(kernel.K)] = np.union1d(self._ids.get(id(kernel.K), ids), ids)
 
     def __call__(self, value: Any) -> Any:

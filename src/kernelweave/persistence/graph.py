@@ -28,7 +28,7 @@ import numpy as np
 from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_plain, from_atom
 from .extensions import clash, is_known, is_registered
 from .records import unpack
-from .registry import fields_of, instance_of, is_data
+from .registry import fields_of, instance_of, is_data, name_now
 
 
 class Encoder:
@@ -177,7 +177,7 @@ class Decoder:
     def _of_row(self, row: dict) -> Any:
         kind = row["kind"]
         if kind == "object":
-            fields = {name: self._value(part) for name, part in row["fields"].items()}
+            fields = {name_now(row["class"], name): self._value(part) for name, part in row["fields"].items()}
             return instance_of(row["class"], fields, self._classes)
         if kind == "array":
             array = self._arrays[row["member"]]

@@ -171,6 +171,19 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 
+# Parameters that have another name in files than now: by class, from the name now to the one in files.
+_NEIGHBORS = {"n_neighbors": "k", "n_neighbors_between": "k_between"}
+RENAMED: dict[str, dict[str, str]] = {
+    cls.__name__: _NEIGHBORS
+    for cls in (
+        reduction.LDEGraph,
+        reduction.LFDAGraph,
+        reduction.LPPGraph,
+        reduction.MFAGraph,
+        reduction.SemiSupervisedGraph,
+    )
+}
+
 
 @cache
 def _defaults(cls: type) -> dict[str, Any]:
@@ -184,7 +197,13 @@ def _defaults(cls: type) -> dict[str, Any]:
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object that are saved."""
     transient = TRANSIENT.get(type(value), {})
-    return {name: part for name, part in packed(vars(value)).items() if name not in transient}
+    renamed = RENAMED.get(type(value).__name__, {})
+    return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in transient}
+
+
+def name_now(cls: str, field: str) -> str:
+    """The name that an attribute of a class has now, from its name in a file."""
+    return next((now for now, saved in RENAMED.get(cls, {}).items() if saved == field), field)
 
 
 def is_data(cls: type, field: str) -> bool:

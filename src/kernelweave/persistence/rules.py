@@ -1,4 +1,4 @@
-"""Rules: what schemas say of several attributes of an object at once, each named after the class that it is for."""
+"""Rules: conditions on several attributes of an object at once, each named after the class that it is for."""
 
 from __future__ import annotations
 

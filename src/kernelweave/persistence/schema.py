@@ -1,7 +1,7 @@
 """What the attributes of a class must be: the small language in which `schemas` declares each registered class.
 
 A *kind* is a function ``kind(value, sizes, path)`` that raises a `ValueError` where a value is not of its kind. Sizes
-have names, such as ``"support"`` for the number of support vectors: the first array that has such a dimension says how
+have names, such as ``"support"`` for the number of support vectors: the first array that has such a dimension fixes how
 long it is, and all others must agree. An object shares the sizes that its kind names with the object that holds it
 (``part(Views, "columns", samples="support")``: what is ``samples`` there is ``support`` here), beside its own.
 """

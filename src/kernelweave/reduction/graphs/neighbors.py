@@ -8,8 +8,8 @@ neighbours there.
 papers                      here
 ==========================  ========================================================
 N_k(i), (31)                a row of `_neighbors`
-k, k' of (31)-(32)          `k`, `k_between` of `LDEGraph`
-k_1, k_2 of MFA             `k`, `k_between` of `MFAGraph`
+k, k' of (31)-(32)          `n_neighbors`, `n_neighbors_between` of `LDEGraph`
+k_1, k_2 of MFA             `n_neighbors`, `n_neighbors_between` of `MFAGraph`
 ==========================  ========================================================
 """
 
@@ -36,8 +36,8 @@ class LPPGraph(Graph):
 
     Parameters
     ----------
-    k : int
-        Number of neighbours, at most all other samples.
+    n_neighbors : int
+        k, the number of neighbours, at most all other samples.
 
     References
     ----------
@@ -48,16 +48,18 @@ class LPPGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import LPPGraph, MKLDR
     >>> X = [[0.0], [1.0], [2.0], [6.0], [7.0]]
-    >>> MKLDR([Gaussian(scale=3.0)], LPPGraph(k=2), n_components=1).fit_transform(X).shape
+    >>> MKLDR([Gaussian(scale=3.0)], LPPGraph(n_neighbors=2), n_components=1).fit_transform(X).shape
     (5, 1)
     """
 
-    def __init__(self, k: int = 5):
-        self.k = k
+    def __init__(self, n_neighbors: int = 5):
+        self.n_neighbors = n_neighbors
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
-        numerator = GraphLaplacian.of_affinities(_averaged(grams, present, lambda K, there: _either(K, there, self.k)))
+        check_count("n_neighbors", self.n_neighbors)
+        numerator = GraphLaplacian.of_affinities(
+            _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
+        )
         degree = numerator.diagonal
         denominator = GraphLaplacian(degree, None, degree[:, None], np.array([1.0 / degree.sum()]))
         return numerator, denominator
@@ -67,14 +69,14 @@ class LDEGraph(Graph):
     """Local discriminant embedding: neighbours of one class together, neighbours of different classes apart, (31)-(32).
 
     ``w_ij = 1`` where i and j are of one class and one of them is among the k nearest of the other, ``w'_ij = 1`` where
-    they are of different classes and one is among the `k_between` nearest of the other.
+    they are of different classes and one is among the `n_neighbors_between` nearest of the other.
 
     Parameters
     ----------
-    k, k_between : int
+    n_neighbors, n_neighbors_between : int
         Numbers of neighbours, at most all other samples.
     among : {"class", "all"}
-        Whether the k nearest are searched within a sample's own class, and the `k_between` nearest outside of it
+        Whether neighbours of the same class are searched within a sample's own class and the others outside of it
         ("class", so that every sample has both), or among all samples before classes are compared ("all", (31) to the
         letter: where classes are well apart few samples of different classes are neighbours).
 
@@ -87,20 +89,20 @@ class LDEGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import LDEGraph, MKLDR
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [0, 0, 0, 1, 1, 1]
-    >>> MKLDR([Gaussian(scale=3.0)], LDEGraph(k=1, k_between=2)).fit_transform(X, y).shape
+    >>> MKLDR([Gaussian(scale=3.0)], LDEGraph(n_neighbors=1, n_neighbors_between=2)).fit_transform(X, y).shape
     (6, 1)
     """
 
     reads_labels = True
 
-    def __init__(self, k: int = 5, k_between: int = 20, among: str = "class"):
-        self.k = k
-        self.k_between = k_between
+    def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 20, *, among: str = "class"):
+        self.n_neighbors = n_neighbors
+        self.n_neighbors_between = n_neighbors_between
         self.among = among
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
-        check_count("k_between", self.k_between)
+        check_count("n_neighbors", self.n_neighbors)
+        check_count("n_neighbors_between", self.n_neighbors_between)
         if not is_choice(self.among, ("class", "all")):
             raise ValueError(f'among must be "class" or "all", not {shown(self.among)}')
         same = labels[:, None] == labels[None, :]
@@ -109,26 +111,26 @@ class LDEGraph(Graph):
             searched = wanted if self.among == "class" else None
             return _averaged(grams, present, lambda K, there: _either(K, there, k, searched, wanted))
 
-        between = edges(self.k_between, ~same)
+        between = edges(self.n_neighbors_between, ~same)
         if not between.sum():
             raise ValueError(
-                f"no sample has one of another class among its k_between={self.k_between} nearest neighbours, so there "
-                'is nothing to keep apart; raise k_between or search with among="class"'
+                f"no sample has one of another class among its n_neighbors_between={self.n_neighbors_between} nearest "
+                'neighbours, so there is nothing to keep apart; raise n_neighbors_between or search with among="class"'
             )
-        return GraphLaplacian.of_affinities(edges(self.k, same)), GraphLaplacian.of_affinities(between)
+        return GraphLaplacian.of_affinities(edges(self.n_neighbors, same)), GraphLaplacian.of_affinities(between)
 
 
 class MFAGraph(Graph):
     """Marginal Fisher analysis: neighbours of one class together, the closest pairs across a class's border apart.
 
     ``w_ij = 1`` where i and j are of one class and one is among the k nearest of the other in it; ``w'_ij = 1`` where
-    (i, j) is one of the `k_between` closest pairs of a sample in some class and one outside of it.
+    (i, j) is one of the `n_neighbors_between` closest pairs of a sample in some class and one outside of it.
 
     Parameters
     ----------
-    k : int
+    n_neighbors : int
         Neighbours of each sample.
-    k_between : int
+    n_neighbors_between : int
         Pairs of each class.
 
     References
@@ -140,21 +142,21 @@ class MFAGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import MFAGraph, MKLDR
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [0, 0, 0, 1, 1, 1]
-    >>> MKLDR([Gaussian(scale=3.0)], MFAGraph(k=1, k_between=2)).fit_transform(X, y).shape
+    >>> MKLDR([Gaussian(scale=3.0)], MFAGraph(n_neighbors=1, n_neighbors_between=2)).fit_transform(X, y).shape
     (6, 1)
     """
 
     reads_labels = True
 
-    def __init__(self, k: int = 5, k_between: int = 40):
-        self.k = k
-        self.k_between = k_between
+    def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 40):
+        self.n_neighbors = n_neighbors
+        self.n_neighbors_between = n_neighbors_between
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
-        check_count("k_between", self.k_between)
+        check_count("n_neighbors", self.n_neighbors)
+        check_count("n_neighbors_between", self.n_neighbors_between)
         same = labels[:, None] == labels[None, :]
-        within = _averaged(grams, present, lambda K, there: _either(K, there, self.k, same))
+        within = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors, same))
         between = _averaged(grams, present, lambda K, there: self._border(K, there, labels))
         return GraphLaplacian.of_affinities(within), GraphLaplacian.of_affinities(between)
 
@@ -164,7 +166,7 @@ class MFAGraph(Graph):
         for label in np.unique(labels):
             inside, outside = (np.flatnonzero(present & mask) for mask in (labels == label, labels != label))
             distance = distances[np.ix_(inside, outside)].ravel()
-            count = min(self.k_between, distance.size)
+            count = min(self.n_neighbors_between, distance.size)
             if count:
                 closest = np.argpartition(distance, count - 1)[:count]
                 rows.append(inside[closest // len(outside)])
@@ -182,7 +184,7 @@ class LFDAGraph(Graph):
 
     Parameters
     ----------
-    k : int
+    n_neighbors : int
         The neighbour whose distance is the scale of a sample; at most the size of its class less one.
 
     Notes
@@ -198,17 +200,17 @@ class LFDAGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import LFDAGraph, MKLDR
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [0, 1, 0, 1, 0, 1]
-    >>> MKLDR([Gaussian(scale=3.0)], LFDAGraph(k=1)).fit_transform(X, y).shape
+    >>> MKLDR([Gaussian(scale=3.0)], LFDAGraph(n_neighbors=1)).fit_transform(X, y).shape
     (6, 1)
     """
 
     reads_labels = True
 
-    def __init__(self, k: int = 7):
-        self.k = k
+    def __init__(self, n_neighbors: int = 7):
+        self.n_neighbors = n_neighbors
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
+        check_count("n_neighbors", self.n_neighbors)
         n = len(labels)
         local = _averaged(grams, present, lambda K, there: self._local(K, there, labels))
         counts = np.bincount(labels)
@@ -228,7 +230,7 @@ class LFDAGraph(Graph):
             squared = np.maximum(_distances(K[np.ix_(members, members)]), 0.0)
             rows.append(np.repeat(members, len(members)))
             columns.append(np.tile(members, len(members)))
-            values.append(local_affinity(squared, self.k).ravel())
+            values.append(local_affinity(squared, self.n_neighbors).ravel())
         entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
         return sp.csr_array(entries, shape=K.shape)
 
@@ -242,8 +244,8 @@ class SemiSupervisedGraph(Graph):
 
     Parameters
     ----------
-    k : int
-        Number of neighbours, at most all other samples.
+    n_neighbors : int
+        k, the number of neighbours, at most all other samples.
     alpha : float
         Weight of the neighbours; 0 looks at samples with a label only.
 
@@ -260,15 +262,15 @@ class SemiSupervisedGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import MKLDR, SemiSupervisedGraph
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [-1, 0, -1, -1, 1, -1]
-    >>> Z = MKLDR([Gaussian(scale=3.0)], SemiSupervisedGraph(k=2)).fit_transform(X, y)
+    >>> Z = MKLDR([Gaussian(scale=3.0)], SemiSupervisedGraph(n_neighbors=2)).fit_transform(X, y)
     >>> bool((Z[:3].mean() - Z[3:].mean()) ** 2 > Z[:3].var() + Z[3:].var())
     True
     """
 
     reads_labels = True
 
-    def __init__(self, k: int = 5, alpha: float = 0.1):
-        self.k = k
+    def __init__(self, n_neighbors: int = 5, alpha: float = 0.1):
+        self.n_neighbors = n_neighbors
         self.alpha = alpha
 
     def encode(self, y: np.ndarray) -> np.ndarray:
@@ -284,12 +286,12 @@ class SemiSupervisedGraph(Graph):
         return labels
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
+        check_count("n_neighbors", self.n_neighbors)
         if not (is_number(self.alpha) and 0 <= self.alpha < np.inf):
             raise ValueError(f"alpha must be a finite number of at least 0, not {shown(self.alpha)}")
         within, total = class_laplacians(labels)
-        neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.k))
-        return total + (self.alpha / self.k) * GraphLaplacian.of_affinities(neighbors), total - within
+        neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
+        return total + (self.alpha / self.n_neighbors) * GraphLaplacian.of_affinities(neighbors), total - within
 
 
 def _averaged(

@@ -140,7 +140,7 @@ def test_folds_without_some_class():
 
 def test_searches_reach_kernels_and_graph():
     pipe = make_pipeline(MKLDR(KERNELS, LDEGraph()), KNeighborsClassifier(1))
-    grid = {"mkldr__kernels__a__scale": [1.0, 3.0], "mkldr__graph__k": [2, 4], "mkldr__eps": [0.1]}
+    grid = {"mkldr__kernels__a__scale": [1.0, 3.0], "mkldr__graph__n_neighbors": [2, 4], "mkldr__eps": [0.1]}
     search = GridSearchCV(pipe, grid, cv=3, error_score="raise").fit(X, Y)
     assert search.best_score_ > 0.7
 
@@ -175,7 +175,7 @@ def test_results_do_not_depend_on_chance():
         ({"n_components": 0}, "n_components must be"),
         ({"n_components": N + 1}, "there are only 60 samples"),
         ({"normalize": "max"}, "normalize must be one of"),
-        ({"graph": LDEGraph(k=0)}, "k must be"),
+        ({"graph": LDEGraph(n_neighbors=0)}, "n_neighbors must be"),
     ],
 )
 def test_bad_parameters_are_named_and_nothing_is_half_fitted(parameters, message):
