@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from ..combiners import Combiner
+from ..combiners import CombinedKernel, Combiner
 from ..combiners.gates.base import Gate
 from ..kernels.base import Kernel
 from ..machines import Machine
@@ -21,7 +21,7 @@ from .registry import CLASSES
 _PACKAGE = __name__.partition(".")[0]
 
 # The base classes that users extend.
-EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, Machine)
+EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, CombinedKernel, Machine)
 
 
 def is_registered(cls: type) -> bool:

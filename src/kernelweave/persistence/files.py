@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
+from ..estimators.fitted import lookups_of
 from ..kernels import Precomputed
 from .archive import read_archive, write_archive
 from .extensions import given_classes, needed_classes
@@ -140,11 +141,12 @@ def load(
         try:
             arrays, document = read_archive(file)
             functions = _checked_callables(document["callables"], callables or {})
-            own = needed_classes(document.get("classes", []), given)
-            model = Decoder(arrays, functions, own).model(document["rows"])
+            decoder = Decoder(arrays, functions, needed_classes(document.get("classes", []), given))
+            model = decoder.model(document["rows"])
             if type(model) not in ESTIMATORS:
                 raise ValueError("what it holds is no model")
             check_model(model)
+            decoder.unpack()
             check_is_fitted(model)
         except MemoryError:
             raise
@@ -164,7 +166,7 @@ class _SupportColumns:
 
     def __init__(self, model: Any):
         self._ids: dict[int, np.ndarray] = {}
-        for kernel, ids in model._lookups():
+        for kernel, ids in lookups_of(model):
             self._ids[id(kernel.K)] = np.union1d(self._ids.get(id(kernel.K), ids), ids)
 
     def __call__(self, value: Any) -> Any:

@@ -27,6 +27,7 @@ import numpy as np
 
 from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_plain, from_atom
 from .extensions import clash, is_known, is_registered
+from .records import unpack
 from .registry import fields_of, instance_of, is_data
 
 
@@ -166,6 +167,12 @@ class Decoder:
         if self._unused:
             raise ValueError(f"it holds arrays that belong to nothing: {sorted(self._unused)[:3]}")
         return self._values[-1]
+
+    def unpack(self) -> None:
+        """Give each model among the values its combined kernel, once the values are checked."""
+        for value in self._values:
+            if is_registered(type(value)):
+                unpack(value)
 
     def _of_row(self, row: dict) -> Any:
         kind = row["kind"]

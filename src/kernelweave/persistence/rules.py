@@ -9,20 +9,19 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
 from .. import combiners, kernels
-from ..combiners import Combiner
+from ..combiners import CombinedKernel, Combiner
 from ..combiners.gates.base import Gate
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, ProjectedFeatures
 from ..combiners.gates.regions import RegionGate
-from ..combiners.localized.gated import GatedCombiner
-from ..combiners.nonlinear.difference import DifferenceState
-from ..combiners.per_output import OutputStates
+from ..combiners.localized.combiner import GatedCombiner
 from ..combiners.projected.feature_maps import KernelFeatures
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..views.kept import KeptColumns
 from .extensions import is_extension
+from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
 
 # Those of scikit-learn and SciPy that compare vectors by themselves or with the constants that `Distance` learns.
@@ -33,11 +32,12 @@ METRICS = {
 }
 STATES = (
     kernels.KernelStack,
-    combiners.AugmentedStack,
+    AugmentedStack,
     DifferenceState,
-    combiners.GatedStack,
-    combiners.ProjectedStack,
+    GatedStack,
+    ProjectedStack,
     OutputStates,
+    CombinedKernel,  # of a user's class
 )
 
 
@@ -87,7 +87,7 @@ def distance_rule(value: Any, sizes: Sizes, path: str) -> None:
 def point_kernel_rule(value: PointKernel, sizes: Sizes, path: str) -> None:
     """A kernel of points, whose view plays no part."""
     kernel = value.kernel
-    if type(kernel) not in (kernels.Linear, kernels.Polynomial, kernels.Gaussian):
+    if not (isinstance(kernel, ViewKernel) and kernel.is_differentiable):
         refuse(f"{path}.kernel", f"is a {type(kernel).__name__}, which it never is")
     for name, kind in SCHEMAS.get(type(kernel), Schema()).attributes.items():
         kind(vars(kernel).get(name), sizes, f"{path}.kernel.{name}")
@@ -146,7 +146,7 @@ def gated_stack_rule(value: Any, sizes: Sizes, path: str) -> None:
     """Gates are open for kernels that prediction can evaluate."""
     if value.gates[:, ~value.active].any():
         refuse(f"{path}.gates", "are open for kernels that are not active")
-    if type(value) is combiners.GatedStack and (value.active & ~value.stack.active).any():
+    if type(value) is GatedStack and (value.active & ~value.stack.active).any():
         refuse(f"{path}.active", "counts kernels of which nothing is kept")
 
 
@@ -215,7 +215,8 @@ def difference_state_rule(value: DifferenceState, sizes: Sizes, path: str) -> No
 
 def combined_rule(value: Any, sizes: Sizes, path: str) -> None:
     """A model's combiner, its parameters theta and its state belong together."""
-    _check_combination(value.combiner_, value._state, value._theta, sizes, path)
+    fields = vars(value)
+    _check_combination(value.combiner_, fields["_state"], fields["_theta"], sizes, path)
 
 
 def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
@@ -244,10 +245,10 @@ def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes:
 
 def _state_of(combiner: Combiner) -> type:
     if isinstance(combiner, combiners.GeneralizedMKL):
-        return combiners.AugmentedStack if combiner.form == "product" else kernels.KernelStack
+        return AugmentedStack if combiner.form == "product" else kernels.KernelStack
     states = {
-        combiners.Projected: combiners.ProjectedStack,
-        GatedCombiner: combiners.GatedStack,
+        combiners.Projected: ProjectedStack,
+        GatedCombiner: GatedStack,
         combiners.KernelDifference: DifferenceState,
         combiners.PerOutput: OutputStates,
     }
@@ -310,9 +311,10 @@ def output_states_rule(value: OutputStates, sizes: Sizes, path: str) -> None:
 
 def machine_rule(value: Any, sizes: Sizes, path: str) -> None:
     """The rule that makes decisions has as many outputs as there are coefficients, and decides between the classes."""
-    agree(sizes, "outputs", value._rule.n_outputs, f"{path}._rule")
+    rule = vars(value)["_rule"]
+    agree(sizes, "outputs", rule.n_outputs, f"{path}._rule")
     if "classes" in sizes:
-        decision = value._rule.decision(np.zeros((1, sizes["outputs"])))
+        decision = rule.decision(np.zeros((1, sizes["outputs"])))
         agree(sizes, "classes", 2 if decision.ndim == 1 else decision.shape[1], f"{path}._rule")
 
 
