@@ -10,7 +10,7 @@ from forging import SavedModel
 from kernelweave import MKLClassifier, MKLRegressor, load, save
 from kernelweave.combiners import ChosenWeights, CombinedKernel, Combiner, Gate, Localized, LpMKL, Mean, Projected
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, ViewKernel
-from kernelweave.machines import BinaryMachine
+from kernelweave.machines import BinaryLoss, BinaryMachine, DualTerms
 from kernelweave.views import as_views
 from saved_models import NEW, THREE, TWO, VALUE, A
 
@@ -136,6 +136,17 @@ class Largest(Combiner):
         return kernel.solved(machine.solve(kernel.gram()), [{"objective": 0.0}])
 
 
+class RoundHinge(BinaryLoss):
+    """The hinge, rounded off where it has its kink."""
+
+    def __init__(self, width=0.5):
+        self.width = width
+
+    def terms(self, y, bound):
+        ends = bound * y
+        return DualTerms(y, np.minimum(ends, 0.0), np.maximum(ends, 0.0), quadratic=self.width / bound)
+
+
 class Doubled(BinaryMachine):
     """A machine whose decision values are twice those of another."""
 
@@ -163,6 +174,8 @@ CLASSES = {
     "combined kernel": [Largest, LargestKernel],
     "combined kernel for each output": [Largest, LargestKernel],
     "several": [Cauchy, Rising],
+    "loss": [RoundHinge],
+    "loss, one-vs-all": [RoundHinge],
     "machine": [Doubled],
 }
 MODELS = {
@@ -182,6 +195,10 @@ MODELS = {
         [Linear(), Gaussian([0, 1])], Largest(), weights="per-class", multiclass="one-vs-all"
     ).fit(A, THREE),
     "several": lambda: MKLClassifier([Linear(), Cauchy()], Rising()).fit(A, TWO),
+    "loss": lambda: MKLClassifier([Linear(), Gaussian()], machine=RoundHinge(0.3)).fit(A, TWO),
+    "loss, one-vs-all": lambda: MKLClassifier([Gaussian()], machine=RoundHinge(), multiclass="one-vs-all").fit(
+        A, THREE
+    ),
     "machine": with_machine,
 }
 
@@ -267,7 +284,7 @@ def renamed(name, base=ViewKernel):
         (Cauchy, "classes must be a list .* not <class"),
         (["Cauchy"], "'Cauchy' is no class"),
         ([Cauchy()], "is no class"),
-        ([dict], "dict is derived from none of Kernel, Gate, Combiner, CombinedKernel, Machine"),
+        ([dict], "dict is derived from none of Kernel, Gate, Combiner, CombinedKernel, Loss, Machine"),
         ([MKLClassifier], "MKLClassifier is part of kernelweave"),
         ([type("Mine", (MKLClassifier,), {})], "Mine is derived from none of"),
         ([Gaussian], "Gaussian is part of kernelweave and need not be given"),

@@ -15,13 +15,13 @@ from typing import Any
 from ..combiners import CombinedKernel, Combiner
 from ..combiners.gates.base import Gate
 from ..kernels.base import Kernel
-from ..machines import Machine
+from ..machines import Loss, Machine
 from .registry import CLASSES
 
 _PACKAGE = __name__.partition(".")[0]
 
 # The base classes that users extend.
-EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, CombinedKernel, Machine)
+EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, CombinedKernel, Loss, Machine)
 
 
 def is_registered(cls: type) -> bool:
