@@ -253,7 +253,7 @@ def sparse(rows: str, columns: str) -> Kind:
     """A CSR matrix of finite numbers."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if not sp.issparse(value) or value.dtype.kind not in "fiub":
+        if not sp.issparse(value) or not _is_plain(value.dtype, "fiub"):
             refuse(path, f"is a {type(value).__name__} where a sparse matrix of numbers is expected")
         agree(sizes, rows, value.shape[0], path)
         agree(sizes, columns, value.shape[1], path)
