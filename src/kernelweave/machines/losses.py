@@ -75,7 +75,7 @@ class BinaryLoss(Loss):
 
     has_classes = True
 
-    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> Machine:
+    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> PosteriorMachine:
         """Return the machine for soft labels Pr(+1|x), where there is one; y holds the hard labels."""
         raise ValueError(f'soft labels need machine="svm": {type(self).__name__} has hard labels only')
 
