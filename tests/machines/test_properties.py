@@ -113,6 +113,9 @@ def test_infeasible_coefficients_have_an_infinite_conjugate():
     assert BinaryMachine(SIGNS, BOUND).conjugate(over) == np.inf
     assert SquaredHinge().for_targets(SIGNS, BOUND).conjugate(over) < np.inf
     assert SquaredHinge().for_targets(SIGNS, BOUND).conjugate(-over) == np.inf
+    for side in (1.0, -1.0):  # below the lower bound of one sample, above the upper bound of another
+        one = np.where(np.arange(N) == np.flatnonzero(side == SIGNS)[0], -0.1 * side, 0.0)
+        assert BinaryMachine(SIGNS, BOUND).conjugate(one) == np.inf
     coef = np.zeros((N, 6))
     coef[LABELS == 3, 0] = 0.1  # column 0 is classes 0 and 1
     assert OneVsOneMachine(LABELS, BOUND).conjugate(coef) == np.inf
