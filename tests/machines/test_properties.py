@@ -140,5 +140,7 @@ def test_bad_losses_are_named():
         SquaredHinge().for_targets(TARGET, BOUND)
     with pytest.raises(ValueError, match="y must be one-dimensional and finite"):
         SquaredEpsilonInsensitive().for_targets(np.full(N, np.nan), BOUND)
-    with pytest.raises(ValueError, match="epsilon must be finite"):
-        SquaredEpsilonInsensitive(epsilon=-1.0).for_targets(TARGET, BOUND).solve(np.eye(N))
+    for epsilon in (-1.0, np.nan, np.inf, "wide", None, [0.1], True):
+        for loss in (EpsilonInsensitive(epsilon=epsilon), SquaredEpsilonInsensitive(epsilon=epsilon)):
+            with pytest.raises(ValueError, match="epsilon must be a finite number that is not negative"):
+                loss.for_targets(TARGET, BOUND).solve(np.eye(N))
