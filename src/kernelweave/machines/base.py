@@ -270,15 +270,15 @@ class PlainMachine(Machine):
     def problem(self) -> dict:
         """Return the arguments of `solve_box_qp`; with ``quadratic``, those of `solve_ridged_qp`."""
 
+    @property
+    def has_box_dual(self) -> bool:
+        """True; a machine whose problem has a diagonal overrides it."""
+        return True
+
     @cached_property
     def terms(self) -> DualTerms:
         """What the dual has besides the kernel."""
         return DualTerms(**self.problem())
-
-    @property
-    def has_box_dual(self) -> bool:
-        """Whether the dual is a box QP without a diagonal."""
-        return not self.terms.quadratic.any()
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
         first = self.first(start)

@@ -146,6 +146,11 @@ class LossMachine(PlainMachine):
             raise ValueError(f"y of {type(loss).__name__}, a loss for two classes, must hold +1 and -1 only")
         self.strata = self.y if self.has_classes else None
 
+    @property
+    def has_box_dual(self) -> bool:
+        """Whether the loss has no quadratic terms."""
+        return not self.terms.quadratic.any()
+
     def problem(self) -> dict:
         """Return the terms of the dual; samples of cost 0 have a box without width."""
         used = self.bound > 0.0

@@ -146,16 +146,7 @@ class MulticlassMachine(Machine):
 
     def programs(self) -> list[DualProgram]:
         """One program for each binary machine that has samples."""
-        return [
-            dataclasses.replace(
-                program,
-                sample=rows[program.sample],
-                plus=np.where(program.plus >= 0, k, -1),
-                minus=np.where(program.minus >= 0, k, -1),
-            )
-            for k, rows, machine in self._used_outputs()
-            for program in machine.programs()
-        ]
+        return [program.placed(rows, k) for k, rows, machine in self._used_outputs() for program in machine.programs()]
 
     def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Samples and labels of each binary machine."""
