@@ -84,7 +84,7 @@ class JointMachine(Machine):
         result = solve_joint_qp(K, self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)
         return Solution(
             coef=result.solution,
-            intercept=result.multiplier,
+            intercept=np.asarray(result.multiplier),
             objective=result.objective,
             gap=result.gap,
             violation=result.violation,

@@ -79,6 +79,7 @@ class LeastSquaresMachine(Machine):
     0
     """
 
+    n_outputs: int = 1
     decides_with = ("n_outputs",)
 
     def __init__(self, y: np.ndarray, bound: float | np.ndarray):

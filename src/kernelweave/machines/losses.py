@@ -12,9 +12,12 @@ Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._parameters import is_number, shown
 from .base import Machine, PlainMachine, as_bound, columns
 from .binary import BinaryMachine
 from .joint import JointMachine
@@ -75,7 +78,7 @@ class BinaryLoss(Loss):
 
     has_classes = True
 
-    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> Machine:
+    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> PosteriorMachine:
         """Return the machine for soft labels Pr(+1|x), where there is one; y holds the hard labels."""
         raise ValueError(f'soft labels need machine="svm": {type(self).__name__} has hard labels only')
 
@@ -142,6 +145,11 @@ class LossMachine(PlainMachine):
         if self.has_classes and not np.isin(self.y, (-1.0, 1.0)).all():
             raise ValueError(f"y of {type(loss).__name__}, a loss for two classes, must hold +1 and -1 only")
         self.strata = self.y if self.has_classes else None
+
+    @property
+    def has_box_dual(self) -> bool:
+        """Whether the loss has no quadratic terms."""
+        return not self.terms.quadratic.any()
 
     def problem(self) -> dict:
         """Return the terms of the dual; samples of cost 0 have a box without width."""
@@ -262,10 +270,10 @@ class EpsilonInsensitive(RegressionLoss):
         self.epsilon = epsilon
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
-        return DualTerms(y, -bound, bound, insensitivity=self.epsilon)
+        return DualTerms(y, -bound, bound, insensitivity=_width(self.epsilon))
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> RegressionMachine:  # noqa: D102
-        return RegressionMachine(y, bound, epsilon=self.epsilon)
+        return RegressionMachine(y, bound, epsilon=_width(self.epsilon))
 
 
 class SquaredEpsilonInsensitive(RegressionLoss):
@@ -288,10 +296,8 @@ class SquaredEpsilonInsensitive(RegressionLoss):
         self.epsilon = epsilon
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
-        if not np.isfinite(self.epsilon) or self.epsilon < 0:
-            raise ValueError(f"epsilon must be finite and not negative, got {self.epsilon}")
         everywhere = np.full(len(y), np.inf)
-        return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=float(self.epsilon))
+        return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=_width(self.epsilon))
 
 
 class SquaredError(RegressionLoss):
@@ -310,3 +316,10 @@ class SquaredError(RegressionLoss):
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresMachine:  # noqa: D102
         return LeastSquaresMachine(y, bound)
+
+
+def _width(epsilon: Any) -> float:
+    """Half the width of a tube, checked."""
+    if is_number(epsilon) and 0.0 <= epsilon < np.inf:
+        return float(epsilon)
+    raise ValueError(f"epsilon must be a finite number that is not negative, not {shown(epsilon)}")

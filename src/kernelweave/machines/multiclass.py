@@ -88,7 +88,7 @@ class MulticlassMachine(Machine):
             return [None] * self.n_outputs
         if isinstance(start, Solution) and len(start.outputs) == self.n_outputs:
             return list(start.outputs)
-        return [first[rows, [column]] for column, (rows, _) in enumerate(self._rows_and_signs())]
+        return [first[rows, [column]] for column, (rows, _) in enumerate(self.two_class_problems())]
 
     def _solve(self, K, starts, kept, tol, gap_tol, max_steps) -> Solution:
         """Solve the outputs that are not kept."""
@@ -116,7 +116,7 @@ class MulticlassMachine(Machine):
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
         """The binary machines."""
-        return [(rows, self.binary.for_targets(signs, self.bound[rows])) for rows, signs in self._rows_and_signs()]
+        return [(rows, self.binary.for_targets(signs, self.bound[rows])) for rows, signs in self.two_class_problems()]
 
     def loss(self, values: np.ndarray) -> float:
         """The losses of the binary machines, summed; each counts its own samples only."""
@@ -146,18 +146,10 @@ class MulticlassMachine(Machine):
 
     def programs(self) -> list[DualProgram]:
         """One program for each binary machine that has samples."""
-        return [
-            dataclasses.replace(
-                program,
-                sample=rows[program.sample],
-                plus=np.where(program.plus >= 0, k, -1),
-                minus=np.where(program.minus >= 0, k, -1),
-            )
-            for k, rows, machine in self._used_outputs()
-            for program in machine.programs()
-        ]
+        return [program.placed(rows, k) for k, rows, machine in self._used_outputs() for program in machine.programs()]
 
-    def _rows_and_signs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Samples and labels of each binary machine."""
         everybody = np.arange(self.n_samples)
         return [(everybody if chosen is None else chosen, signs) for chosen, signs in self.parts()]
 
