@@ -17,6 +17,7 @@ def test_there_is_one_script_for_each_figure_of_chapter_one():
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_script_writes_its_picture(script, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="draws; needs the extra plot")
     picture = tmp_path / "picture.png"
     monkeypatch.setattr(sys, "argv", [script, "--output", str(picture)])
     monkeypatch.syspath_prepend(str(FOLDER))

@@ -1,9 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
-from matplotlib.colors import to_rgba
-from matplotlib.contour import ContourSet
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
@@ -11,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drawing import ContourSet, plt, to_rgba
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets
 from kernelweave.combiners import GaussianGate, Localized, Projected, Sigmoid, Softmax
 from kernelweave.display import ProjectionDisplay

@@ -35,7 +35,7 @@ from ..estimators.checks import (
 )
 from ..estimators.fitted import FittedKernels, in_blocks
 from ..kernels import Kernel, KernelStack, Linear
-from ..kernels.memory import warn_if_too_large
+from ..kernels.stacking.memory import warn_if_too_large
 from ..views import Views
 
 
