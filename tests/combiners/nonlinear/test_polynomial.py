@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from kernelweave.combiners.descent.watching import held_out_parts
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
@@ -8,6 +7,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets, stack_views
 from kernelweave.combiners import FixedWeights, Mean, PolynomialMKL
+from kernelweave.combiners.descent.watching import held_out_parts
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 
