@@ -56,6 +56,7 @@ from kernelweave.kernels import (
     Precomputed,
     Spectrum,
 )
+from kernelweave.machines import SquaredEpsilonInsensitive, SquaredMargin
 from kernelweave.reduction import (
     AKDAQR,
     MKLDR,
@@ -157,6 +158,9 @@ MODELS = {
     "least squares": classifier(machine="least-squares"),
     "least squares, one-vs-all": classifier(y=THREE, machine="least-squares", multiclass="one-vs-all"),
     "least squares regressor": regressor(machine="least-squares"),
+    "squared hinge": classifier(machine="squared-hinge"),
+    "least squares, one-vs-one, by an object": classifier(y=THREE, machine=SquaredMargin(), multiclass="one-vs-one"),
+    "squared epsilon-insensitive": regressor(machine=SquaredEpsilonInsensitive(epsilon=0.2)),
     "posterior": classifier(fit={"posterior": np.where(TWO == "yes", 0.9, 0.2)}),
     "integer labels": classifier(y=np.where(TWO == "yes", 7, -3), class_weight={7: 2.0, -3: 0.5}),
     "boolean labels": classifier(y=TWO == "yes", class_weight={np.True_: np.float64(2.0), np.False_: 1}),
@@ -308,9 +312,11 @@ MODELS = {
     ),
     "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
     "spectrum": on_frame([Spectrum(2, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
-    "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), "u", "v"), Linear("u")]),
-    "pairwise, sparse": classifier([Pairwise(Linear(), [0, 1], [2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)),
-    "pairwise, precomputed": on_frame([Pairwise(Precomputed(GRAM), ["count"], ["id"])]),
+    "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), first="u", second="v"), Linear("u")]),
+    "pairwise, sparse": classifier(
+        [Pairwise(Linear(), first=[0, 1], second=[2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)
+    ),
+    "pairwise, precomputed": on_frame([Pairwise(Precomputed(GRAM), first=["count"], second=["id"])]),
     "convex": classifier(combiner=ConvexMKL(costs={"gaussian": 2.0}, min_weight=[0.0, 0.1, 0.0])),
     "lp": classifier(combiner=LpMKL(p=1.5)),
     "elastic": regressor(combiner=ElasticMKL(lam=2.0)),

@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...combiners import Mean
+from ...combiners import Mean, WeightedSum
 from ...kernels import Gaussian, KernelStack
 from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ...kernels.stacking.memory import warn_if_too_large
@@ -57,8 +57,9 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     ----------
     n_expansion : int
         Number of expansion vectors.
-    kernel : Linear, Polynomial, Gaussian or None
-        The kernel; None means a `Gaussian` of its own width, which is as wide as the samples are spread.
+    kernel : Kernel or None
+        A kernel that is differentiable by its features: `Linear`, `Polynomial`, `Gaussian`, or one of your own that
+        declares `is_differentiable`; None means a `Gaussian` as wide as the samples are spread.
     C : float
         Cost of a margin violation.
     init : {"centroids", "samples"} or array of shape (n_expansion, n_columns)
@@ -153,7 +154,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
-            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge)
+            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge=ridge)
             rng = check_seed(self.random_state)
             start = starting_landmarks(self.init, spanned.values, labels, n_expansion, rng, "init")
             several = len(self.classes_) > 2
@@ -174,7 +175,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         views, coef = self._new_views(X), self.dual_coef_.T
 
         def values(part: Views) -> np.ndarray:
-            return self.combiner_.values(self._state, self._theta, part, coef)
+            return self._kernel.values(part, coef)
 
         return self._rule.decision(in_blocks(views, len(coef), values) + self.intercept_)
 
@@ -196,7 +197,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         coef = solve_triangular(projection.root, projection.features.T @ solution.coef, lower=True, trans="T")
         n_features = stack.reference.X.shape[1]
         points = landmark_views(self.kernel_.columns(), self.expansion_vectors_, n_features)
-        self.combiner_, self._theta, self._state = Mean(), np.ones(1), stack.compared_with(points)
+        self.combiner_, self._kernel = Mean(), WeightedSum(stack.compared_with(points), np.ones(1), owner="Mean")
         self.kernels_, self.kernel_names_ = stack.kernels, stack.names
         self._rule = optimum.machine.without_samples()
         self.dual_coef_ = np.ascontiguousarray(coef.T)

@@ -65,8 +65,8 @@ class SubspaceKernel(KernelTransformer):
         Conjugate gradients over subspaces, or L-BFGS over the entries of W.
     landmarks : {None, "centroids", "samples"} or array of shape (n_components, n_columns)
         Not None: each direction is the image of a point of the input space, (16), so that a new sample is compared with
-        n_components points only. They start at class means, at random samples or as given, and move under the kernels
-        `Linear`, `Polynomial` and `Gaussian`; `init` is not used.
+        n_components points only. They start at class means, at random samples or as given, and move under kernels that
+        are differentiable by their features (`Linear`, `Polynomial`, `Gaussian`); `init` is not used.
     C : float
         Cost of squared margin violations, for the radius-margin bound.
     ridge : float
@@ -186,7 +186,7 @@ class SubspaceKernel(KernelTransformer):
         if len(samples.kernels) > 1 or self.normalize is not None:
             raise ValueError("landmarks need one kernel, and normalize=None")
         kernel = samples.kernels[0]
-        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), self.ridge)
+        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), ridge=self.ridge)
         start = starting_landmarks(self.landmarks, spanned.values, labels, n_components, rng)
         ascent = climb(spanned.judged_by(criterion), start, self.optimizer, **options)
         self.landmarks_ = ascent.position

@@ -35,7 +35,7 @@ from ...estimators.checks import (
     check_training_views,
     unchanged_on_failure,
 )
-from ...estimators.fitted import FittedKernels, in_blocks
+from ...estimators.fitted import FittedStack, in_blocks
 from ...estimators.parameters import KernelParameters
 from ...estimators.progress import progress_bar
 from ...kernels import KernelStack
@@ -50,7 +50,7 @@ _STEPS = ("ratio-trace", "trace-ratio", "paper")
 _WEIGHTS_STEPS = ("auto", "exact", "dnn", "paper", "fixed")
 
 
-class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, KernelParameters):
+class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, KernelParameters):
     """Dimension reduction from several kernels: learn projections and kernel weights together.
 
     Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + eps ||b||^2 I`` and
@@ -209,7 +209,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
             labels = self._labels(graph, y, views.n_samples) if graph.reads_labels else None
             n_components = self._components(graph, labels, views.n_samples)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             grams = stack.matrices()
             search = Search(
                 grams,
