@@ -36,6 +36,7 @@ def machines() -> None:
             MKLClassifier(KERNELS, combiner, dtype=dtype, random_state=0).fit(X, TWO).predict(X)
         MKLRegressor(KERNELS, ConvexMKL(), dtype=dtype, normalize="center").fit(X, X[:, 0])
         MKLOneClass(KERNELS, dtype=dtype).fit(X)
+    MKLClassifier(KERNELS, Localized(max_iter=2), random_state=0).fit(X, TWO)  # learned from parts of the samples
 
 
 def combiners() -> None:
