@@ -10,7 +10,7 @@ demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -n 2
+	$(RUN) -m pytest -n 2 --dist worksteal
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines

@@ -24,9 +24,7 @@ def test_gradient_through_the_solved_machine_under_every_constraint(normalize, c
     _, gradient, solution = solved(family, theta, machine)
     slope = domain.tangent(theta, gradient)
     direction = domain.tangent(theta, np.random.RandomState(3).normal(size=len(theta)))
-    ahead, behind = (
-        solved(family, domain.move(theta, direction, h)[0], machine, solution)[0] for h in (1e-5, -1e-5)
-    )
+    ahead, behind = (solved(family, domain.move(theta, direction, h)[0], machine, solution)[0] for h in (1e-5, -1e-5))
     assert slope @ direction == pytest.approx((ahead - behind) / 2e-5, rel=1e-3)
     assert gradient @ direction == pytest.approx(slope @ direction)
 
@@ -36,9 +34,7 @@ def test_gradient_through_every_machine(machine):
     family, theta = prepared(OWN, samples=0.5 * X)
     _, gradient, solution = solved(family, theta, MACHINES[machine])
     for direction in np.random.RandomState(2).normal(size=(2, len(theta))):
-        ahead, behind = (
-            solved(family, theta + h * direction, MACHINES[machine], solution)[0] for h in (1e-5, -1e-5)
-        )
+        ahead, behind = (solved(family, theta + h * direction, MACHINES[machine], solution)[0] for h in (1e-5, -1e-5))
         assert gradient @ direction == pytest.approx((ahead - behind) / 2e-5, rel=1e-3, abs=5e-5)
 
 
