@@ -10,7 +10,7 @@ from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import FixedWeights
 from kernelweave.estimators.sharing import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Linear, MemoryWarning, Precomputed
-from kernelweave.kernels.shared import SharedKernel
+from kernelweave.kernels.stacking.shared import SharedKernel
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -21,13 +21,13 @@ TRAIN, TEST = np.arange(40), np.arange(40, 60)
 class Counting(Gaussian):
     calls = 0
 
-    def _gram(self, A):
+    def gram_of(self, A):
         Counting.calls += 1
-        return super()._gram(A)
+        return super().gram_of(A)
 
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
         Counting.calls += 1
-        return super()._cross(A, B)
+        return super().cross_of(A, B)
 
 
 def model(**options):
@@ -82,6 +82,6 @@ def test_what_is_not_shared():
 
 
 def test_memory_is_told(monkeypatch):
-    monkeypatch.setattr("kernelweave.kernels.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("kernelweave.kernels.stacking.memory.available_memory", lambda: 1000)
     with pytest.warns(MemoryWarning, match="2 kernels of 5 folds"):
         SharedFoldKernels(model(), ["C"]).warn_of_memory(60, 5)

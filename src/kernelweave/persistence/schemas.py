@@ -25,25 +25,24 @@ import numpy as np
 
 from .. import combiners, estimators, kernels, machines, reduction
 from ..combiners import Combiner
-from ..combiners.difference import DifferenceState
-from ..combiners.feature_maps import KernelFeatures, ViewFeatures
-from ..combiners.gated import GatedCombiner
-from ..combiners.gating import NORMS, Gate
-from ..combiners.gating_inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
-from ..combiners.per_output import OutputStates
-from ..combiners.projection_layout import Layout
-from ..combiners.region_gates import RegionGate
+from ..combiners.gates.base import NORMS, Gate
+from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.gates.regions import RegionGate
+from ..combiners.localized.combiner import GatedCombiner
+from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
+from ..combiners.projected.layout import Layout
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.discriminant import Discriminant, DiscriminantEnsemble
+from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ..kernels.base import Kernel, ViewKernel
-from ..kernels.normalization import METHODS as NORMALIZATIONS
-from ..kernels.projected import PointKernel
-from ..kernels.repair import METHODS as REPAIRS
+from ..kernels.points.projected import PointKernel
+from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
+from ..kernels.stacking.repair import METHODS as REPAIRS
 from ..machines import Machine
 from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
+from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
     Schema,
@@ -254,13 +253,13 @@ SCHEMAS |= {
         },
         rules.kernel_features_rule,
     ),
-    combiners.AugmentedStack: Schema(
+    AugmentedStack: Schema(
         {
             "stack": part(kernels.KernelStack, "columns", "kernels", "support"),
             "samples": numbers("support", "kernels"),
         }
     ),
-    combiners.GatedStack: Schema(
+    GatedStack: Schema(
         {
             "stack": part(kernels.KernelStack, "columns", "kernels", "support"),
             "inputs": part((GatingInputs, NoInputs), "columns", "kernels"),
@@ -273,7 +272,7 @@ SCHEMAS |= {
         },
         rules.gated_stack_rule,
     ),
-    combiners.ProjectedStack: Schema(
+    ProjectedStack: Schema(
         {
             "stack": part(kernels.KernelStack, "columns", "kernels", support="compared"),
             "maps": several(part((ViewFeatures, KernelFeatures)), "kernels"),

@@ -1,0 +1,131 @@
+"""Combiners whose weights, one for each kernel, minimise the machine's own optimum.
+
+    minimise over eta    J(eta) + r(eta)
+
+`WeightProblem` evaluates J; a subclass of `OptimalWeights` defines the set that the weights live in, and the solver.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from ..._parameters import is_count, shown
+from ..._warnings import warn
+from ...kernels import KernelStack
+from ...kernels.stacking.memory import warn_if_too_large
+from ...solvers.weights.bundle import Bundle
+from ..base import Combiner, FitControl
+from ..named import NamedNumbers, as_numbers
+from ..weighted.sums import WeightedSum
+from .problem import WeightProblem
+
+
+@dataclass(frozen=True)
+class WeightResult:
+    """What a solver found.
+
+    Attributes
+    ----------
+    point : ndarray of shape (P,)
+        x, at the best evaluation.
+    lower, upper : float
+        Certified bounds on the optimum of J + r; the upper one is attained at the point.
+    penalty : float
+        r at the point.
+    converged : bool
+        Whether the wanted gap was reached.
+    """
+
+    point: np.ndarray
+    lower: float
+    upper: float
+    penalty: float
+    converged: bool
+
+    @classmethod
+    def of(cls, bundle: Bundle) -> WeightResult:
+        """What the solvers of `solvers.weights` return."""
+        point = bundle.best.point
+        return cls(point, bundle.lower, bundle.upper, bundle.feasible.penalty(point), bundle.converged)
+
+
+class OptimalWeights(NamedNumbers, Combiner):
+    """k(x, z) = sum_m eta_m k_m(x, z) with weights that minimise the machine's optimum: what such combiners share.
+
+    Samples that lack views: the weights are learned with the rows and columns of the combined kernel scaled as for
+    equal weights, so that the problem stays convex, and the machine is then solved with the scaling of the learned
+    weights; the gap reported is the sum of both.
+
+    Memory: the P Gram matrices and one n x n matrix.
+    """
+
+    _numbers = ("costs",)
+    costs: Any
+    max_iter: int
+
+    @abstractmethod
+    def learn(
+        self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Callable[[Bundle], None]
+    ) -> WeightResult:
+        """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
+
+    def fit(self, stack, machine, y, control=None) -> WeightedSum:
+        """Learn the weights, then solve the machine at them to the KKT tolerance."""
+        control = control or FitControl()
+        if not is_count(self.max_iter) or self.max_iter < 1:
+            raise ValueError(
+                f"max_iter of {type(self).__name__} must be a positive whole number, not {shown(self.max_iter)}"
+            )
+        costs = self.costs_of(stack)
+        what = "the kernels and their combination"
+        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
+        scale = costs**-2.0
+        factor = self.kernel(stack, scale / stack.n_kernels).missing_factor(stack.present, stack.support)
+        problem = WeightProblem(stack, machine, scale, factor, control.max_steps)
+
+        def tell(bundle: Bundle) -> None:
+            control.report(len(problem.history), self.max_iter)
+
+        found = self.learn(problem, costs, control.tol, tell)
+        kernel = self.kernel(stack, problem.scale * found.point)
+        solution = problem.finish(kernel.theta, kernel.missing_factor(stack.present, stack.support), control.tol)
+        reached = solution.objective + found.penalty if stack.present.all() else found.upper
+        gap = max(reached - found.lower, 0.0)
+        if not found.converged:
+            self._warn(len(problem.history) - 1, gap, abs(reached), control.tol)
+        self.costs_ = pd.Series(costs, stack.names)
+        return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)
+
+    def kernel(self, stack: KernelStack, eta: np.ndarray) -> WeightedSum:
+        """The weighted sum with given weights, which may leave a sample without any: its row is then zero."""
+        return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)
+
+    def costs_of(self, stack: KernelStack) -> np.ndarray:
+        """The cost d_m of each kernel, positive."""
+        if hasattr(self.costs, "costs"):
+            costs = self.costs.costs(stack)
+        else:
+            costs = as_numbers(self.costs, stack.names, "costs", default=1.0)
+        if not (costs > 0.0).all():
+            raise ValueError(f"costs must be positive, not {costs.tolist()}")
+        return costs
+
+    def _warn(self, solves: int, gap: float, size: float, tol: float) -> None:
+        reached = gap / max(size, np.finfo(float).tiny)
+        if solves >= self.max_iter:
+            advice = "raise max_iter of the combiner, scale the kernels, or lower C"
+        else:
+            advice = f"further solves do not narrow it, so take a tol of {2.0 * reached:.1g} or more"
+        warn(
+            f"{type(self).__name__} stopped after {solves} solves of the machine with a relative duality gap of "
+            f"{reached:.2g} (tol is {tol:g}); {advice}",
+            ConvergenceWarning,
+        )

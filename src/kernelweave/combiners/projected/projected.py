@@ -1,0 +1,249 @@
+"""`Projected`: low-dimensional projections, one for each kernel, learned with the machine (thesis chapter 4, SLDR).
+
+    k(x, z) = sum_m eta_m(x|V, T) k_m(W_m' x^m, W_m' z^m) eta_m(z|V, T)                        SLDR (3), (5)
+    minimise over V, T, W_m   J + l2/2 J0 ||V||^2,     J = max_C l(C) - 1/2 sum_r c_r' K c_r,     any machine
+
+One kernel without gating is GPK (Figure 4.1), gates over copies of one kernel are LPK (Figure 4.2), one kernel for each
+representation is SLDR.
+
+==================  ====================================================
+paper               here
+==================  ====================================================
+W_m, R_m            `Layout.projections`, n_components
+T, R_G              `Layout.gating`, gating_components
+V                   the parameters of the gating model
+z^m                 `ProjectedKernel.points`
+x^m                 features, normalised before they are projected
+Upsilon             C C', the outer product of coefficients
+==================  ====================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._parameters import is_choice, shown
+from ...kernels import KernelStack
+from ...kernels.stacking.memory import warn_if_too_large
+from ...machines import Machine
+from ..gates.base import Gate
+from ..gates.even import EvenGate
+from ..gates.inputs import SCALINGS, GatingInputs, NoInputs, ProjectedFeatures
+from ..localized.combiner import GatedCombiner
+from .family import ProjectedFamily, ProjectionOptions
+from .feature_maps import feature_maps
+from .kernel import ProjectedKernel
+from .layout import CONSTRAINTS, Layout, as_count, component_counts
+from .starts import STARTS
+
+
+class Projected(GatedCombiner):
+    """Projection kernels: k(x, z) = sum_m eta_m(x) k_m(W_m' x^m, W_m' z^m) eta_m(z), with learned W_m and eta.
+
+    Minimises J(V, T, W) + l2/2 J0 ||V||^2 over the projections W_m of each kernel's features, the parameters V of the
+    gating model and the projection T of its inputs, where J is the optimum of the machine under that kernel and J0 that
+    under the mean kernel. With one
+    kernel and no gating these are global projection kernels, with gating over copies of one kernel local ones (thesis
+    4.1, 4.2), with gating over several representations supervised and localized dimensionality reduction (SLDR). J is
+    not convex; this is a local minimum, the best of `n_init`.
+
+    Parameters
+    ----------
+    n_components : int, sequence or mapping from kernel name to int
+        Dimensions R_m to project to. One number for all is a limit: a view with fewer features keeps those.
+    gating : Gate or None
+        `Softmax()`, `Sigmoid()`, ...; None combines kernels evenly, every gate being 1 / sqrt(n_kernels).
+    gating_components : int or None
+        Dimensions R_G that the gating inputs are projected to (at most as many as they have); None keeps them whole.
+    constraint : {"orthonormal", "norm", "penalty"}
+        Without any, W would lower J by its scale alone. W_m' W_m = I, as in SLDR; or only the Frobenius norm of such a
+        matrix; or none, but ``penalty/2 sum_m ||W_m||^2`` added to J. T always has orthonormal columns.
+    penalty : float
+        Its weight, with ``constraint="penalty"``; positive.
+    init : {"lda", "pca", "random"} or mapping from kernel name to array of shape (n_features, n_components)
+        Where projections begin: at directions between classes (of a ridge regression, for a numeric target; where there
+        is no target, as "pca"), at principal components, or at random. The first two are turned at random. A line that
+        tells the classes nothing is a stationary point, so random starts want several components. A given matrix is
+        brought to what `constraint` asks; kernels that a mapping does not name begin at random.
+    features : {"auto", "kpca", "map"} or mapping from kernel name to {"view", "kpca", "map"}
+        What is projected: features of the view ("view"), of kernel PCA ("kpca"), or values of the kernel to all
+        training samples ("map"). "auto" takes the view's features for `Linear`, `Polynomial` and `Gaussian` kernels,
+        which are then kernels of the projected features, and kernel PCA for all others.
+    inputs : view selector, KernelMap or None
+        What the gating model sees of a sample; None means the features of all kernels side by side.
+    quadratic : bool
+        Whether to add products of two inputs, for curved boundaries.
+    scaling : {"standard", "unit-mean", "unit-row", None}
+        Of the gating inputs, see `Localized`. Standardised inputs let regions and projections be learned at one pace.
+    optimizer : {"lbfgs", "armijo"}
+        Limited-memory BFGS on the product of manifolds, all parameters at once; or the papers' descent, in which W, T
+        and V take turns, with Armijo's rule and projections by a singular value decomposition.
+    l2 : float
+        Weight of the penalty on V, biases included, in units of the optimum J0 under the mean kernel.
+    n_init : int
+        Number of starts, of which the smallest objective (or validation risk) wins. Minima differ much: a few starts
+        are worth their time, for local projections of one view above all.
+    max_iter, n_jobs, validation_fraction, gate_tol
+        As in `Localized`.
+
+    Attributes
+    ----------
+    gating_ : Gate
+        The gating model, fitted.
+    layout_ : Layout
+        Where each parameter stands in theta.
+
+    Notes
+    -----
+    Normalisation of the estimator is applied to features, before the projection. A Gaussian kernel whose `scale` is a
+    rule takes its width from the first starting projection: samples lie closer there than in the whole view. Gates of
+    unit length keep the scale of the mean kernel, of which orthonormal projections leave a part: the diagonal of K is
+    at most that of the mean kernel, and equal to it for Gaussian kernels. Kernel PCA is not centred, unless
+    ``normalize="center"``. J depends on W_m only through W_m W_m', and with softmax and sigmoid gates on T and V only
+    through T V.
+
+    A fitted estimator offers `project`, `gating_space`, `region`, `projections_`, `gating_projection_`, `gating_coef_`,
+    `active_kernels_` and `feature_importance_`; `display.ProjectionDisplay` draws them. Views whose gate never opens
+    are not read any more.
+
+    Memory: the features, one n x n matrix for each thread and one more where a kernel is not linear, two for the mean
+    kernel before learning starts, and what the machine takes. No Gram matrices of base kernels are kept, but features
+    of kernel PCA and of the kernel map are up to n x n for each kernel, and as large again (four times as large for a
+    moment) as gating inputs.
+
+    References
+    ----------
+    M. Gönen, E. Alpaydın, Supervised learning of local projection kernels, Neurocomputing 73, 2010; Supervised and
+    localized dimensionality reduction from multiple feature representations or kernels, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import Projected
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> model = MKLClassifier([Linear()], Projected(1), normalize=None, random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
+    >>> model.projections_["linear"].abs().round(1).T
+                 0    1    2    3    4
+    linear__0  0.7  0.7  0.1  0.1  0.0
+    """
+
+    reads_gram = False
+
+    def __init__(
+        self,
+        n_components: Any = 2,
+        gating: Gate | None = None,
+        gating_components: int | None = None,
+        constraint: str = "orthonormal",
+        penalty: float = 1.0,
+        init: Any = "lda",
+        features: Any = "auto",
+        inputs: Any = None,
+        quadratic: bool = False,
+        scaling: str | None = "standard",
+        optimizer: str = "lbfgs",
+        l2: float = 0.1,
+        max_iter: int = 200,
+        n_init: int = 1,
+        n_jobs: int | None = None,
+        validation_fraction: float = 0.0,
+        gate_tol: float = 1e-5,
+    ):
+        self.n_components = n_components
+        self.gating = gating
+        self.gating_components = gating_components
+        self.constraint = constraint
+        self.penalty = penalty
+        self.init = init
+        self.features = features
+        self.inputs = inputs
+        self.quadratic = quadratic
+        self.scaling = scaling
+        self.optimizer = optimizer
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+        self.validation_fraction = validation_fraction
+        self.gate_tol = gate_tol
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Projections, and what the gating model allows."""
+        found = super().offers | {"project"}
+        found = found if self.gating_components is None else found | {"gating_space"}
+        return found if self.gating is not None else found - {"region"}
+
+    def family(self, stack, machine, y, control) -> ProjectedFamily:
+        """Check the parameters, find the features of all kernels and the gating inputs."""
+        self._check()
+        self._check_machine(machine)
+        maps = feature_maps(self.features, stack)
+        by_kernel = sum(each.by_kernel for each in maps)
+        gated = self.gating is not None and self.inputs is None
+        needed = 3 + by_kernel * (4 if gated else 1)
+        what = "the combined kernel and features from kernel values"
+        warn_if_too_large(needed, stack.n_samples, stack.dtype, what, per_kernel=by_kernel > 0)
+        features = [each.fit(stack, m) for m, each in enumerate(maps)]
+        inputs = self._inputs(maps, features)
+        gate, codes = self._codes(EvenGate() if self.gating is None else self.gating, inputs, stack, control)
+        layout = self._layout(stack, features, codes, gate)
+        penalty = self.penalty if self.constraint == "penalty" else 0.0
+        projection = ProjectionOptions(self.init, penalty)
+        return ProjectedFamily(stack, gate, inputs, codes, self._options(), layout, maps, features, projection)
+
+    def remember(self, family: ProjectedFamily, kernel: ProjectedKernel) -> None:
+        """The gating model, and the layout of theta."""
+        super().remember(family, kernel)
+        self.layout_ = family.layout
+
+    def _inputs(self, maps: list, features: list) -> GatingInputs | NoInputs:
+        if self.gating is None:
+            return NoInputs()
+        source = self.inputs
+        if source is None and any(each.by_kernel for each in maps):
+            source = ProjectedFeatures(maps, features)
+        return GatingInputs(source, self.quadratic, self.scaling)
+
+    def _layout(self, stack: KernelStack, features: list, codes: np.ndarray, gate: Gate) -> Layout:
+        counts = component_counts(self.n_components, stack.names, [F.shape[1] for F in features])
+        shapes = [(F.shape[1], count) for F, count in zip(features, counts, strict=True)]
+        gating_shape = None
+        if self.gating_components is not None:
+            limit = as_count(self.gating_components, "gating_components of Projected")
+            gating_shape = (codes.shape[1], min(limit, codes.shape[1]))
+        codes = codes if gating_shape is None else codes[:, : gating_shape[1]]
+        n_gating = len(gate.start(codes, stack.n_kernels, np.random.RandomState(0)))
+        return Layout(n_gating, gating_shape, shapes, self.constraint)
+
+    def _check_machine(self, machine: Machine) -> None:
+        if self.constraint == "penalty" and machine.detects_novelty:
+            raise ValueError(
+                'constraint="penalty" does not bound the projections of a one-class machine, whose J falls with the '
+                'square of their scale; use "orthonormal" or "norm"'
+            )
+
+    def _check(self) -> None:
+        super()._check()
+        self._check_number("penalty", np.inf)
+        if not is_choice(self.constraint, CONSTRAINTS):
+            raise ValueError(
+                f"constraint of Projected must be one of {list(CONSTRAINTS)}, not {shown(self.constraint)}"
+            )
+        if self.constraint == "penalty" and self.penalty == 0.0:
+            raise ValueError("penalty of Projected must be positive: without it W lowers J by its scale alone")
+        if isinstance(self.init, str) and self.init not in STARTS:
+            raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {shown(self.init)}")
+        if self.gating_components is not None and getattr(self.gating, "codes_pullback", None) is None:
+            raise ValueError(
+                "gating_components projects the inputs of Softmax(), Sigmoid() and GaussianGate(), not those of "
+                f"gating={self.gating!r}; set gating to one of them, or gating_components to None"
+            )
+        if not is_choice(self.scaling, SCALINGS):
+            raise ValueError(f"scaling of Projected must be one of {list(SCALINGS)}, not {shown(self.scaling)}")
+        if self.gating is None and self.inputs is not None:
+            raise ValueError("inputs of Projected are what a gating model sees; set gating=Softmax(), or inputs=None")
