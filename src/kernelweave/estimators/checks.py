@@ -46,7 +46,7 @@ def check_machine(value: Any) -> str:
     raise ValueError(f'machine must be "svm" or "least-squares", not {shown(value)}')
 
 
-def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> int | None:
+def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> Any:
     """A parameter that counts something, from a least value on; None where that is allowed."""
     if or_none and value is None:
         return None

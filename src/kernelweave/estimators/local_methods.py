@@ -162,8 +162,7 @@ class LocalMethods:
     def _decision_at(self, points: Mapping[str, np.ndarray]) -> np.ndarray:
         """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
         values = sum(
-            self._kernel.values_at(self.kernel_names_.index(name), Z, self.dual_coef_.T)
-            for name, Z in points.items()
+            self._kernel.values_at(self.kernel_names_.index(name), Z, self.dual_coef_.T) for name, Z in points.items()
         )
         return self._rule.decision(values + self.intercept_)
 

@@ -99,14 +99,14 @@ class _Pair(Kernel):
         )
 
     @property
-    def positive_semidefinite(self) -> bool:
+    def positive_semidefinite(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
         """Whether both parts are: sums and products of such kernels are too."""
         return self.first.positive_semidefinite and self.second.positive_semidefinite
 
     @property
-    def repair(self) -> str | None:
+    def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """How a part asks to be repaired; the sum or product is then repaired as a whole."""
-        asked = {part.repair for part in (self.first, self.second)} - {None}
+        asked = {part.repair for part in (self.first, self.second) if part.repair is not None}
         if len(asked) > 1:
             raise ValueError(
                 f"the parts of the kernel {self.name!r} ask for different repairs {sorted(asked)}, but a sum or "

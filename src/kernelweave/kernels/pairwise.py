@@ -65,12 +65,12 @@ class Pairwise(Kernel):
         return f"pairwise-{getattr(self.kernel, 'name', 'kernel')}"
 
     @property
-    def positive_semidefinite(self) -> bool:
+    def positive_semidefinite(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
         """Whether the objects' kernel is."""
         return self.kernel.positive_semidefinite
 
     @property
-    def repair(self) -> str | None:
+    def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """How the objects' kernel asks to be repaired; the pairwise kernel is then repaired as a whole."""
         return self.kernel.repair
 
@@ -153,7 +153,8 @@ class Pairwise(Kernel):
             )
         if not (isinstance(self.first, str) and isinstance(self.second, str)):
             return None
-        names = [_after(self.first, views.names[first]), _after(self.second, views.names[second])]
+        labels = np.asarray(views.names)
+        names = [_after(self.first, labels[first]), _after(self.second, labels[second])]
         if names[0] != names[1]:
             raise ValueError(
                 f"the two objects of the kernel {self.label_!r} (Pairwise) must have the same columns in the same "

@@ -140,7 +140,7 @@ def count(least: int = 0, most: int = 2**31 - 1) -> Kind:
     """A whole number, not so large that computing with it is a burden."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
+        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
             refuse(path, f"is {value!r}, which is no number that it can be")
 
     return check
@@ -279,7 +279,7 @@ def part(classes: Any, *shared: str, **renamed: str) -> Kind:
     names = {**{name: name for name in shared}, **renamed}
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        cls = type(value)
+        cls: type = type(value)
         if not isinstance(value, classes) or cls not in CLASSES.values():
             refuse(path, f"is a {cls.__name__}, which it never is")
         schema, own = schema_of(cls), {inner: sizes[outer] for inner, outer in names.items() if outer in sizes}

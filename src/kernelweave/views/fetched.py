@@ -49,7 +49,7 @@ class FetchedViews(Views):
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
 
-    def rows(self, index: np.ndarray) -> FetchedViews:
+    def rows(self, index: np.ndarray | slice) -> FetchedViews:
         """These samples only; what is fetched for them is known to all."""
         part = FetchedViews(super().rows(index), self._fetch)
         part._fetched = self._fetched
@@ -71,7 +71,7 @@ class FetchedViews(Views):
         new = np.stack([known[row] for row in self.positions[missing].tolist()])
         values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
         values[missing] = new
-        part = Views(KeptColumns(*self.X.shape, [(columns, np.ascontiguousarray(values))]))
+        part = Views(KeptColumns(self.X.shape[0], self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
         part.positions = self.positions
         return part
 

@@ -98,7 +98,7 @@ def binary_problems(machine: Machine) -> list[tuple[np.ndarray, np.ndarray]]:
     if hasattr(machine, "parts"):
         parts = [(everybody if rows is None else rows, signs) for rows, signs in machine.parts()]
     else:
-        labels, codes = np.unique(machine.strata, return_inverse=True)
+        labels, codes = np.unique(np.asarray(machine.strata), return_inverse=True)
         chosen = range(1, 2) if len(labels) == 2 else range(len(labels))
         parts = [(everybody, np.where(codes == k, 1.0, -1.0)) for k in chosen]
     return [(rows, signs) for rows, signs in parts if (signs > 0).any() and (signs < 0).any()]

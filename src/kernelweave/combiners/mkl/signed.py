@@ -13,6 +13,8 @@ The thesis learns in a transductive setting; here K_eta is positive semidefinite
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
@@ -91,7 +93,7 @@ class LinearMKL(ChosenWeights):
             raise ValueError(f"criterion must be one of {list(CRITERIA)}, not {shown(self.criterion)}")
         check_every_view(type(self).__name__, stack, stack.present, stack.reference)
         problem = self._problem(machine) if self.criterion == "margin" else None
-        factor = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None
+        factor: Any = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None
         matrices = stack.matrices()
         rank = joint_rank(matrices)
         if rank > LARGEST_RANK:

@@ -88,7 +88,9 @@ def _run_collection(
             return None
         return lambda done, total, method: progress(done, total, f"{member.title} {method}")
 
-    parts = [run_experiment(member, output, quick, data_home, n_jobs, told(member)) for member in collection.members]
+    parts: list[Any] = [
+        run_experiment(member, output, quick, data_home, n_jobs, told(member)) for member in collection.members
+    ]
     return CollectionSummary(collection, parts, quick)
 
 

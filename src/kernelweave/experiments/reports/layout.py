@@ -93,7 +93,7 @@ def _(summary: CollectionSummary) -> list[str | Grid]:
 def _by_method(summary: AnySummary) -> list[str | Grid]:
     """What one data set or several can say: the settings, and tables with a line for each method."""
     layouts = [layout for part in summary.parts for layout in _paper_layouts(part)]
-    found = [_settings(summary), *layouts, _results(summary), _significance(summary)]
+    found: list[str | Grid] = [_settings(summary), *layouts, _results(summary), _significance(summary)]
     if any(_learns_weights(row) for part in summary.parts for row in part.rows):
         found += [_weights(summary), _weights_note(summary)]
     return [*found, _costs(summary), _cost_note(summary)]
@@ -146,7 +146,8 @@ def _results(summary: AnySummary) -> Grid:
 
 def results_cells(part: Summary, row: Row) -> list[str]:
     """The chosen setting, scores and support vectors of a method, ours and the paper's, and p-values."""
-    paper, digits = row.method.paper, 2 if row.mean("test") >= 10 else 3
+    paper: Any = row.method.paper
+    digits = 2 if row.mean("test") >= 10 else 3
     cells = [_chosen(part, row)]
     cells += _beside_paper(row, "test", paper and paper.score, paper and paper.score_std, digits)
     cells += _beside_paper(row, "support", paper and paper.support, paper and paper.support_std)
@@ -174,7 +175,8 @@ def _significance(summary: AnySummary) -> str:
 
 
 def _weights(summary: AnySummary) -> Grid:
-    headings, narrow = ["weights, ours", "paper"], ((0, 1),)
+    headings = ["weights, ours", "paper"]
+    narrow: tuple[tuple[int, int], ...] = ((0, 1),)
     if _prints_costs(summary):
         headings, narrow = [*headings, "d, ours", "paper"], ((0, 1), (2, 3))
     return _grid(summary, headings, lambda part, row: _weight_cells(row, len(headings)), _learns_weights, narrow)
@@ -215,7 +217,7 @@ def _costs(summary: AnySummary) -> Grid:
 
 
 def _cost_cells(part: Summary, row: Row) -> list[str]:
-    paper = row.method.paper
+    paper: Any = row.method.paper
     return [
         f"{row.mean('active_kernels'):.2f}",
         _paper_active(paper),

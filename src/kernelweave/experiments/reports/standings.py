@@ -132,7 +132,7 @@ def gains(summary: ComparisonSummary, first: bool = False, least: float = 1.0) -
     -------
     dict from contender to dict from data set to points
     """
-    results, default, found = _of(summary, first), summary.experiment.default, {}
+    results, default, found = _of(summary, first), str(summary.experiment.default), {}
     for name in (contender.name for contender in summary.experiment.contenders):
         differences = {row: results[row, default].errors - results[row, name].errors for row in summary.rows}
         clear = {row: float(d.mean()) for row, d in differences.items() if d.mean() >= max(least, 2.0 * _error(d))}

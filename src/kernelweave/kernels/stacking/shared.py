@@ -147,12 +147,12 @@ class KernelSheet(Kernel):
         return self.kernel.name
 
     @property
-    def positive_semidefinite(self) -> bool:
+    def positive_semidefinite(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
         """Whether the kernel is."""
         return self.kernel.positive_semidefinite
 
     @property
-    def repair(self) -> str | None:
+    def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """How the kernel asks to be repaired."""
         return self.kernel.repair
 

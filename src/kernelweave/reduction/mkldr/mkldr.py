@@ -211,9 +211,11 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             grams = stack.matrices()
+            numerator, denominator = graph.laplacians(grams, stack.present, labels)
             search = Search(
                 grams,
-                *graph.laplacians(grams, stack.present, labels),
+                numerator,
+                denominator,
                 eps,
                 weights_eps,
                 n_components,
