@@ -23,7 +23,7 @@ POSTERIOR = rng.dirichlet(np.ones(3), N)
 
 def mean_gram():
     stack = KernelStack(KERNELS).fit(X)
-    return Mean().gram(stack, np.full(2, 0.5))
+    return Mean().kernel(stack, np.full(2, 0.5)).gram()
 
 
 def test_joint_is_the_machine_on_the_combined_kernel():

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from kernelweave.combiners.localized.l2_path import one_standard_error
-from kernelweave.combiners.descent.watching import held_out_parts
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
-from kernelweave.combiners import ClusterGate, InstanceGate, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners import ClusterGate, FitControl, InstanceGate, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners.descent.held_out import held_out_parts
+from kernelweave.combiners.localized.l2_path import one_standard_error
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import OneVsAllMachine, RegressionMachine
 from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIDE, SIGNS, TARGET, TOY, N, X, toy_model
@@ -80,7 +80,7 @@ def test_samples_count_by_their_weight():
 def test_the_penalty_is_relative_to_the_mean_kernel(machine):
     stack, machine = KernelStack(KERNELS).fit(X), MACHINES[machine]
     combiner = Localized(Sigmoid(), l2=0.02)
-    found = combiner.fit(stack, machine, None, np.random.RandomState(0), tol=1e-5)
+    found = combiner.fit(stack, machine, None, FitControl(tol=1e-5))
     optimum = abs(machine.solve(stack.matrices().mean(axis=0), gap_tol=1e-8).objective)
     penalty = 0.5 * 0.02 * optimum * found.theta @ found.theta
     expected = found.solution.objective + penalty
@@ -89,12 +89,11 @@ def test_the_penalty_is_relative_to_the_mean_kernel(machine):
 
 
 def test_biases_are_penalised():
-    combiner = Localized(l2=0.5)
-    state = combiner.prepare(KernelStack(KERNELS).fit(X), None, np.random.RandomState(0))
-    state.penalty = 0.5
-    theta = np.zeros_like(combiner.start(state, None, None, np.random.RandomState(0)))
+    family = Localized(l2=0.5).family(KernelStack(KERNELS).fit(X), None, None, FitControl())
+    family.strength = 0.5
+    theta = np.zeros_like(family.start(None, None, np.random.RandomState(0)))
     theta[-1] = 2.0  # a bias
-    value, gradient = combiner.penalize(state, theta)
+    value, gradient = family.penalty(theta)
     assert value == pytest.approx(1.0) and gradient[-1] == pytest.approx(1.0)
 
 
@@ -129,7 +128,7 @@ def test_copies_of_one_kernel_leave_the_stationary_point():
 
 def test_the_choice_does_not_depend_on_threads():
     one, other = toy_model(l2="auto"), toy_model(l2="auto", n_jobs=3)
-    np.testing.assert_array_equal(one._theta, other._theta)
+    np.testing.assert_array_equal(one._kernel.theta, other._kernel.theta)
     assert one.combiner_.l2_path_.equals(other.combiner_.l2_path_)
 
 

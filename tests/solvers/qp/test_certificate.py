@@ -6,7 +6,8 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 from kernelweave.machines import BinaryMachine, OneClassMachine, PosteriorMachine, RegressionMachine
 from kernelweave.solvers import solve_box_qp
-from kernelweave.solvers.qp._certificate import certify, least_gap
+from kernelweave.solvers.qp._certificate import least_gap
+from kernelweave.solvers.qp._rounds import certify
 from reference_qp import clarabel_optimum, dual_objective, least_primal
 
 rng = np.random.default_rng(0)
