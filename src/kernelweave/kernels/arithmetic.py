@@ -101,7 +101,7 @@ class _Pair(Kernel):
         )
 
     @property
-    def positive_semidefinite(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+    def positive_semidefinite(self) -> bool:
         """Whether both parts are: sums and products of such kernels are too."""
         return self.first.positive_semidefinite and self.second.positive_semidefinite
 

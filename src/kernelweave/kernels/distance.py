@@ -93,22 +93,22 @@ class Distance(ViewKernel):
         super().__setattr__(name, _as_metric(value, self.view) if name == "metric" else value)
 
     @property
-    def positive_semidefinite(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+    def positive_semidefinite(self) -> bool:
         """Known for the Euclidean distance only."""
         return isinstance(self.metric, str) and self.metric in _EUCLIDEAN
 
     @property
-    def reads_ids(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+    def reads_ids(self) -> bool:
         """Whether the metric is a matrix, so that the view holds ids."""
         return isinstance(self.metric, DistanceMatrix)
 
     @property
-    def takes_text(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+    def takes_text(self) -> bool:
         """Functions may compare what they like."""
         return callable(self.metric)
 
     @property
-    def takes_sparse(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+    def takes_sparse(self) -> bool:
         """Ids are not sparse; of scikit-learn's metrics some take sparse samples."""
         return not self.reads_ids
 

@@ -67,7 +67,7 @@ class Pairwise(Kernel):
         return f"pairwise-{getattr(self.kernel, 'name', 'kernel')}"
 
     @property
-    def positive_semidefinite(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+    def positive_semidefinite(self) -> bool:
         """Whether the objects' kernel is."""
         return self.kernel.positive_semidefinite
 

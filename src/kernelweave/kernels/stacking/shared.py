@@ -147,7 +147,7 @@ class KernelSheet(Kernel):
         return self.kernel.name
 
     @property
-    def positive_semidefinite(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+    def positive_semidefinite(self) -> bool:
         """Whether the kernel is."""
         return self.kernel.positive_semidefinite
 

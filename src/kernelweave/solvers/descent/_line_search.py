@@ -76,7 +76,7 @@ class LineSearch:
         return low
 
 
-def _cubic(a, value_a, slope_a, b, value_b, slope_b) -> float:
+def _cubic(a: float, value_a: float, slope_a: float, b: float, value_b: float, slope_b: float) -> float:
     """Minimiser of the cubic with these values and slopes at a and b (Nocedal and Wright, (3.59)); -inf without one."""
     d1 = slope_a + slope_b - 3.0 * (value_a - value_b) / (a - b)
     square = d1 * d1 - slope_a * slope_b
