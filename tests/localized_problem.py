@@ -37,7 +37,7 @@ TARGET = X[:, 0] + 0.2 * rng.normal(size=N)
 KERNELS = [Gaussian([0, 1], scale=2.0), Gaussian([2, 3], scale=1.5), Gaussian(scale=3.0)]
 MACHINES = {
     "binary": BinaryMachine(SIGNS, BOUND),
-    "regression": RegressionMachine(TARGET, BOUND, 0.1),
+    "regression": RegressionMachine(TARGET, BOUND, epsilon=0.1),
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),

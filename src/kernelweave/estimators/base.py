@@ -41,7 +41,6 @@ from .checks import (
 from .fitted import FittedKernels, in_blocks
 from .local_methods import LocalMethods
 from .parameters import KernelParameters
-from .path import RestartedMachine
 from .progress import progress_bar
 from .soft_labels import check_posterior
 from .summary import summarize
@@ -94,7 +93,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight)
             machine, targets = self._machine(y, weight, posterior, stack)
             if self._start is not None:
-                machine = RestartedMachine(machine, self._start)
+                machine = machine.starting_at(self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
                 control = FitControl(check_seed(self.random_state), tol, max_steps, progress)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
-from .._parameters import is_choice, is_count, is_number, shown
+from .._parameters import is_count, is_number, shown
 from ..views import Views
 from ..views.plain import check_plain, check_unmasked, holds_dates, is_date, without_mask
 
@@ -37,13 +37,6 @@ def check_number(name: str, value: Any, low: float, inclusive: bool = False, hig
     limits = f"{'at least' if inclusive else 'greater than'} {low:g}"
     limits += f" and at most {high:g}" if np.isfinite(high) else ""
     raise ValueError(f"{name} must be a finite number {limits}, not {shown(value)}")
-
-
-def check_machine(value: Any) -> str:
-    """The kind of machine."""
-    if is_choice(value, ("svm", "least-squares")):
-        return value
-    raise ValueError(f'machine must be "svm" or "least-squares", not {shown(value)}')
 
 
 def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> Any:

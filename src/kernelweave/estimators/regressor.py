@@ -8,19 +8,21 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..kernels import KernelStack
-from ..machines import LeastSquaresMachine, Machine, RegressionMachine
+from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
 from ..views.fetched import Fetch
 from ..views.plain import check_plain
 from .base import KernelMachineEstimator
-from .checks import check_machine, check_number, check_target
+from .checks import check_number, check_target
+from .machine_choice import chosen_loss
 
 
 class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
-    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``; or, with ``machine="least-squares"``,
-    ``1/2 ||w||^2 + 1/2 sum_i C_i (y_i - f(x_i))^2``.
+    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``. With
+    ``machine="squared-epsilon-insensitive"`` the loss is ``1/2 sum_i C_i max(0, |y_i - f(x_i)| - epsilon)^2``, with
+    ``machine="least-squares"`` it is ``1/2 sum_i C_i (y_i - f(x_i))^2``.
 
     Parameters
     ----------
@@ -29,9 +31,11 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     C : float
         Cost of an error beyond the tube, or of half a squared error.
     epsilon : float
-        Half the width of the tube in which errors do not count; least squares has none.
-    machine : {"svm", "least-squares"}
-        Least squares stores every training sample.
+        Half the width of the tube in which errors do not count; for machines given by name, and least squares has none.
+    machine : {"svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
+        The loss, by name or as an object such as ``machines.SquaredEpsilonInsensitive(epsilon=0.2)`` or one of your own
+        (``docs/extending/machine.md``), which has parameters of its own in place of `epsilon`: they are reached as
+        ``machine__<parameter>``. Least squares stores every training sample.
 
     Attributes
     ----------
@@ -62,10 +66,11 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         self,
         kernels: Any = None,
         combiner: Any = None,
+        *,
         C: float = 1.0,
         epsilon: float = 0.1,
         normalize: str | None = "unit-diagonal",
-        machine: str = "svm",
+        machine: str | RegressionLoss = "svm",
         dtype: str = "float64",
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -129,6 +134,9 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     ) -> tuple[Machine, np.ndarray]:
         C = check_number("C", self.C, 0.0)
         epsilon = check_number("epsilon", self.epsilon, 0.0, inclusive=True)
-        if check_machine(self.machine) == "least-squares":
-            return LeastSquaresMachine(y, C * weight), y
-        return RegressionMachine(y, C * weight, epsilon), y
+        by_name = {
+            "svm": EpsilonInsensitive(epsilon=epsilon),
+            "least-squares": SquaredError(),
+            "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=epsilon),
+        }
+        return chosen_loss(self.machine, by_name, has_classes=False).for_targets(y, C * weight), y

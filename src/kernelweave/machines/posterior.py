@@ -60,6 +60,7 @@ class PosteriorMachine(PlainMachine):
         self,
         posterior: np.ndarray,
         bound: float | np.ndarray,
+        *,
         y_signed: np.ndarray | None = None,
         threshold: float = THRESHOLD,
     ):
@@ -91,7 +92,9 @@ class PosteriorMachine(PlainMachine):
 
     def subset(self, index: np.ndarray) -> PosteriorMachine:
         """Return the same machine on the chosen samples."""
-        return PosteriorMachine(self.posterior[index], self.bound[index], self.y_signed[index], self.threshold)
+        return PosteriorMachine(
+            self.posterior[index], self.bound[index], y_signed=self.y_signed[index], threshold=self.threshold
+        )
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples on the wrong side of zero (zero counts as -1)."""

@@ -32,7 +32,7 @@ class RegressionMachine(PlainMachine):
     array([-1.,  1.,  3.])
     """
 
-    def __init__(self, y: np.ndarray, bound: float | np.ndarray, epsilon: float):
+    def __init__(self, y: np.ndarray, bound: float | np.ndarray, *, epsilon: float):
         self.y = np.asarray(y, dtype=np.float64)
         if self.y.ndim != 1 or not np.isfinite(self.y).all():
             raise ValueError("y must be one-dimensional and finite")
@@ -55,7 +55,7 @@ class RegressionMachine(PlainMachine):
 
     def subset(self, index: np.ndarray) -> RegressionMachine:
         """Return the same machine on the chosen samples."""
-        return RegressionMachine(self.y[index], self.bound[index], self.epsilon)
+        return RegressionMachine(self.y[index], self.bound[index], epsilon=self.epsilon)
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """Squared errors."""

@@ -23,7 +23,7 @@ LEAST_SQUARES = {"machine": "least-squares", "multiclass": "one-vs-all"}
 @pytest.mark.parametrize("counts", [[1, 2, 3, 5, 30], [1, 1, 40], [7], [2, 2, 2]])
 def test_parts_keep_a_training_sample_of_every_class(counts):
     strata = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
-    parts = held_out_parts(OneVsAllMachine(strata, 1.0, max(2, len(counts))), np.random.RandomState(0))
+    parts = held_out_parts(OneVsAllMachine(strata, 1.0, n_classes=max(2, len(counts))), np.random.RandomState(0))
     everybody = np.concatenate(parts)
     assert len(np.unique(everybody)) == len(everybody)
     alone = np.isin(strata, np.flatnonzero(np.array(counts) == 1))
@@ -35,11 +35,11 @@ def test_parts_keep_a_training_sample_of_every_class(counts):
 def test_many_samples_are_split_once():
     """From 1000 on, as the docstring of `Localized` says."""
     labels = np.arange(1000) % 7
-    for machine in (OneVsAllMachine(labels, 1.0), RegressionMachine(labels, 1.0, 0.1)):
+    for machine in (OneVsAllMachine(labels, 1.0), RegressionMachine(labels, 1.0, epsilon=0.1)):
         (part,) = held_out_parts(machine, np.random.RandomState(0))
         assert len(part) == 250
     assert np.abs(np.bincount(labels[part]) - 250 / 7).max() < 15
-    assert len(held_out_parts(RegressionMachine(labels[1:], 1.0, 0.1), np.random.RandomState(0))) == 4
+    assert len(held_out_parts(RegressionMachine(labels[1:], 1.0, epsilon=0.1), np.random.RandomState(0))) == 4
 
 
 def test_no_class_with_two_samples_leaves_the_mean_kernel():

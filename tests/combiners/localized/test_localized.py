@@ -121,7 +121,7 @@ def test_learning_without_forming_the_kernel_changes_nothing(name, monkeypatch):
     target = np.abs(TOY[:, 0])
     machine = {
         "binary": BinaryMachine(np.where(SIDE, 1.0, -1.0), bound),
-        "regression": RegressionMachine(target, bound, 0.2),
+        "regression": RegressionMachine(target, bound, epsilon=0.2),
         "posterior": PosteriorMachine(np.where(SIDE, 0.9, 0.2), bound),
     }[name]
     solve, solved = machine.solve, []

@@ -33,7 +33,7 @@ KERNELS = [Gaussian([0, 1], scale=2.0), Gaussian([2, 3], scale=1.5), Gaussian(sc
 ETA = np.array([0.4, 0.7, 0.2, 0.5])
 MACHINES = {
     "binary": BinaryMachine(np.where(LABELS > 0, 1.0, -1.0), BOUND),
-    "regression": RegressionMachine(TARGET, BOUND, 0.1),
+    "regression": RegressionMachine(TARGET, BOUND, epsilon=0.1),
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),

@@ -51,7 +51,7 @@ def test_least_gap_is_clarabels(kind, C, kernel):
         fitted = SVC(kernel="precomputed", C=1.0, tol=1e-2).fit(K, SEPARABLE, sample_weight=machine.bound)
         c[fitted.support_] = fitted.dual_coef_[0]
     elif kind == "regression":
-        machine = RegressionMachine(TARGET, C, 0.1)
+        machine = RegressionMachine(TARGET, C, epsilon=0.1)
         fitted = SVR(kernel="precomputed", C=C, epsilon=0.1, tol=1e-2).fit(K, TARGET)
         c[fitted.support_] = fitted.dual_coef_[0]
     elif kind == "one-class":

@@ -56,7 +56,7 @@ def test_one_outlier_of_a_regression(seed):
     y = 0.01 * rng.standard_normal(400)
     place = rng.integers(400)
     y[place] = 50.0
-    solution = RegressionMachine(y, 1.0, 0.1).solve(gaussian(rng.standard_normal((400, 4)), 4.0))
+    solution = RegressionMachine(y, 1.0, epsilon=0.1).solve(gaussian(rng.standard_normal((400, 4)), 4.0))
     assert solution.converged and solution.coef[place, 0] == 1.0
 
 
@@ -132,7 +132,7 @@ def test_certificates_say_something_at_large_costs(C, noise):
     X /= np.linalg.norm(X, axis=1).max()  # max K_ii = 1
     y = np.where(X[:, 0] + noise * rng.standard_normal(200) > 0.0, 1.0, -1.0)
     target = X[:, 0] + noise * rng.standard_normal(200)
-    for machine in (BinaryMachine(y, C), RegressionMachine(target, C, 0.1)):
+    for machine in (BinaryMachine(y, C), RegressionMachine(target, C, epsilon=0.1)):
         solution = machine.solve(X @ X.T)
         assert solution.converged
         assert solution.gap <= 1e-2 * max(1.0, solution.objective)
