@@ -102,8 +102,8 @@ def solve_ridged_qp(
     >>> import numpy as np
     >>> y, infinite = np.array([1.0, -1.0]), np.array([np.inf, np.inf])
     >>> result = solve_ridged_qp(np.outer(y, y), y, np.array([0.0, -np.inf]), np.array([np.inf, 0.0]), np.full(2, 0.5))
-    >>> result.solution, result.steps, result.status
-    (array([ 0.4, -0.4]), 1, 'converged')
+    >>> result.solution, result.steps, result.converged
+    (array([ 0.4, -0.4]), 1, True)
     """
     problem = _Problem(K, linear, lower, upper, quadratic, float(total), float(insensitivity))
     c = problem.begin(start)
@@ -368,4 +368,4 @@ class _Problem:
         relative = gap / max(1.0, abs(objective))
         limits = (tol, GAP_PER_TOL * tol) if gap_tol is None else (np.inf, gap_tol)
         reached = violation <= limits[0] and relative <= limits[1]
-        return Result(c, objective, gap, steps, "converged" if reached else "max_steps", violation, b)
+        return Result(c, objective, gap, steps, reached, violation, b)
