@@ -226,9 +226,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         return check_labels(self, y, n_samples)
 
-    def _machine(
-        self, y: np.ndarray, weight: np.ndarray, posterior: np.ndarray | None, stack: KernelStack
-    ) -> tuple[Machine, np.ndarray]:
+    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
         C = check_number("C", self.C, 0.0)
         self._check_choices()
         self.classes_, labels = encode_labels(self, y)

@@ -141,7 +141,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> None:
         return None
 
-    def _machine(self, y: None, weight: np.ndarray, posterior: None, stack: KernelStack) -> tuple[Machine, None]:
+    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, None]:
         nu = check_number("nu", self.nu, 0.0, high=1.0)
         total = weight.sum()
         C = 1.0 / (nu * total) if self.C is None else check_number("C", self.C, 0.0)

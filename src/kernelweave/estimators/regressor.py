@@ -129,9 +129,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
                 raise ValueError("y of a regression must be numbers") from None
         return y.astype(float, copy=False)
 
-    def _machine(
-        self, y: np.ndarray, weight: np.ndarray, posterior: None, stack: KernelStack
-    ) -> tuple[Machine, np.ndarray]:
+    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
         C = check_number("C", self.C, 0.0)
         epsilon = check_number("epsilon", self.epsilon, 0.0, inclusive=True)
         by_name = {

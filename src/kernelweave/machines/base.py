@@ -264,7 +264,14 @@ class PlainMachine(Machine):
         """Whether the dual is a box QP without a diagonal."""
         return not self.terms.quadratic.any()
 
-    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
+    def solve(
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> Solution:  # noqa: D102
         first = self.first(start)
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         result = solver(
@@ -277,7 +284,9 @@ class PlainMachine(Machine):
         )
         return self._solution(result)
 
-    def solve_in_part(self, kernel, start, gap_tol, max_steps=None) -> Solution | None:
+    def solve_in_part(
+        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    ) -> Solution | None:
         """Solve on a kernel in parts; None for a smooth loss, under which few coefficients are zero."""
         if not self.has_box_dual:
             return None

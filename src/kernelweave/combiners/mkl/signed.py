@@ -20,7 +20,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._parameters import is_choice, shown
 from ..._warnings import warn
-from ...machines import Machine
 from ...solvers import Result, solve_alignment_program, solve_margin_program
 from ...solvers.weights.semidefinite import joint_rank
 from ..checks import non_negative
@@ -115,7 +114,7 @@ class LinearMKL(ChosenWeights):
         parts = np.abs(eta) * np.linalg.norm(matrices, axis=(1, 2))
         return np.where(parts > _ZERO * parts.max(), eta, 0.0), 0
 
-    def _problem(self, machine: Machine) -> dict:
+    def _problem(self, machine: Any) -> dict[str, Any]:
         """The machine's box QP."""
         if not machine.has_box_dual:
             raise ValueError(
