@@ -264,14 +264,14 @@ class PlainMachine(Machine):
         """Whether the dual is a box QP without a diagonal."""
         return not self.terms.quadratic.any()
 
-    def solve(
+    def solve(  # noqa: D102
         self,
         K: np.ndarray,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
-    ) -> Solution:  # noqa: D102
+    ) -> Solution:
         first = self.first(start)
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         result = solver(

@@ -79,14 +79,14 @@ class JointMachine(Machine):
         own = self.posterior[np.arange(self.n_samples), self.labels]
         return 2.0 * (own[:, None] - self.posterior)
 
-    def solve(
+    def solve(  # noqa: D102
         self,
         K: np.ndarray,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
-    ) -> Solution:  # noqa: D102
+    ) -> Solution:
         first = self.first(start)
         result = solve_joint_qp(K, self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)
         return Solution(

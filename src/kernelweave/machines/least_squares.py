@@ -93,14 +93,14 @@ class LeastSquaresMachine(Machine):
             raise ValueError("bound (C times the sample weight) of a least-squares machine must be positive")
         self.strata = None
 
-    def solve(
+    def solve(  # noqa: D102
         self,
         K: np.ndarray,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
-    ) -> FactoredSolution:  # noqa: D102
+    ) -> FactoredSolution:
         first = self.first(start)
         K = np.asarray(K)
         if K.shape != (self.n_samples, self.n_samples):

@@ -74,14 +74,14 @@ class MulticlassMachine(Machine):
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their labels +1 or -1."""
 
-    def solve(
+    def solve(  # noqa: D102
         self,
         K: np.ndarray,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
-    ) -> Solution:  # noqa: D102
+    ) -> Solution:
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
     def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102

@@ -205,7 +205,7 @@ def optional(kind: Kind) -> Kind:
     def check(value: Any, sizes: Sizes, path: str) -> None:
         kind(value, sizes, path)
 
-    check.optional = True  # type: ignore[attr-defined]
+    check.optional = True  # type: ignore[attr-defined]  # a mark that `_check_names` looks for
     return check
 
 
