@@ -39,7 +39,7 @@ def check_number(name: str, value: Any, low: float, inclusive: bool = False, hig
     raise ValueError(f"{name} must be a finite number {limits}, not {shown(value)}")
 
 
-def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> int | None:
+def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> Any:
     """A parameter that counts something, from a least value on; None where that is allowed."""
     if or_none and value is None:
         return None

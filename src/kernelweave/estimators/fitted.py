@@ -92,7 +92,7 @@ def in_blocks(views: Views, n_values: int, compute: Callable[[Views], np.ndarray
     """
     n_rows = max(1, _BLOCK_VALUES // max(1, n_values))
     blocks = [slice(start, start + n_rows) for start in range(0, views.n_samples, n_rows)]
-    parts = [views] if len(blocks) == 1 else (views.rows(block) for block in blocks)
+    parts: Any = [views] if len(blocks) == 1 else (views.rows(block) for block in blocks)
     return np.concatenate([compute(part) for part in parts])
 
 

@@ -34,7 +34,7 @@ _BLOCK_ROWS = 512
 
 def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
     """The `scale` of a kernel, checked, or what `learn` finds by the rule of that name; None means "scale"."""
-    rule = "scale" if kernel.scale is None else kernel.scale
+    rule: Any = "scale" if kernel.scale is None else kernel.scale
     if isinstance(rule, str) and rule in RULES:
         return learn(rule)
     if is_number(rule) and 0 < rule < np.inf:

@@ -293,7 +293,9 @@ class PlainMachine(Machine):
         )
         return self._solution(result)
 
-    def solve_in_part(self, kernel, start, gap_tol, max_steps=None) -> Solution | None:
+    def solve_in_part(
+        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    ) -> Solution | None:
         """Solve on a kernel in parts; None for a smooth loss, under which few coefficients are zero."""
         if not self.has_box_dual:
             return None

@@ -206,7 +206,7 @@ class Hinge(BinaryLoss):
     def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> PosteriorMachine:  # noqa: D102
         return PosteriorMachine(posterior, bound, y_signed=y)
 
-    def joint(self, labels, bound, posterior=None) -> JointMachine:  # noqa: D102
+    def joint(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None = None) -> JointMachine:  # noqa: D102
         return JointMachine(labels, bound, posterior=posterior)
 
 
@@ -246,7 +246,7 @@ class SquaredMargin(BinaryLoss):
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresClassMachine:  # noqa: D102
         return LeastSquaresClassMachine((np.asarray(y) > 0.0).astype(int), bound, n_classes=2)
 
-    def one_vs_all(self, labels, bound, n_jobs=None) -> LeastSquaresClassMachine:
+    def one_vs_all(self, labels: np.ndarray, bound: np.ndarray, n_jobs: int | None = None) -> LeastSquaresClassMachine:
         """Return all classes as columns of one machine, which factorises the kernel once for all of them."""
         return LeastSquaresClassMachine(labels, bound)
 

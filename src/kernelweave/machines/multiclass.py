@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -74,10 +74,17 @@ class MulticlassMachine(Machine):
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their labels +1 or -1."""
 
-    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
+    def solve(  # noqa: D102
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> Solution:
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
-    def refine(self, K, solution, tol, max_steps=None) -> Solution:  # noqa: D102
+    def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102
         kept = [part if part.violation <= tol else None for part in solution.outputs]
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
@@ -90,14 +97,22 @@ class MulticlassMachine(Machine):
             return list(start.outputs)
         return [first[rows, [column]] for column, (rows, _) in enumerate(self.two_class_problems())]
 
-    def _solve(self, K, starts, kept, tol, gap_tol, max_steps) -> Solution:
+    def _solve(
+        self,
+        K: np.ndarray,
+        starts: list[Any],
+        kept: list[Solution | None],
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
+    ) -> Solution:
         """Solve the outputs that are not kept."""
         K = np.asarray(K)
         if K.shape != (self.n_samples, self.n_samples):
             raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
         coef = np.zeros((self.n_samples, self.n_outputs))
 
-        def one(column: int):
+        def one(column: int) -> Any:
             chosen, signs = parts[column]
             rows = slice(None) if chosen is None else chosen
             solution = kept[column]
@@ -183,7 +198,7 @@ class OneVsOneMachine(MulticlassMachine):
     """
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
         """One column for each pair."""
         return self.n_classes * (self.n_classes - 1) // 2
 
@@ -227,7 +242,7 @@ class OneVsAllMachine(MulticlassMachine):
     """
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
         """One column for each class."""
         return self.n_classes
 
@@ -240,7 +255,9 @@ class OneVsAllMachine(MulticlassMachine):
         return columns(values, self.n_outputs)
 
 
-def solve_part(machine: Machine, K, start, tol, gap_tol, max_steps) -> Solution:
+def solve_part(
+    machine: Machine, K: np.ndarray, start: Any, tol: float, gap_tol: float | None, max_steps: int | None
+) -> Solution:
     """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
 
     The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve
@@ -255,7 +272,7 @@ def solve_part(machine: Machine, K, start, tol, gap_tol, max_steps) -> Solution:
     return machine.solve(K, solution, tol, gap_tol, max_steps)
 
 
-def in_threads(function: Callable, items, n_jobs: int | None) -> list:
+def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
     """`function` of every item, in order, on `n_jobs` threads."""
     count = 1 if n_jobs is None else int(n_jobs)
     if count == 0:

@@ -24,7 +24,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
+from ...machines import Machine
+from ..base import FitControl
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
 from .combiner import GatedCombiner
@@ -156,7 +161,7 @@ class Localized(GatedCombiner):
         self.validation_fraction = validation_fraction
         self.gate_tol = gate_tol
 
-    def family(self, stack, machine, y, control) -> GatedFamily:
+    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> GatedFamily:
         """Check the parameters, compute the gating inputs and all Gram matrices."""
         self._check()
         what = "the kernels and their combination"

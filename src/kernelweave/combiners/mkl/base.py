@@ -21,11 +21,14 @@ from ..._parameters import is_count, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
+from ...machines import Machine
 from ...solvers.weights.bundle import Bundle
 from ..base import Combiner, FitControl
 from ..named import NamedNumbers, as_numbers
 from ..weighted.sums import WeightedSum
 from .problem import WeightProblem
+
+Tell = Callable[[Bundle], None]
 
 
 @dataclass(frozen=True)
@@ -67,17 +70,17 @@ class OptimalWeights(NamedNumbers, Combiner):
     Memory: the P Gram matrices and one n x n matrix.
     """
 
-    _numbers = ("costs",)
+    _numbers: tuple[str, ...] = ("costs",)
     costs: Any
     max_iter: int
 
     @abstractmethod
-    def learn(
-        self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Callable[[Bundle], None]
-    ) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
 
-    def fit(self, stack, machine, y, control=None) -> WeightedSum:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> WeightedSum:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
         control = control or FitControl()
         if not is_count(self.max_iter) or self.max_iter < 1:

@@ -9,7 +9,7 @@ import numpy as np
 from ..._parameters import is_number, shown
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 
@@ -62,7 +62,7 @@ class ElasticMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex, with the pull."""
         if not is_number(self.lam) or not 0.0 <= self.lam < np.inf:
             raise ValueError(f"lam of ElasticMKL must be a finite number of at least 0, not {shown(self.lam)}")

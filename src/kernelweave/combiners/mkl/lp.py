@@ -10,7 +10,7 @@ from ..._parameters import is_choice, is_number, shown
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.norms import minimize_in_norm_ball
 from ...solvers.weights.sets import GroupBall, Simplex
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 
@@ -64,7 +64,7 @@ class LpMKL(OptimalWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball; on the simplex for p = 1."""
         if not is_number(self.p) or not (1.0 <= self.p <= 1e6 or self.p == np.inf):
             raise ValueError(f"p of LpMKL must be a number from 1 to 1e6, or infinity, not {shown(self.p)}")

@@ -13,6 +13,8 @@ D          n_kernels: one kernel a feature there
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
@@ -105,7 +107,7 @@ class BinaryMKL(ChosenWeights):
         eta[np.argsort(-relaxed, kind="stable")[:n_selected]] = 1.0
         return eta, found.evaluations
 
-    def _whole(self, name: str, value: object) -> int:
+    def _whole(self, name: str, value: Any) -> int:
         if not is_count(value) or value < 1:
             raise ValueError(f"{name} must be a positive whole number, not {shown(value)}")
         return int(value)

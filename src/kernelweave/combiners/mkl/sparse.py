@@ -21,7 +21,7 @@ from ..._parameters import is_count, is_number, shown
 from ..._warnings import warn
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 
@@ -77,7 +77,7 @@ class SparseMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """Convex problems with costs from the tangents, until J stops falling."""
         if not is_number(self.eps) or not 0.0 < self.eps < np.inf:
             raise ValueError(f"eps of SparseMKL must be a positive finite number, not {shown(self.eps)}")

@@ -17,12 +17,14 @@ import numpy as np
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
+from ...machines import Machine
 from ...solvers.descent.domains import ConvexSet
+from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from ..named import as_number
 from .forms import FormFamily, FormKernel, GaussianForm, Monomials
 
-_FORMS = {"sum": Monomials(1), "product": GaussianForm()}
+_FORMS: dict[str, Monomials | GaussianForm] = {"sum": Monomials(1), "product": GaussianForm()}
 _PENALTIES = ("l1", "l2")
 
 
@@ -94,7 +96,9 @@ class GeneralizedMKL(DescentCombiner):
         self.optimizer = optimizer
         self.max_iter = max_iter
 
-    def family(self, stack, machine, y, control) -> PenalizedFamily:
+    def family(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl
+    ) -> PenalizedFamily:
         """Check the parameters."""
         if not is_choice(self.form, _FORMS):
             raise ValueError(f"form of GeneralizedMKL must be one of {list(_FORMS)}, not {shown(self.form)}")
@@ -132,7 +136,7 @@ class PenalizedFamily(FormFamily):
         super().__init__(stack, form)
         self.norm, self.strength = norm, strength
 
-    def start(self, machine, y, rng) -> np.ndarray:
+    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
         """Equal shares, of the squared distance (product) or of the kernel (sum)."""
         n_kernels = self.stack.n_kernels
         if self.diagonals is None:

@@ -130,7 +130,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
         self.tau = tau
 
-    def family(self, stack, machine, y, control) -> BallFamily:
+    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> BallFamily:
         """Check the parameters, and choose the share of the products."""
         self._check(stack)
         if isinstance(self.tau, str):
@@ -179,8 +179,9 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
             raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {shown(self.degree)}")
         as_number(self.constant, "constant")
         self._ball(stack)
-        if is_number(self.tau) and 0.0 <= self.tau <= 1.0:
-            self.tau_ = float(self.tau)
+        tau: Any = self.tau
+        if is_number(tau) and 0.0 <= tau <= 1.0:
+            self.tau_ = float(tau)
         elif not is_choice(self.tau, ("auto",)):
             raise ValueError(f'tau of PolynomialMKL must be a number from 0 to 1 or "auto", not {shown(self.tau)}')
 
@@ -200,7 +201,7 @@ class BallFamily(FormFamily):
         super().__init__(stack, form)
         self.center, self.radius = center, radius
 
-    def start(self, machine, y, rng) -> np.ndarray:
+    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
         """The point of the ball furthest in the uniform direction."""
         return self.center + self.radius / np.sqrt(len(self.center))
 

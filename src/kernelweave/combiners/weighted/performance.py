@@ -75,7 +75,7 @@ class AccuracyWeights(SingleKernelScores):
 
     def _threshold(self, machine: Machine) -> float:
         if self.threshold is None:
-            counts = np.unique(machine.strata, return_counts=True)[1]
+            counts = np.unique(np.asarray(machine.strata), return_counts=True)[1]
             return counts.max() / counts.sum()
         if not is_number(self.threshold) or not 0 <= self.threshold <= 1:
             raise ValueError(f"threshold must be a number from 0 to 1 or None, not {shown(self.threshold)}")

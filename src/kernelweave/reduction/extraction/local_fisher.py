@@ -150,8 +150,8 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             ridge = check_number("ridge", self.ridge, 0.0, inclusive=True)
             wanted = self._wanted()
             self.mean_, unit, coordinates, basis = _span(X, weight)
-            weight = None if sample_weight is None else weight
-            within, between = _scatters(coordinates, labels, n_neighbors, weight)
+            counted = None if sample_weight is None else weight
+            within, between = _scatters(coordinates, labels, n_neighbors, counted)
             _add_ridge(within, between, ridge, X.shape[1])
             values, directions = _best(within, between, _available(wanted, len(basis)))
             directions = _measured(directions, values, metric, unit)

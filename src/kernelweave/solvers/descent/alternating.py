@@ -133,6 +133,5 @@ class _Cycle:
 
     def _first_rate(self, block: int, gradient: np.ndarray) -> float:
         """Twice the last rate, or the one of a first step."""
-        if self.rates[block] is None:
-            return self.first_step / max(np.linalg.norm(gradient), FLAT)
-        return 2.0 * self.rates[block]
+        last = self.rates[block]
+        return self.first_step / max(float(np.linalg.norm(gradient)), FLAT) if last is None else 2.0 * last

@@ -34,7 +34,11 @@ class Domain(ABC):
 
     everywhere: bool = False  # whether all positions are allowed and moves are straight: then no method is called
     longest: float = np.inf  # multiple of a step up to which all moves stay inside
-    size: int | None = None  # number of entries, where that is fixed
+
+    @property
+    def size(self) -> int | None:
+        """Number of entries, where that is fixed."""
+        return None
 
     @abstractmethod
     def enter(self, position: np.ndarray) -> np.ndarray:
@@ -229,8 +233,13 @@ class ProductSpace(Domain):
                 raise ValueError(f"a {type(domain).__name__} of {domain.size} entries cannot take {size} of the vector")
         edges = accumulate((size for size, _ in parts), initial=0)
         self.parts = [(slice(*edge), domain) for edge, (_, domain) in zip(pairwise(edges), parts, strict=True)]
-        self.size = sum(size for size, _ in parts)
+        self._size = sum(size for size, _ in parts)
         self.longest = min((domain.longest for _, domain in parts), default=np.inf)
+
+    @property
+    def size(self) -> int:
+        """Number of entries of all parts."""
+        return self._size
 
     def enter(self, position: np.ndarray) -> np.ndarray:
         """Each part enters its domain."""

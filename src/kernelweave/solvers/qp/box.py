@@ -249,7 +249,7 @@ def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget
         if violation <= tol:
             # A gap that is asked for is first sought at b itself, which makes the coefficients as exact as they can be.
             if gap > limit and (ends or tol < np.inf):
-                gap = least_gap(c, gradient, *problem, total, gap, limit, violation)
+                gap = least_gap(c, gradient, linear, lower, upper, insensitivity, total, gap, limit, violation)
             if gap <= limit:
                 return (objective, gap, violation, b), steps, True
             target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))

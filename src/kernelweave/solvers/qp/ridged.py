@@ -341,7 +341,7 @@ class _Problem:
         target[free] = solved - b * ones
         return target
 
-    def _factor(self, free: np.ndarray):
+    def _factor(self, free: np.ndarray) -> tuple[np.ndarray, bool]:
         """Cholesky factor of K_FF + H_FF, or of a little more where rounding makes that indefinite."""
         diagonal = self.K.diagonal()[free] + self.quadratic[free]
         extra = 0.0
@@ -356,7 +356,9 @@ class _Problem:
             "K plus the diagonal is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
         )
 
-    def certify(self, c, image, b, steps, tol, gap_tol) -> Result:
+    def certify(
+        self, c: np.ndarray, image: np.ndarray, b: float, steps: int, tol: float, gap_tol: float | None
+    ) -> Result:
         """The result at a feasible point, converged or not."""
         slope = self.linear - image - b
         gap = float(np.maximum(self._worth(self.response(slope), slope) - self._worth(c, slope), 0.0).sum())

@@ -70,7 +70,9 @@ class Evaluation:
 class WeightSet(Protocol):
     """Where the weights live, and the pull towards equal ones."""
 
-    pull: float
+    @property
+    def pull(self) -> float:
+        """The factor of r."""
 
     def start(self) -> np.ndarray:
         """A point in the middle."""
@@ -107,7 +109,7 @@ class Bundle:
     feasible: WeightSet
     tol: float
     evaluations: int = 0
-    best: Evaluation | None = None
+    best: Evaluation = None  # type: ignore[assignment]  # the first evaluation is added before any is read
     upper: float = np.inf
     lower: float = -np.inf
     history: list[float] = field(default_factory=list)
