@@ -15,6 +15,7 @@ NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
 BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
 ALLOWED = {
+    "validation": FRAMES,
     "views": FRAMES,
     "kernels": FRAMES | {"views"},
     "solvers": {"numba", "llvmlite", "clarabel"},
@@ -42,7 +43,7 @@ ALLOWED = {
     },
 }
 STANDARD = sys.stdlib_module_names
-FOR_ALL = {"_parameters", "_warnings"}
+FOR_ALL = {"_parameters", "_warnings", "validation"}
 
 
 def imported_names(path: Path, package: str) -> set[str]:

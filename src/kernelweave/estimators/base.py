@@ -7,6 +7,7 @@ optimum, and stores support vectors. Everything that differs between methods is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import shown
 from .._warnings import warn
 from ..combiners import Combiner, Mean
 from ..combiners.base import Combination
@@ -25,31 +25,36 @@ from ..kernels import KernelStack
 from ..kernels.memory import telling_memory_errors
 from ..kernels.naming import default_kernels
 from ..machines import Machine
-from ..views import FetchedViews, Views
-from ..views.fetched import Fetch
-from .checks import (
-    check_max_iter,
-    check_n_jobs,
-    check_new_views,
-    check_number,
+from ..validation import Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
+from ..validation.inputs import (
+    check_new_data,
+    check_posterior,
     check_row_labels,
     check_sample_weight,
-    check_seed,
-    check_training_views,
+    check_training_data,
     unchanged_on_failure,
 )
+from ..views import FetchedViews, Views
+from ..views.fetched import Fetch
 from .fitted import FittedKernels, in_blocks
 from .parameters import KernelParameters
 from .path import RestartedMachine
 from .progress import progress_bar
 from .projections import ProjectionMethods
-from .soft_labels import check_posterior
 from .summary import summarize
 
 
 class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
+    _constraints = Constraints(
+        combiner=Instance(Combiner, "a combiner such as Mean()") | None,
+        tol=Number(above=0),
+        max_iter=Whole(1) | Exactly(-1, "-1 for no limit"),
+        n_jobs=Whole(but_not=0) | None,
+        random_state=Seed(),
+        verbose=Flag() | Whole(0),
+    )
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> KernelMachineEstimator:
@@ -73,14 +78,11 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
 
     def _fit_combination(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> Combination:
         with unchanged_on_failure(self):
-            tol = check_number("tol", self.tol, 0.0)
-            max_steps = check_max_iter(self.max_iter)
-            check_n_jobs(self.n_jobs)
-            combiner = Mean() if self.combiner is None else self.combiner
-            if not isinstance(combiner, Combiner):
-                raise ValueError(f"combiner must be a combiner such as Mean() or None, not {shown(combiner)}")
+            given = check_parameters(self)
+            combiner = Mean() if given.combiner is None else given.combiner
+            max_steps = None if given.max_iter == -1 else given.max_iter
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
-            views = check_training_views(self, X)
+            views = Views(*check_training_data(self, X))
             weight = check_sample_weight(sample_weight, views.n_samples)
             y = self._check_target(y, views.n_samples)
             posterior = None if posterior is None else check_posterior(posterior, views.n_samples)
@@ -97,10 +99,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             if self._start is not None:
                 machine = RestartedMachine(machine, self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
-            with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
-                rng = check_seed(self.random_state)
-                with telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
-                    combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
+            watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
+            rng, tol = given.random_state, given.tol
+            with watched as progress, telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
+                combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
             self._store(combination, machine, stack, kept)
             self._store_summary(combination, y)
             self._store_projections(combination.state, combination.theta)
@@ -198,7 +200,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
                 f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
                 "for Localized, whose gates say which sample needs which view"
             )
-        return FetchedViews(check_new_views(self, X, self._reads()), fetch)
+        return FetchedViews(Views(*check_new_data(self, X, self._reads())), fetch)
 
     def _active(self) -> np.ndarray:
         return self.combiner_.active(self._state, self._theta)

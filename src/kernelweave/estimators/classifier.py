@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
@@ -21,9 +20,10 @@ from ..machines import (
     OneVsOneMachine,
     PosteriorMachine,
 )
+from ..validation import Choice, Constraints, Number, Whole, shown
+from ..validation.inputs import check_labels, encode_labels
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
-from .checks import check_labels, check_machine, check_number, encode_labels
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 
 _MULTICLASS = {"one-vs-all": OneVsAllMachine, "one-vs-one": OneVsOneMachine, "joint": JointMachine}
@@ -140,6 +140,15 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     dtype: float64
     """
 
+    _constraints = Constraints(
+        C=Number(above=0),
+        machine=Choice("svm", "least-squares"),
+        multiclass=Choice(*_MULTICLASS),
+        weights=Choice("shared", "per-class"),
+        soft_labels=Choice("knn", None),
+        n_neighbors=Whole(1),
+    )
+
     def __init__(
         self,
         kernels: Any = None,
@@ -230,11 +239,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     def _machine(
         self, y: np.ndarray, weight: np.ndarray, posterior: np.ndarray | None, stack: KernelStack
     ) -> tuple[Machine, np.ndarray]:
-        C = check_number("C", self.C, 0.0)
-        self._check_choices()
         self.classes_, labels = encode_labels(self, y)
         by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        bound = C * weight * by_class[labels]
+        bound = float(self.C) * weight * by_class[labels]
         if not (np.isfinite(bound).all() and (bound > 0).all()):
             raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
         if posterior is not None:
@@ -242,15 +249,6 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         elif self.soft_labels is not None:
             posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
         return self._machine_of(labels, bound, posterior), labels
-
-    def _check_choices(self) -> None:
-        if not is_choice(self.multiclass, _MULTICLASS):
-            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {shown(self.multiclass)}")
-        if not is_choice(self.weights, ("shared", "per-class")):
-            raise ValueError(f'weights must be "shared" or "per-class", not {shown(self.weights)}')
-        check_machine(self.machine)
-        if not is_choice(self.soft_labels, (None, "knn")):
-            raise ValueError(f'soft_labels must be None or "knn", not {shown(self.soft_labels)}')
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         if self.weights == "shared" or len(self.classes_) == 2:

@@ -9,10 +9,10 @@ from sklearn.base import RegressorMixin
 
 from ..kernels import KernelStack
 from ..machines import LeastSquaresMachine, Machine, RegressionMachine
+from ..validation import Choice, Constraints, Number
+from ..validation.inputs import check_plain, check_target
 from ..views.fetched import Fetch
-from ..views.plain import check_plain
 from .base import KernelMachineEstimator
-from .checks import check_machine, check_number, check_target
 
 
 class MKLRegressor(RegressorMixin, KernelMachineEstimator):
@@ -57,6 +57,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.1)
     True
     """
+
+    _constraints = Constraints(C=Number(above=0), epsilon=Number(low=0), machine=Choice("svm", "least-squares"))
 
     def __init__(
         self,
@@ -127,8 +129,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     def _machine(
         self, y: np.ndarray, weight: np.ndarray, posterior: None, stack: KernelStack
     ) -> tuple[Machine, np.ndarray]:
-        C = check_number("C", self.C, 0.0)
-        epsilon = check_number("epsilon", self.epsilon, 0.0, inclusive=True)
-        if check_machine(self.machine) == "least-squares":
-            return LeastSquaresMachine(y, C * weight), y
-        return RegressionMachine(y, C * weight, epsilon), y
+        bound = float(self.C) * weight
+        if self.machine == "least-squares":
+            return LeastSquaresMachine(y, bound), y
+        return RegressionMachine(y, bound, float(self.epsilon)), y

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..validation import Constraints, Whole
 from ..views import Views
-from .checks import check_count
 from .discriminant import DiscriminantEnsemble, DiscriminantRule
 from .fitted import in_blocks
 
@@ -80,6 +80,8 @@ class KernelSAMME(DiscriminantEnsemble):
     >>> model.kernel_weights_.idxmax()
     'fac'
     """
+
+    _constraints = Constraints(n_rounds=Whole(1), cv=Whole(2))
 
     def __init__(
         self,
@@ -154,11 +156,6 @@ class KernelSAMME(DiscriminantEnsemble):
             if len(rows):
                 votes[rows, self._ranked(views, m, present[:, m])[:, 0]] += self.kernel_weights_.iloc[m]
         return votes
-
-    def _check_parameters(self) -> DiscriminantRule:
-        for name, least in (("n_rounds", 1), ("cv", 2)):
-            check_count(name, getattr(self, name), least)
-        return super()._check_parameters()
 
     def _judge(self, K: np.ndarray, labels: np.ndarray, present: np.ndarray, rule: DiscriminantRule) -> np.ndarray:
         """Which samples the kernel's discriminant gets wrong when they are held out."""

@@ -12,13 +12,14 @@ alpha                 columns of `coef_`, with ``alpha' (N + eps I) alpha = 1``
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from ..estimators.checks import check_number
-from .base import Extraction, KernelTransformer, TrainingSamples, check_n_components, indicators
+from ..validation import Constraints, Number
+from .base import Extraction, KernelTransformer, TrainingSamples, indicators
 
 # Eigenvalues below this share of the largest are rounding: the scatter between c classes has rank c - 1.
 _NOTHING = 1e-10
@@ -74,6 +75,8 @@ class KernelFisher(KernelTransformer):
     (4, 1)
     """
 
+    _constraints = Constraints(eps=Number(above=0))
+
     def __init__(
         self,
         kernel: Any = None,
@@ -87,9 +90,8 @@ class KernelFisher(KernelTransformer):
         self.eps = eps
         self.normalize = normalize
 
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        limit = check_n_components(self.n_components, len(self.classes_) - 1)
-        eps = check_number("eps", self.eps, 0.0)
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        limit = len(self.classes_) - 1 if given.n_components is None else given.n_components
         K = samples.gram()
         Y = indicators(labels)
         sizes = Y.sum(axis=0)
@@ -101,7 +103,7 @@ class KernelFisher(KernelTransformer):
         scatter, apart = float(np.trace(within)), float(np.sum(between**2))
         if scatter <= _NO_SCATTER * apart:  # members of a class that are all alike, up to rounding
             scatter = apart
-        self.eps_ = eps * (scatter or 1.0) / len(within)
+        self.eps_ = given.eps * (scatter or 1.0) / len(within)
         within[np.diag_indices_from(within)] += self.eps_
         # The between-class scatter has a few columns only, so the eigenproblem is as small as they are many.
         # Transposed, the symmetric matrix has the order that LAPACK overwrites without a copy.

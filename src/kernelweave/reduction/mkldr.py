@@ -16,6 +16,7 @@ embedding of z, (29)   `MKLDR.transform`
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,31 +24,20 @@ import pandas as pd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..combiners.named import as_numbers
-from ..estimators.checks import (
-    check_count,
-    check_number,
-    check_row_labels,
-    check_seed,
-    check_target,
-    check_training_views,
-    unchanged_on_failure,
-)
 from ..estimators.fitted import FittedKernels, in_blocks
 from ..estimators.parameters import KernelParameters
 from ..estimators.progress import progress_bar
 from ..kernels import KernelStack
 from ..kernels.naming import default_kernels
 from ..solvers.embedding import spreads
+from ..validation import Choice, Constraints, Flag, Instance, Number, Seed, Whole, check, check_parameters
+from ..validation.inputs import check_row_labels, check_target, check_training_data, unchanged_on_failure
 from ..views import Views
 from .base import check_some_view
 from .graphs import Graph, LDAGraph, PCAGraph
 from .steps import EXACT_KERNELS, Search
-
-_STEPS = ("ratio-trace", "trace-ratio", "paper")
-_WEIGHTS_STEPS = ("auto", "exact", "dnn", "paper", "fixed")
 
 
 class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, KernelParameters):
@@ -155,6 +145,19 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
     dtype: float64
     """
 
+    _constraints = Constraints(
+        graph=Instance(Graph, "a graph such as LDAGraph()") | None,
+        n_components=Whole(1) | None,
+        step=Choice("ratio-trace", "trace-ratio", "paper"),
+        weights_step=Choice("auto", "exact", "dnn", "paper", "fixed"),
+        eps=Number(above=0),
+        weights_eps=Number(above=0),
+        max_iter=Whole(1),
+        tol=Number(above=0),
+        random_state=Seed(),
+        verbose=Flag() | Whole(0),
+    )
+
     def __init__(
         self,
         kernels: Any = None,
@@ -202,28 +205,28 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         self
         """
         with unchanged_on_failure(self):
-            eps, weights_eps, tol, max_iter = self._check_parameters()
-            graph = clone(LDAGraph() if self.graph is None else self.graph)
+            given = check_parameters(self)
+            graph = clone(LDAGraph() if given.graph is None else given.graph)
             check_row_labels(X, y=y if graph.reads_labels else None)
-            views = check_training_views(self, X)
+            views = Views(*check_training_data(self, X))
             labels = self._labels(graph, y, views.n_samples) if graph.reads_labels else None
-            n_components = self._components(graph, labels, views.n_samples)
+            n_components = self._components(given.n_components, graph, labels, views.n_samples)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
             grams = stack.matrices()
             search = Search(
                 grams,
                 *graph.laplacians(grams, stack.present, labels),
-                eps,
-                weights_eps,
+                given.eps,
+                given.weights_eps,
                 n_components,
                 self.step,
                 self._weights_step(graph, stack.n_kernels),
-                check_seed(self.random_state),
+                given.random_state,
             )
             start = self._start(search, stack.names)
-            with progress_bar("Fitting MKLDR", self.verbose) as progress:
-                found = search.run(start, tol, max_iter, progress)
+            with progress_bar("Fitting MKLDR") if given.verbose else nullcontext() as progress:
+                found = search.run(start, given.tol, given.max_iter, progress)
             kept = spreads(search.combined(found.weights), found.coefficients, search.denominator) > 0
             self._warn(found, kept)
             self._store(stack, graph, search, found, kept)
@@ -263,22 +266,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
             )
         return labels
 
-    def _check_parameters(self) -> tuple[float, float, float, int]:
-        if self.graph is not None and not isinstance(self.graph, Graph):
-            raise ValueError(f"graph must be a graph such as LDAGraph() or None, not {shown(self.graph)}")
-        if not is_choice(self.step, _STEPS):
-            raise ValueError(f"step must be one of {_STEPS}, not {shown(self.step)}")
-        if not is_choice(self.weights_step, _WEIGHTS_STEPS):
-            raise ValueError(f"weights_step must be one of {_WEIGHTS_STEPS}, not {shown(self.weights_step)}")
-        return (
-            check_number("eps", self.eps, 0.0),
-            check_number("weights_eps", self.weights_eps, 0.0),
-            check_number("tol", self.tol, 0.0),
-            check_count("max_iter", self.max_iter),
-        )
-
-    def _components(self, graph: Graph, labels: np.ndarray | None, n_samples: int) -> int:
-        n_components = check_count("n_components", self.n_components, or_none=True)
+    def _components(self, n_components: int | None, graph: Graph, labels: np.ndarray | None, n_samples: int) -> int:
         if n_components is None:
             return min(n_samples, graph.default_components(labels, n_samples))
         if n_components > n_samples:
@@ -287,7 +275,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
 
     def _weights_step(self, graph: Graph, n_kernels: int) -> str:
         if isinstance(graph, PCAGraph):
-            if not is_choice(self.weights_step, ("auto", "fixed")):
+            if self.weights_step not in ("auto", "fixed"):
                 raise ValueError(
                     f'weights_step={self.weights_step!r} has nothing to learn from with PCAGraph; use "fixed" and give '
                     "the weights as init"
@@ -306,8 +294,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         """Weights to begin with, summing to 1."""
         equal = np.full(len(names), 1.0 / len(names))
         if isinstance(self.init, str):
-            if not is_choice(self.init, ("equal", "identity")):
-                raise ValueError(f'init must be "equal", "identity" or weights by kernel, not {shown(self.init)}')
+            check(self, "init", self.init, Choice("equal", "identity"))
             stays = self.init == "equal" or search.weights_step == "fixed"
             return equal if stays else search.identity_weights()
         weights = as_numbers(self.init, names, "init", default=0.0)

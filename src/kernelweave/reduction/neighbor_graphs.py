@@ -20,9 +20,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import is_choice, is_number, shown
-from ..estimators.checks import check_count
 from ..solvers.laplacian import Laplacian, class_laplacians, mean_affinity
+from ..validation import Choice, Constraints, Number, Whole, check_parameters
 from .graphs import Graph
 from .local_scaling import local_affinity
 
@@ -52,11 +51,13 @@ class LPPGraph(Graph):
     (5, 1)
     """
 
+    _constraints = Constraints(k=Whole(1))
+
     def __init__(self, k: int = 5):
         self.k = k
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
+        check_parameters(self)
         numerator = Laplacian.of_affinities(_averaged(grams, present, lambda K, there: _either(K, there, self.k)))
         degree = numerator.diagonal
         denominator = Laplacian(degree, None, degree[:, None], np.array([1.0 / degree.sum()]))
@@ -93,16 +94,15 @@ class LDEGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(k=Whole(1), k_between=Whole(1), among=Choice("class", "all"))
+
     def __init__(self, k: int = 5, k_between: int = 20, among: str = "class"):
         self.k = k
         self.k_between = k_between
         self.among = among
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
-        check_count("k_between", self.k_between)
-        if not is_choice(self.among, ("class", "all")):
-            raise ValueError(f'among must be "class" or "all", not {shown(self.among)}')
+        check_parameters(self)
         same = labels[:, None] == labels[None, :]
 
         def edges(k: int, wanted: np.ndarray):
@@ -146,13 +146,14 @@ class MFAGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(k=Whole(1), k_between=Whole(1))
+
     def __init__(self, k: int = 5, k_between: int = 40):
         self.k = k
         self.k_between = k_between
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
-        check_count("k_between", self.k_between)
+        check_parameters(self)
         same = labels[:, None] == labels[None, :]
         within = _averaged(grams, present, lambda K, there: _either(K, there, self.k, same))
         between = _averaged(grams, present, lambda K, there: self._border(K, there, labels))
@@ -204,11 +205,13 @@ class LFDAGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(k=Whole(1))
+
     def __init__(self, k: int = 7):
         self.k = k
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
+        check_parameters(self)
         n = len(labels)
         local = _averaged(grams, present, lambda K, there: self._local(K, there, labels))
         counts = np.bincount(labels)
@@ -267,6 +270,8 @@ class SemiSupervisedGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(k=Whole(1), alpha=Number(low=0))
+
     def __init__(self, k: int = 5, alpha: float = 0.1):
         self.k = k
         self.alpha = alpha
@@ -284,9 +289,7 @@ class SemiSupervisedGraph(Graph):
         return labels
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("k", self.k)
-        if not (is_number(self.alpha) and 0 <= self.alpha < np.inf):
-            raise ValueError(f"alpha must be a finite number of at least 0, not {shown(self.alpha)}")
+        check_parameters(self)
         within, total = class_laplacians(labels)
         neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.k))
         return total + (self.alpha / self.k) * Laplacian.of_affinities(neighbors), total - within

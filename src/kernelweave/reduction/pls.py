@@ -12,13 +12,14 @@ T = K U (T'KU)^-1        what `components` returns
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
-from .._parameters import check_flag
-from .base import Extraction, KernelTransformer, TrainingSamples, centred, check_n_components, indicators
+from ..validation import Constraints, Flag
+from .base import Extraction, KernelTransformer, TrainingSamples, centred, indicators
 
 # A component whose covariance with the labels is below this share of the first one's is rounding.
 _NOTHING = 1e-12
@@ -68,6 +69,8 @@ class KernelPLS(KernelTransformer):
     (4, 1)
     """
 
+    _constraints = Constraints(centered=Flag())
+
     def __init__(
         self,
         kernel: Any = None,
@@ -81,12 +84,12 @@ class KernelPLS(KernelTransformer):
         self.centered = centered
         self.normalize = normalize
 
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        n_components = check_n_components(self.n_components, len(self.classes_))
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        n_components = len(self.classes_) if given.n_components is None else given.n_components
         K, means = samples.gram(), None
-        if check_flag("centered", self.centered):
+        if given.centered:
             K, means = centred(K)
-        coef = components(K, labels, n_components, bool(self.centered))
+        coef = components(K, labels, n_components, given.centered)
         if coef.shape[1] == 0:
             raise ValueError("the kernel has no covariance with the classes, so there is no component to extract")
         features = K @ coef

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from ..validation.inputs import is_date, without_mask
 from .kept import KeptColumns, kept_columns, take_columns
-from .plain import is_date, without_mask
 from .selection import resolve_columns
 
 
