@@ -147,9 +147,19 @@ FIT = [
     ),
     (MKLClassifier(machine="least-squares", multiclass="joint"), THREE, None, 'multiclass="one-vs-all" only'),
     (MKLClassifier(machine="least-squares"), SIGN, np.full(N, 0.9), 'soft labels need machine="svm"'),
-    (MKLClassifier(machine="ridge"), SIGN, None, 'machine must be "svm" or "least-squares", not \'ridge\''),
-    (MKLClassifier(soft_labels="parzen"), SIGN, None, 'soft_labels must be None or "knn"'),
-    (MKLClassifier(soft_labels="knn", n_neighbors=0), SIGN, None, "n_neighbors must be a positive whole number"),
+    (
+        MKLClassifier(machine="ridge"),
+        SIGN,
+        None,
+        'machine of MKLClassifier must be "svm" or "least-squares", not \'ridge\'',
+    ),
+    (MKLClassifier(soft_labels="parzen"), SIGN, None, 'soft_labels of MKLClassifier must be "knn" or None'),
+    (
+        MKLClassifier(soft_labels="knn", n_neighbors=0),
+        SIGN,
+        None,
+        "n_neighbors of MKLClassifier must be a positive whole number",
+    ),
     (MKLClassifier(soft_labels="knn", n_neighbors=N), SIGN, None, "n_neighbors is 90, but there are only 90 samples"),
 ]
 
@@ -165,5 +175,5 @@ def test_bad_choices_are_named_and_change_nothing(model, y, posterior, message):
 def test_a_regression_has_no_posterior():
     with pytest.raises(TypeError, match="posterior"):
         MKLRegressor().fit(X, X[:, 0], posterior=np.full(N, 0.5))
-    with pytest.raises(ValueError, match="machine must be"):
+    with pytest.raises(ValueError, match="machine of .* must be"):
         MKLRegressor(machine="joint").fit(X, X[:, 0])

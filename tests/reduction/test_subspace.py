@@ -262,7 +262,7 @@ def test_landmarks_need_a_kernel_that_can_move_them():
      ("max_iter", 0)],
 )  # fmt: skip
 def test_wrong_parameters_are_named(parameter, value):
-    with pytest.raises(ValueError, match=f"{parameter} must be"):
+    with pytest.raises(ValueError, match=f"{parameter} of SubspaceKernel must be"):
         SubspaceKernel(**{parameter: value}).fit(X, y)
 
 

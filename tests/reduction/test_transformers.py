@@ -177,7 +177,7 @@ def test_precomputed_kernels_are_looked_up(cls):
 def test_wrong_input_is_named(transformer):
     with pytest.raises(ValueError, match="only one class"):
         clone(transformer).fit(X, np.zeros(45, dtype=int))
-    with pytest.raises(ValueError, match="n_components must be a positive whole number or None, not 0"):
+    with pytest.raises(ValueError, match="n_components of .* must be a positive whole number or None, not 0"):
         clone(transformer).set_params(n_components=0).fit(X, y)
     with pytest.raises(ValueError, match="kernel must be one kernel"):
         clone(transformer).set_params(kernel=[Linear()]).fit(X, y)

@@ -142,7 +142,7 @@ def constraints_of(cls):
     return {name: each for base in reversed(cls.__mro__) for name, each in vars(base).get("_constraints", {}).items()}
 
 
-@pytest.mark.parametrize("cls", public_classes(estimators, kernels, combiners, reduction, model_selection))
+@pytest.mark.parametrize("cls", list(public_classes(estimators, kernels, combiners, reduction, model_selection)))
 def test_constraints_are_on_parameters_and_their_defaults_fit(cls):
     parameters = inspect.signature(cls.__init__).parameters
     for name, constraint in constraints_of(cls).items():
@@ -150,7 +150,7 @@ def test_constraints_are_on_parameters_and_their_defaults_fit(cls):
         assert default is inspect.Parameter.empty or constraint.accepts(default), name
 
 
-@pytest.mark.parametrize("cls", public_classes(estimators, reduction))
+@pytest.mark.parametrize("cls", list(public_classes(estimators, reduction)))
 def test_every_parameter_with_a_number_or_flag_for_default_is_constrained(cls):
     parameters = inspect.signature(cls.__init__).parameters.values()
     scalars = {each.name for each in parameters if isinstance(each.default, bool | int | float)}
