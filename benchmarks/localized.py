@@ -29,10 +29,10 @@ from benchmarks.problems import VIEWS, gaussian_features
 from benchmarks.timing import HEADING, compare, interleaved, multifeat, quartiles, unit
 from kernelweave import MKLClassifier, datasets
 from kernelweave.combiners import Localized, Mean, Sigmoid, Softmax
-from kernelweave.combiners.learning import Run
+from kernelweave.combiners.descent.learning import Run
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
-from kernelweave.solvers.gated import gated_sum
+from kernelweave.solvers.stacks.gated_sums import gated_sum
 
 
 def fits(quick: bool) -> None:

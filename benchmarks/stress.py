@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.stress_problems import Problem, generate, one_against_many, reference
 from kernelweave.machines import LeastSquaresMachine, OneClassMachine
-from kernelweave.solvers import box
+from kernelweave.solvers.qp import box
 
 TOL = 1e-3
 EXACT_UP_TO = 1e6  # C max K_ii

@@ -14,15 +14,15 @@ import pytest
 from numba.core.errors import TypingError
 
 import kernelweave
-from kernelweave.solvers import _compiled
-from kernelweave.solvers._compiled import compiled
+from kernelweave.solvers import compiled as module
+from kernelweave.solvers.compiled import compiled
 
 ROOT = Path(kernelweave.__file__).parent
 RUN = """
 import logging, sys
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(name)s %(message)s")
 import kernelweave
-from kernelweave.solvers.products import centred_square
+from kernelweave.solvers.stacks.products import centred_square
 import numpy as np
 print(kernelweave.__file__)
 for dtype in (np.float64, np.float32):
@@ -53,7 +53,7 @@ def copy_package(folder):
 
 def test_without_a_folder_for_a_cache_each_process_compiles(tmp_path, nowhere):
     place = copy_package(tmp_path / "site")
-    (place / "kernelweave" / "solvers" / "__pycache__").touch()  # a file: no folder can be made here
+    (place / "kernelweave" / "solvers" / "stacks" / "__pycache__").touch()  # a file: no folder can be made here
     file, said, first, second = compile_elsewhere(place, nowhere, NUMBA_CACHE_DIR=str(nowhere))
     assert file.startswith(str(place))
     assert [float(first), float(second)] == [1.0, 1.0]
@@ -88,7 +88,7 @@ def test_a_full_disk_is_no_failure(monkeypatch, caplog):
     def fail(self, sig, data):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_compiled.FunctionCache, "save_overload", fail)
+    monkeypatch.setattr(module.FunctionCache, "save_overload", fail)
 
     @compiled
     def twice(x):
@@ -132,7 +132,7 @@ def test_an_inner_function_serves_compiled_code_and_keeps_no_file():
         return twice(twice(x))
 
     assert four_times(2) == 8 and twice.py_func(3) == 6
-    assert isinstance(four_times._cache, _compiled._Cache) and not isinstance(twice._cache, _compiled._Cache)
+    assert isinstance(four_times._cache, module._Cache) and not isinstance(twice._cache, module._Cache)
 
 
 def compiled_functions():
@@ -147,7 +147,7 @@ def compiled_functions():
 
 def test_every_compiled_function_goes_through_the_decorator():
     users = [path.name for path in ROOT.rglob("*.py") if "njit" in path.read_text()]
-    assert users == ["_compiled.py"]
+    assert users == ["compiled.py"]
     assert len(list(compiled_functions())) > 40
 
 

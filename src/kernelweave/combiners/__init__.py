@@ -8,36 +8,36 @@ learning, where a gating model gives each sample weights of its own (chapter 3),
 (chapter 4).
 """
 
-from .alignment import AlignmentWeights
 from .base import ChosenWeights, Combination, Combiner, WeightedSum
-from .best_single import BestSingle
-from .binary import BinaryMKL
-from .convex import ConvexMKL
-from .difference import KernelDifference
-from .divergence import KLDivergence
-from .easy import EasyMKL
-from .eigenvalue_costs import EigenvalueCosts
-from .elastic import ElasticMKL
-from .feature_space import FeatureSpaceMeasure
-from .fixed import FixedWeights, Mean, Product
-from .gated_stack import GatedStack
-from .gating import Gate, Sigmoid, Softmax
-from .gaussian_gate import GaussianGate
-from .generalized import GeneralizedMKL
-from .group import GroupMKL
-from .ideal_kernel import IdealKernelDistance
-from .kernel_map import KernelMap
-from .learning import AugmentedStack, LearnedCombiner
-from .linear import LinearMKL
-from .localized import Localized
-from .lp import LpMKL
+from .descent.learning import AugmentedStack, LearnedCombiner
+from .gates.base import Gate, Sigmoid, Softmax
+from .gates.gaussian import GaussianGate
+from .gates.kernel_map import KernelMap
+from .gates.regions import ClusterGate, InstanceGate
+from .localized.gated_stack import GatedStack
+from .localized.localized import Localized
+from .mkl.convex import ConvexMKL
+from .mkl.easy import EasyMKL
+from .mkl.eigenvalue_costs import EigenvalueCosts
+from .mkl.elastic import ElasticMKL
+from .mkl.group import GroupMKL
+from .mkl.lp import LpMKL
+from .mkl.selection import BinaryMKL
+from .mkl.signed import LinearMKL
+from .mkl.sparse import SparseMKL
+from .nonlinear.difference import KernelDifference
+from .nonlinear.generalized import GeneralizedMKL
+from .nonlinear.polynomial import PolynomialMKL
 from .per_output import PerOutput
-from .performance import AccuracyWeights, CorrelationWeights, ErrorWeights
-from .polynomial import PolynomialMKL
-from .projected import Projected
-from .projected_stack import ProjectedStack
-from .region_gates import ClusterGate, InstanceGate
-from .sparse import SparseMKL
+from .projected.projected import Projected
+from .projected.projected_stack import ProjectedStack
+from .similarity.alignment import AlignmentWeights
+from .similarity.divergence import KLDivergence
+from .similarity.feature_space import FeatureSpaceMeasure
+from .similarity.ideal_kernel import IdealKernelDistance
+from .weighted.best_single import BestSingle
+from .weighted.fixed import FixedWeights, Mean, Product
+from .weighted.performance import AccuracyWeights, CorrelationWeights, ErrorWeights
 
 __all__ = [
     "AccuracyWeights",

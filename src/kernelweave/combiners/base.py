@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator
 from ..kernels import KernelStack
 from ..kernels.memory import warn_if_too_large
 from ..machines import Machine, Solution
-from ..solvers.sums import weighted_sum
+from ..solvers.stacks.sums import weighted_sum
 from ..views import Views
 
 Progress = Callable[[int, int], None]

@@ -22,7 +22,7 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 
 from ..combiners import Projected
-from ..combiners.gated import GatedCombiner
+from ..combiners.localized.gated import GatedCombiner
 from ..views import Views
 from ..views.fetched import Fetch
 from .fitted import in_blocks

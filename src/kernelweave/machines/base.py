@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..solvers import DualProgram, solve_box_qp
+from ..solvers.qp.working_set import LazyKernel, solve_in_working_set
 from ..solvers.result import Result
-from ..solvers.working_set import LazyKernel, solve_in_working_set
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,13 @@ from sklearn.model_selection import (
 )
 
 from .. import combiners, estimators, kernels, machines, reduction
-from ..combiners.difference import DifferenceState
-from ..combiners.even_gate import EvenGate
-from ..combiners.feature_maps import KernelFeatures, ViewFeatures
-from ..combiners.gating_inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.gates.even import EvenGate
+from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.nonlinear.difference import DifferenceState
 from ..combiners.per_output import OutputStates
-from ..combiners.projection_layout import Layout
-from ..estimators.discriminant import Discriminant
+from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
+from ..combiners.projected.layout import Layout
+from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.projected import PointKernel
 from ..views import Views

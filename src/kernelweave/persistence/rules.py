@@ -10,14 +10,14 @@ from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
 from .. import combiners, kernels
 from ..combiners import Combiner
-from ..combiners.difference import DifferenceState
-from ..combiners.even_gate import EvenGate
-from ..combiners.feature_maps import KernelFeatures
-from ..combiners.gated import GatedCombiner
-from ..combiners.gating import Gate
-from ..combiners.gating_inputs import FeatureSource, GatingInputs, ProjectedFeatures
+from ..combiners.gates.base import Gate
+from ..combiners.gates.even import EvenGate
+from ..combiners.gates.inputs import FeatureSource, GatingInputs, ProjectedFeatures
+from ..combiners.gates.regions import RegionGate
+from ..combiners.localized.gated import GatedCombiner
+from ..combiners.nonlinear.difference import DifferenceState
 from ..combiners.per_output import OutputStates
-from ..combiners.region_gates import RegionGate
+from ..combiners.projected.feature_maps import KernelFeatures
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.distance import DistanceMatrix
 from ..kernels.projected import PointKernel

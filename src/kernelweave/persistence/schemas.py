@@ -25,16 +25,16 @@ import numpy as np
 
 from .. import combiners, estimators, kernels, machines, reduction
 from ..combiners import Combiner
-from ..combiners.difference import DifferenceState
-from ..combiners.feature_maps import KernelFeatures, ViewFeatures
-from ..combiners.gated import GatedCombiner
-from ..combiners.gating import NORMS, Gate
-from ..combiners.gating_inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.gates.base import NORMS, Gate
+from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.gates.regions import RegionGate
+from ..combiners.localized.gated import GatedCombiner
+from ..combiners.nonlinear.difference import DifferenceState
 from ..combiners.per_output import OutputStates
-from ..combiners.projection_layout import Layout
-from ..combiners.region_gates import RegionGate
+from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
+from ..combiners.projected.layout import Layout
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.discriminant import Discriminant, DiscriminantEnsemble
+from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.normalization import METHODS as NORMALIZATIONS
 from ..kernels.projected import PointKernel

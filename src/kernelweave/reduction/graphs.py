@@ -1,7 +1,7 @@
 """Graphs: which samples an embedding should bring together, and which it should keep apart.
 
 Graph embedding (Yan et al., 2007; MKL-DR, (1) to (4)) minimises ``tr(Z'LZ)`` over embeddings Z of the samples, under a
-constraint on ``tr(Z'L'Z)`` or ``tr(Z'DZ)``. A graph gives the two matrices, as `Laplacian` objects that are never
+constraint on ``tr(Z'L'Z)`` or ``tr(Z'DZ)``. A graph gives the two matrices, as `GraphLaplacian` objects that are never
 formed. Here are the graphs of labels alone and the user's own; `neighbor_graphs` holds those that look for neighbours.
 
 =============================  =====================================================
@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..solvers.laplacian import Laplacian, class_laplacians
+from ..solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians
 from ..validation import Choice, Constraints, blamed_on, check_parameters
 
 
@@ -42,7 +42,7 @@ class Graph(BaseEstimator, ABC):
     @abstractmethod
     def laplacians(
         self, grams: np.ndarray, present: np.ndarray, labels: np.ndarray | None
-    ) -> tuple[Laplacian | None, Laplacian]:
+    ) -> tuple[GraphLaplacian | None, GraphLaplacian]:
         """The matrix to make small and the one to keep large.
 
         Parameters
@@ -55,7 +55,7 @@ class Graph(BaseEstimator, ABC):
 
         Returns
         -------
-        tuple of Laplacian
+        tuple of GraphLaplacian
             L, and L' or D. None in the place of L means the squared norm of the projections, ``tr(A'KA)``.
         """
 
@@ -169,9 +169,9 @@ class UserGraph(Graph):
         n_samples = len(present)
         if (self.W_prime is None) == (self.D is None):
             raise ValueError("UserGraph needs exactly one of W_prime and D")
-        numerator = Laplacian.of_affinities(_checked_affinity("W", self.W, n_samples))
+        numerator = GraphLaplacian.of_affinities(_checked_affinity("W", self.W, n_samples))
         if self.W_prime is not None:
-            return numerator, Laplacian.of_affinities(_checked_affinity("W_prime", self.W_prime, n_samples))
+            return numerator, GraphLaplacian.of_affinities(_checked_affinity("W_prime", self.W_prime, n_samples))
         with blamed_on("D of UserGraph"):
             D = np.asarray(self.D, dtype=float)
         if D.shape != (n_samples,) or not np.isfinite(D).all() or (D < 0).any() or not D.any():
@@ -179,7 +179,7 @@ class UserGraph(Graph):
                 f"D of UserGraph must hold one finite number of at least 0 for each of the {n_samples} training "
                 "samples, not all of them 0"
             )
-        return numerator, Laplacian.of_diagonal(D)
+        return numerator, GraphLaplacian.of_diagonal(D)
 
 
 def _checked_affinity(name: str, W: Any, n_samples: int) -> Any:

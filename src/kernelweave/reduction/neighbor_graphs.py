@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from ..solvers.laplacian import Laplacian, class_laplacians, mean_affinity
+from ..solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians, mean_affinity
 from ..validation import Choice, Constraints, Number, Whole, check_parameters
 from .graphs import Graph
 from .local_scaling import local_affinity
@@ -58,9 +58,9 @@ class LPPGraph(Graph):
 
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
-        numerator = Laplacian.of_affinities(_averaged(grams, present, lambda K, there: _either(K, there, self.k)))
+        numerator = GraphLaplacian.of_affinities(_averaged(grams, present, lambda K, there: _either(K, there, self.k)))
         degree = numerator.diagonal
-        denominator = Laplacian(degree, None, degree[:, None], np.array([1.0 / degree.sum()]))
+        denominator = GraphLaplacian(degree, None, degree[:, None], np.array([1.0 / degree.sum()]))
         return numerator, denominator
 
 
@@ -115,7 +115,7 @@ class LDEGraph(Graph):
                 f"no sample has one of another class among its k_between={self.k_between} nearest neighbours, so there "
                 'is nothing to keep apart; raise k_between or search with among="class"'
             )
-        return Laplacian.of_affinities(edges(self.k, same)), Laplacian.of_affinities(between)
+        return GraphLaplacian.of_affinities(edges(self.k, same)), GraphLaplacian.of_affinities(between)
 
 
 class MFAGraph(Graph):
@@ -157,7 +157,7 @@ class MFAGraph(Graph):
         same = labels[:, None] == labels[None, :]
         within = _averaged(grams, present, lambda K, there: _either(K, there, self.k, same))
         between = _averaged(grams, present, lambda K, there: self._border(K, there, labels))
-        return Laplacian.of_affinities(within), Laplacian.of_affinities(between)
+        return GraphLaplacian.of_affinities(within), GraphLaplacian.of_affinities(between)
 
     def _border(self, K: np.ndarray, present: np.ndarray, labels: np.ndarray) -> sp.csr_array:
         rows, columns = [], []
@@ -216,13 +216,13 @@ class LFDAGraph(Graph):
         local = _averaged(grams, present, lambda K, there: self._local(K, there, labels))
         counts = np.bincount(labels)
         by_class = local * (1.0 / counts[labels])[:, None]
-        within = Laplacian.of_affinities(sp.csr_array(by_class) if sp.issparse(by_class) else by_class)
+        within = GraphLaplacian.of_affinities(sp.csr_array(by_class) if sp.issparse(by_class) else by_class)
         # Between classes the affinity is 1 / N for all pairs: the ones less the class blocks, both of low rank.
         members = np.zeros((n, len(counts)))
         members[np.arange(n), labels] = 1.0
         factors = np.hstack([np.ones((n, 1)), members])
         weights = np.concatenate([[1.0], -np.ones(len(counts))]) / n
-        return within, Laplacian.of_affinities(local * (1.0 / n), factors, weights)
+        return within, GraphLaplacian.of_affinities(local * (1.0 / n), factors, weights)
 
     def _local(self, K: np.ndarray, present: np.ndarray, labels: np.ndarray) -> sp.csr_array:
         rows, columns, values = [], [], []
@@ -292,7 +292,7 @@ class SemiSupervisedGraph(Graph):
         check_parameters(self)
         within, total = class_laplacians(labels)
         neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.k))
-        return total + (self.alpha / self.k) * Laplacian.of_affinities(neighbors), total - within
+        return total + (self.alpha / self.k) * GraphLaplacian.of_affinities(neighbors), total - within
 
 
 def _averaged(

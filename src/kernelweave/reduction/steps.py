@@ -25,7 +25,7 @@ weights would follow rank instead of information.
 MKL-DR                here
 ====================  ===================================================
 K^(i) beta            column i of `Search.combined`
-S_W^beta, (19)        formed in `solvers.embedding`, where it is needed
+S_W^beta, (19)        formed in `solvers.embedding.graph_embedding`, where it is needed
 S_W^A, (23)           first of `Search.forms`, with the term in eps
 S_{W'}^A, (24)        second of `Search.forms`
 ====================  ===================================================
@@ -40,9 +40,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 
-from ..solvers import cone_ratio
-from ..solvers.embedding import mean_spread, principal, ratio_trace, spreads, trace_ratio
-from ..solvers.laplacian import Laplacian
+from ..solvers.embedding.graph_embedding import mean_spread, principal, ratio_trace, spreads, trace_ratio
+from ..solvers.embedding.graph_laplacian import GraphLaplacian
+from ..solvers.weights import cone_ratio
 
 # Up to this many kernels the weights are found exactly.
 EXACT_KERNELS = 12
@@ -85,9 +85,9 @@ class Search:
     Parameters
     ----------
     grams : ndarray of shape (n_kernels, n_samples, n_samples)
-    numerator : Laplacian or None
+    numerator : GraphLaplacian or None
         L; None for the norm of the projections (kernel PCA).
-    denominator : Laplacian
+    denominator : GraphLaplacian
         L' or D.
     eps : float
         For "ratio-trace" such that the ridge ``eps ||b||^2`` at equal weights is this share of the mean diagonal of
@@ -105,7 +105,7 @@ class Search:
     --------
     >>> import numpy as np
     >>> from kernelweave.reduction.steps import Search
-    >>> from kernelweave.solvers.laplacian import class_laplacians
+    >>> from kernelweave.solvers.embedding.graph_laplacian import class_laplacians
     >>> labels = np.array([0, 0, 1, 1])
     >>> signal, noise = np.array([0.0, 0.1, 1.0, 1.1]), np.array([0.3, 1.0, 0.2, 0.9])
     >>> grams = np.exp(-np.array([(x[:, None] - x) ** 2 for x in (signal, noise)]))
@@ -119,8 +119,8 @@ class Search:
     def __init__(
         self,
         grams: np.ndarray,
-        numerator: Laplacian | None,
-        denominator: Laplacian,
+        numerator: GraphLaplacian | None,
+        denominator: GraphLaplacian,
         eps: float,
         weights_eps: float,
         n_components: int,
@@ -316,7 +316,7 @@ class _Record:
         return self.settled
 
 
-def _form(embedded: np.ndarray | list[np.ndarray], laplacian: Laplacian) -> np.ndarray:
+def _form(embedded: np.ndarray | list[np.ndarray], laplacian: GraphLaplacian) -> np.ndarray:
     """tr(Z_m' L Z_l) for all pairs of kernels."""
     n_kernels = len(embedded)
     form = np.zeros((n_kernels, n_kernels))

@@ -1,23 +1,23 @@
 """Pure functions on arrays: arrays in, one frozen `Result` out; no state, no printing."""
 
-from .alternating import minimize_alternating
-from .box import solve_box_qp
-from .descent import Descent, minimize_armijo, minimize_lbfgs
-from .domains import ConvexSet, Domain, Product, Space, Sphere, Stiefel
-from .joint import solve_joint_qp
-from .program import DualProgram
-from .projections import project_ball
+from .descent.alternating import minimize_alternating
+from .descent.domains import ConvexSet, Domain, ProductSpace, Space, Sphere, Stiefel
+from .descent.smooth import Descent, minimize_armijo, minimize_lbfgs
+from .qp.box import solve_box_qp
+from .qp.joint import solve_joint_qp
+from .qp.program import DualProgram
 from .result import Result
-from .scale_free import minimize_scale_free
-from .semidefinite import solve_alignment_program, solve_margin_program
-from .simplex import minimize_on_simplex, project_on_simplex
+from .weights.ball import project_ball
+from .weights.scale_free import minimize_scale_free
+from .weights.semidefinite import solve_alignment_program, solve_margin_program
+from .weights.simplex import minimize_on_simplex, project_on_simplex
 
 __all__ = [
     "ConvexSet",
     "Descent",
     "Domain",
     "DualProgram",
-    "Product",
+    "ProductSpace",
     "Result",
     "Space",
     "Sphere",

@@ -1,7 +1,7 @@
 """Thesis Table 5.21: men against women of OLIVETTI, from whole images and from patches chosen at low resolution."""
 
 from kernelweave.combiners import ConvexMKL, Sigmoid, Softmax
-from kernelweave.combiners.gating import Gate
+from kernelweave.combiners.gates.base import Gate
 from kernelweave.experiments.declaration import Experiment, Method, Paper
 from kernelweave.experiments.gates import papers_localized
 from kernelweave.kernels import Linear

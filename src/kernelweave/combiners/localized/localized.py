@@ -1,0 +1,200 @@
+"""`Localized`: kernel weights that depend on the sample, learned by gradients (thesis chapter 3).
+
+    k_eta(x, z) = sum_m eta_m(x|V) k_m(x, z) eta_m(z|V)                              (3.9)
+    minimise over V   J(V) + l2/2 J0 ||V||^2,     J(V) = max_C l(C) - 1/2 sum_r c_r' K_eta c_r      (3.8), any machine
+
+where J0 is the optimum under the mean kernel, so that l2 means the same for every C, machine and number of samples, and
+V = 0 is the mean kernel (with gates of unit length; the papers' gates have it times a constant there).
+
+With gates g (n_samples x n_kernels) K_eta = sum_m diag(g_m) K_m diag(g_m), positive semidefinite for any g. The
+gradient is one contraction with the coefficients, dJ/dg_im = -sum_r c_ir (K_m (g_m * c_r))_i, that the gating model
+pulls back to V. So classification, regression, novelty detection and multiclass problems need no formula of their own.
+
+==============  ========================================================
+thesis          here
+==============  ========================================================
+eta_m(x|V)      gates; `Gate.values`
+V               theta
+x^G             the codes of `GatedStack`, made by `GatingInputs`
+Upsilon_i^j     C C', the outer product of coefficients
+==============  ========================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...kernels import KernelStack
+from ...kernels.memory import warn_if_too_large
+from ...solvers.stacks.gated_sums import GatedKernel, gated_pullback, gated_sum
+from ...views import Views
+from ..descent.learning import support_rows
+from ..gates.base import Gate, Softmax
+from ..gates.inputs import GatingInputs
+from .gated import GatedCombiner
+from .gated_stack import GatedStack
+
+
+class Localized(GatedCombiner):
+    """Localized multiple kernel learning: k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z), with a learned gating model eta.
+
+    Minimises J(V) + l2/2 J0 ||V||^2 over the parameters V of the gating model, where J is the optimum of the machine
+    under that kernel, thesis (3.6), (3.8), (3.9), and J0 its optimum under the mean kernel. J is not convex; this is a
+    local minimum, the best of `n_init`. Several copies of one kernel are welcome: three linear kernels make a piecewise
+    linear model.
+
+    Parameters
+    ----------
+    gating : Gate
+        `Softmax()` (kernels compete for a sample), `Sigmoid()`, `GaussianGate()`, `ClusterGate()` or `InstanceGate()`.
+    inputs : view selector, KernelMap or None
+        What the gating model sees of a sample. A view, a list of views, any other selector of columns, or a `KernelMap`
+        for kernel values; None means the features of all combined kernels side by side.
+    quadratic : bool
+        Whether to add products of two inputs, for curved boundaries.
+    scaling : {"unit-mean", "unit-row", "standard", None}
+        Inputs are standardised ("standard") and then divided by the root of the mean squared length of rows
+        ("unit-mean") or by each row's own length ("unit-row", which leaves only directions, so not for one or two
+        inputs). None leaves them as they are. Constants come from the training samples.
+    optimizer : {"lbfgs", "armijo"}
+        Limited-memory BFGS, or the papers' gradient descent with Armijo's rule.
+    l2 : float or "auto"
+        Weight of the penalty on V, biases included, in units of J0. A strong one (inf) is the mean kernel; a weak one
+        lets gates overfit, but leaves fewer support vectors. "auto" takes the strongest of inf, 0.3, 0.1, 0.03, 0.01,
+        0.003 whose 0-1 loss (squared loss for regression) on held-out samples is within one standard error of the best,
+        in four folds, or on one quarter from 1000 samples on, samples counting by their weight; gates are then learned
+        from all samples. One-class machines have no such loss and `InstanceGate` cannot be held out: they take 0.3 and
+        3 / n_samples.
+    max_iter : int
+        Most outer iterations. They end earlier where the relative progress of one is below the estimator's `tol`.
+    n_init : int
+        Number of random starts, of which the smallest objective (or validation risk) wins.
+    n_jobs : int or None
+        Threads among which the starts are divided; the result does not depend on it.
+    validation_fraction : float
+        Share of the training samples, stratified, to hold out while V is learned, so as to keep the V of least risk on
+        them; the machine is then solved for all samples. 0 learns from all samples to the end.
+    gate_tol : float
+        Gates whose square is below are closed (0) in the fitted model; what stays open is scaled to length 1 again.
+
+    Attributes
+    ----------
+    gating_ : Gate
+        The gating model, fitted.
+    l2_ : float
+        The penalty, inf where "auto" took the mean kernel.
+    l2_path_ : DataFrame
+        With ``l2="auto"``, for each penalty the mean loss on held-out samples (``risk``), how much more that is than
+        the least (``difference``), and the standard error of that (``error``).
+
+    Notes
+    -----
+    A sample that lacks a view has gate 0 there, while fitting and later; a softmax is taken over the views that it has.
+    A part of the gating inputs that it lacks counts as average; a sample that lacks all of them is an error. A kernel
+    whose gate is closed for every training sample leaves the model; its view need not be there any more unless the
+    gates read it (`removable_kernels_` tells), so name views that stay as `inputs` to let others go. Prediction
+    evaluates a kernel only between samples and support vectors whose gates are both open.
+
+    Gates of unit length (the default of every gating model) leave the combined kernel the diagonal
+    sum_m g_m^2 k_m(x, x): 1 where the kernels have a unit diagonal and no zero rows, else a weighted mean of theirs. So
+    C means what it means for the mean kernel, and no kernel wins by its scale, as with ``norm="paper"``. J still
+    prefers kernels that tell all training samples apart: a Gaussian kernel so narrow that it is nearly the identity
+    takes most of the weight if the penalty lets it. A one-class machine's J only prefers the kernel of largest
+    similarities; for novelty detection take `Mean`.
+
+    `kernel_weights(X)` of a fitted estimator are the squared gates of each sample, which multiply k_m(x, x), `gates(X)`
+    the gates, and `kernel_weights_` the squares averaged over the training samples. Where scores are linear (`Softmax`,
+    `Sigmoid`), `gating_coef_` and `gating_intercept_` are their slopes v_m by the gating inputs and their biases.
+
+    Memory: the P Gram matrices, the combined one for each thread, and at most one more inside the machine; with
+    `validation_fraction` or ``l2="auto"`` a copy of the training part of the P matrices for each thread.
+
+    References
+    ----------
+    M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008. Thesis chapter 3.
+
+    Examples
+    --------
+    Two linear kernels on one view, switched by the sign of the first feature:
+
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import Localized, Softmax
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 1] * np.sign(X[:, 0]) > 0
+    >>> model = MKLClassifier([Linear()] * 2, Localized(Softmax(), l2=0.003), C=10.0, random_state=0)
+    >>> model = model.fit(X[:100], y[:100])
+    >>> model.score(X[100:], y[100:]) > 0.9
+    True
+    >>> model.kernel_weights(X[:1]).sum(axis=1).round(6)
+    0    1.0
+    dtype: float64
+    """
+
+    chooses_l2 = True
+
+    def __init__(
+        self,
+        gating: Gate | None = None,
+        inputs: Any = None,
+        quadratic: bool = False,
+        scaling: str | None = "unit-mean",
+        optimizer: str = "lbfgs",
+        l2: float | str = "auto",
+        max_iter: int = 200,
+        n_init: int = 1,
+        n_jobs: int | None = None,
+        validation_fraction: float = 0.0,
+        gate_tol: float = 1e-5,
+    ):
+        self.gating = gating
+        self.inputs = inputs
+        self.quadratic = quadratic
+        self.scaling = scaling
+        self.optimizer = optimizer
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+        self.validation_fraction = validation_fraction
+        self.gate_tol = gate_tol
+
+    def prepare(self, stack: KernelStack, y: np.ndarray | None, rng: np.random.RandomState) -> GatedStack:
+        """Check the parameters, compute the gating inputs and all Gram matrices."""
+        self._check()
+        what = "the kernels and their combination"
+        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
+        inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
+        codes = self._codes(inputs, Softmax() if self.gating is None else self.gating, stack, rng)
+        stack.matrices()
+        return GatedStack(stack, inputs, codes)
+
+    def start(self, state: GatedStack, machine, y, rng: np.random.RandomState) -> np.ndarray:
+        """Small random parameters."""
+        return self.gating_.start(state.codes, state.n_kernels, rng)
+
+    def gram(self, state: GatedStack, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """K_eta of the training samples, thesis (3.9)."""
+        return gated_sum(state.stack.matrices(), self._training_gates(state, theta), out)
+
+    def lazy_kernel(self, state: GatedStack, theta: np.ndarray) -> GatedKernel:
+        """K_eta in parts: few samples are support vectors, and only their rows matter."""
+        return GatedKernel(state.stack.matrices(), self._training_gates(state, theta))
+
+    def pullback(self, state: GatedStack, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
+        rows, coef = support_rows(coef)
+        gates = self._training_gates(state, theta)
+        slopes = gated_pullback(state.stack.matrices(), gates, rows, coef)
+        return self.gating_.pullback(theta, state.codes[rows], gates[rows], slopes[rows])
+
+    def block(self, state: GatedStack, theta: np.ndarray, m: int, views: Views, columns) -> np.ndarray:
+        """Values of base kernel m."""
+        return state.stack.cross(m, views, np.ones(views.n_samples, dtype=bool), columns)
+
+    def training_block(self, state: GatedStack, theta: np.ndarray, m: int, rows, columns) -> np.ndarray:
+        """Values of base kernel m, from its Gram matrix."""
+        return state.stack.matrices()[m][np.ix_(rows, columns)]

@@ -1,0 +1,69 @@
+"""`ElasticMKL`: convex multiple kernel learning with a pull towards equal weights, thesis 2.2.1.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._parameters import is_number, shown
+from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.sets import Simplex
+from .base import Learned, LearnedWeights, WeightProblem
+
+
+class ElasticMKL(LearnedWeights):
+    """Convex multiple kernel learning with a pull towards equal weights.
+
+    Minimises ``J(eta) + lam * sum_m (d_m^2 eta_m - 1/P)^2``, J being the optimum of the machine under
+    ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with ``sum_m d_m^2 eta_m = 1`` (Longworth & Gales 2008, 2009). Works
+    with every machine.
+
+    `lam` runs from `ConvexMKL` (0) to `Mean` (large), so a search over it finds how much the data have to say about the
+    weights. It is in units of J, which grows with C and the number of samples.
+
+    Parameters
+    ----------
+    lam : float
+        Strength of the pull, at least 0.
+    costs : mapping, sequence, number, `EigenvalueCosts` or None
+        d_m, as in `ConvexMKL`.
+    max_iter : int
+        Most solves of the machine.
+
+    Attributes
+    ----------
+    costs_ : Series
+        d_m by kernel name.
+
+    Notes
+    -----
+    ``tol`` of the estimator is the relative duality gap of J plus the pull; `objective_` is J alone. Memory: the P Gram
+    matrices and one n x n matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import ElasticMKL
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.random.default_rng(0).normal(size=(60, 2))
+    >>> kernels = [("signal", Linear([0])), ("noise", Linear([1]))]
+    >>> model = MKLClassifier(kernels, ElasticMKL(lam=1e6), normalize="unit-trace").fit(X, X[:, 0] > 0)
+    >>> model.kernel_weights_.round(2)
+    signal    0.5
+    noise     0.5
+    dtype: float64
+    """
+
+    def __init__(self, lam: float = 1.0, costs: Any = None, max_iter: int = 200):
+        self.lam = lam
+        self.costs = costs
+        self.max_iter = max_iter
+
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
+        """The weights on the simplex, with the pull."""
+        if not is_number(self.lam) or not 0.0 <= self.lam < np.inf:
+            raise ValueError(f"lam of ElasticMKL must be a finite number of at least 0, not {shown(self.lam)}")
+        simplex = Simplex(np.zeros(len(costs)), float(self.lam))
+        return Learned.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))

@@ -1,0 +1,201 @@
+"""Kernels as functions of one weight per kernel: monomials of a degree, and the Gaussian of weighted distances.
+
+A form offers ``gram``, ``pullback`` and ``cross`` for non-negative weights eta; which weights are good is the business
+of the `FormCombiner` that uses it. Thesis section 2.2.2:
+
+- `Monomials` (Cortes et al. 2010): k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m, R all q with sum_m q_m = d, and
+  a multiple of the weighted sum sum_m eta_m k_m(x, z) beside it. Degree 1 is the weighted sum.
+- `GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
+  feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ...kernels import KernelStack
+from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
+from ...views import Views
+from ..descent.learning import AugmentedStack, LearnedCombiner, support_rows
+
+
+class FormCombiner(LearnedCombiner):
+    """A combiner that learns one non-negative weight per kernel of a form; subclasses say which, and from where."""
+
+    @abstractmethod
+    def kernel_form(self, state: Any) -> Monomials | GaussianForm:
+        """The form of the kernel, for a state with its `n_kernels`."""
+
+    def prepare(self, stack: KernelStack, y: np.ndarray | None, rng: np.random.RandomState) -> Any:
+        """Compute all Gram matrices."""
+        stack.matrices()
+        return self.kernel_form(stack).prepare(stack)
+
+    def gram(self, state: Any, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The combined kernel of the training samples."""
+        return self.kernel_form(state).gram(state, theta, out)
+
+    def pullback(self, state: Any, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """Its contraction -1/2 sum_r c_r' (dK / deta) c_r."""
+        return self.kernel_form(state).pullback(state, theta, coef)
+
+    def cross(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The combined kernel of new samples; only kernels with a weight are computed."""
+        return self.kernel_form(state).cross(state, theta, views)
+
+    def active(self, state: Any, theta: np.ndarray) -> np.ndarray:
+        """The kernels with a positive weight."""
+        return theta > 0
+
+    def kernel_weights(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
+        """The weights, 0 where a sample lacks the view."""
+        return self.kernel_form(state).sample_weights(state, theta, views)
+
+    def global_weights(self, state: Any, theta: np.ndarray) -> np.ndarray:
+        """The weights themselves."""
+        return theta
+
+
+class Monomials:
+    """products (h_d(c, eta_1 k_1, .., eta_P k_P) - c^d) + sums (eta_1 k_1 + .. + eta_P k_P).
+
+    h_d has each monomial of degree d once, the constant c being one more factor; the constant alone is left out. It
+    would change no machine that has a bias.
+
+    A sample that lacks a view has a zero row in that kernel. Its row and column are scaled by (H / H_i)^(1/2), where H
+    is the form's value for the weights and H_i that for the weights of the sample's kernels, which keeps the kernel
+    positive semidefinite and what it makes of unit diagonals; for the plain sum that is the rule of `WeightedSum`.
+
+    Parameters
+    ----------
+    degree : int
+    constant : float
+    products, sums : float
+        What the monomials and the sum are multiplied by.
+    """
+
+    def __init__(self, degree: int = 1, constant: float = 0.0, products: float = 1.0, sums: float = 0.0):
+        self.degree = degree
+        self.constant = constant
+        self.products = products
+        self.sums = sums
+
+    def prepare(self, stack: KernelStack) -> KernelStack:
+        """The stack is all that is needed."""
+        return stack
+
+    def at_one(self, weights: np.ndarray) -> float:
+        """The value where every kernel is 1, as on the diagonal of normalised ones."""
+        return float(self._value(weights))
+
+    def gram(self, state: KernelStack, eta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The kernel of the training samples."""
+        K = polynomial(state.matrices(), eta, *self._shares, out)
+        if not state.present.all():
+            factor = self._missing_factor(eta, state.present)[0]
+            K *= factor[:, None]
+            K *= factor[None, :]
+        return K
+
+    def pullback(self, state: KernelStack, eta: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """-1/2 sum_r c_r' (dK / deta) c_r."""
+        rows, coef = support_rows(coef)
+        present = state.present[rows]
+        if present.all():
+            return polynomial_pullback(state.matrices(), eta, *self._shares, rows, coef)[0]
+        factor, slopes = self._missing_factor(eta, present)
+        coef = coef * factor[:, None]
+        gradient, row_sums = polynomial_pullback(state.matrices(), eta, *self._shares, rows, coef)
+        return gradient - row_sums @ slopes  # dK_ij = f_i f_j dh_ij + K_ij (dlog f_i + dlog f_j)
+
+    def cross(self, state: KernelStack, eta: np.ndarray, views: Views) -> np.ndarray:
+        """The kernel between new samples and training samples."""
+        present = state.presence(views, eta > 0)
+        used = np.flatnonzero(eta)
+        K = self._value(eta[m] * state.cross(m, views, present[:, m]) for m in used)
+        if not present[:, used].all() or not state.present[:, used].all():
+            K *= self._missing_factor(eta, present)[0][:, None]
+            K *= self._missing_factor(eta, state.present)[0][None, :]
+        return K
+
+    def sample_weights(self, state: KernelStack, eta: np.ndarray, views: Views) -> np.ndarray:
+        """The weights, for a sample that lacks a view spread over the views it has."""
+        present = state.presence(views, eta > 0)
+        degree = self.degree if self.products else 1
+        return present * eta * self._missing_factor(eta, present)[0][:, None] ** (2.0 / degree)
+
+    @property
+    def _shares(self) -> tuple[int, float, float, float]:
+        return self.degree, self.constant, self.products, self.sums
+
+    def _value(self, values: Iterable) -> Any:
+        """The form of the values, which may be arrays."""
+        h, total = self._powers(values)
+        return self.products * h[-1] + self.sums * total
+
+    def _powers(self, values: Iterable) -> tuple[list, Any]:
+        """h_0 .. h_d of the constant and the values, h_d without the constant alone, and the sum of the values."""
+        h, total = [self.constant**k for k in range(self.degree)] + [0.0], 0.0
+        for x in values:
+            total = total + x
+            for k in range(1, self.degree + 1):
+                h[k] = h[k] + x * h[k - 1]
+        return h, total
+
+    def _missing_factor(self, eta: np.ndarray, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(H / H_i)^(1/2) of each sample, and the derivative of its logarithm by each weight; (1, 0) where H_i is 0."""
+        values = np.vstack([eta, present * eta])
+        h, total = self._powers(values.T)
+        slopes = np.ones_like(values) * h[0]
+        for k in range(1, self.degree):
+            slopes = h[k][:, None] + values * slopes
+        slopes = self.products * slopes + self.sums
+        slopes[1:] *= present
+        H = self.products * h[-1] + self.sums * total
+        alone = H <= 0.0  # such rows of the kernel are zero anyway
+        logs = np.divide(slopes, np.where(alone, 1.0, H)[:, None])
+        factor = np.sqrt(np.where(alone[1:], 1.0, H[0] / np.where(alone, 1.0, H)[1:]))
+        return factor, np.where(alone[1:, None], 0.0, 0.5 * (logs[0] - logs[1:]))
+
+
+class GaussianForm:
+    """exp(-sum_m eta_m d_m^2): a product of Gaussians of the distances in each kernel's feature space.
+
+    A sample that lacks a view stands at the origin of that kernel's feature space, which is the mean of the training
+    samples where kernels are centred; the kernel stays positive semidefinite. The state holds k_m(x, x) of each
+    training sample.
+    """
+
+    def prepare(self, stack: KernelStack) -> AugmentedStack:
+        """The stack with the diagonals of its matrices."""
+        return AugmentedStack(stack, np.ascontiguousarray(stack.matrices().diagonal(axis1=1, axis2=2).T, dtype=float))
+
+    def gram(self, state: AugmentedStack, eta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The kernel of the training samples."""
+        return gaussian(state.stack.matrices(), eta, state.samples, out)
+
+    def pullback(self, state: AugmentedStack, eta: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """-1/2 sum_r c_r' (dK / deta) c_r."""
+        return gaussian_pullback(state.stack.matrices(), eta, state.samples, *support_rows(coef))
+
+    def cross(self, state: AugmentedStack, eta: np.ndarray, views: Views) -> np.ndarray:
+        """The kernel between new samples and training samples."""
+        stack = state.stack
+        present = stack.presence(views, eta > 0)
+        exponent = np.zeros((views.n_samples, stack.n_samples))
+        exponent -= (state.samples @ eta)[None, :]
+        for m in np.flatnonzero(eta):
+            K, diagonal = stack.compare(m, views, present[:, m])
+            K *= 2.0
+            K -= diagonal[:, None]
+            K *= eta[m]
+            exponent += K
+        return np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent)
+
+    def sample_weights(self, state: AugmentedStack, eta: np.ndarray, views: Views) -> np.ndarray:
+        """The weights of the views that each sample has."""
+        return state.stack.presence(views, eta > 0) * eta

@@ -1,0 +1,152 @@
+"""`GeneralizedMKL`: a sum or a product of kernels under a penalty on their weights (Varma and Babu 2009).
+
+Thesis section 2.2.2 (GMKL): minimise J(eta) + r(eta) over eta >= 0, with no other constraint.
+
+==========  ==================================================================
+paper       here
+==========  ==================================================================
+d, eta      theta, one weight per kernel
+r           penalty, times strength
+k^S, k^P    form "sum", "product"
+==========  ==================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._parameters import is_choice, shown
+from ...kernels import KernelStack
+from ...solvers.descent.domains import ConvexSet
+from ..named import as_number
+from .forms import FormCombiner, GaussianForm, Monomials
+
+_FORMS = {"sum": Monomials(1), "product": GaussianForm()}
+_PENALTIES = ("l1", "l2")
+
+
+class GeneralizedMKL(FormCombiner):
+    """A weighted sum or a product of Gaussians; minimises J(eta) + r(eta) over eta >= 0 (Varma and Babu 2009).
+
+    - ``form="product"``: k(x, z) = exp(-sum_m eta_m d_m^2(x, z)), where d_m is the distance in the feature space of
+      kernel m, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z) after normalisation. With one `Linear` kernel for each
+      feature and ``normalize=None`` it is the Gaussian kernel with a width for each feature. J is not convex; this is a
+      local minimum.
+    - ``form="sum"``: k(x, z) = sum_m eta_m k_m(x, z), a convex problem. For novelty detection only the sum under the l2
+      penalty makes sense; J alone would be smallest for a constant kernel.
+
+    r(eta) is ``strength * sum_m eta_m`` ("l1", which drops kernels: their weights are exactly 0 and prediction never
+    evaluates them) or ``strength / 2 * sum_m eta_m^2`` ("l2", which keeps most).
+
+    Parameters
+    ----------
+    form : {"product", "sum"}
+    penalty : {"l1", "l2"}
+    strength : float
+        Weight of the penalty. It stands against J, which grows with C and the number of samples. Positive for the sum,
+        whose J falls for ever as weights grow.
+    optimizer : {"lbfgs", "armijo"}
+        Quasi-Newton steps within eta >= 0, or projected gradient descent with Armijo's rule.
+    max_iter : int
+        Most outer iterations.
+
+    Notes
+    -----
+    The product starts at eta_m = 1 / (P v_m), where v_m is the variance of the training samples in kernel m's feature
+    space; the sum starts at 1 / P. In the product, a sample that lacks a view stands at the origin of that kernel's
+    feature space (with ``normalize="center"`` the mean of the training samples); in the sum its row is rescaled as in
+    `WeightedSum`. `kernel_weights_` are eta: what multiplies k_m in the sum, and d_m^2 in the exponent of the product.
+
+    Memory: the P Gram matrices, the combined one, and at most one more inside the machine.
+
+    References
+    ----------
+    M. Varma, B. R. Babu, More generality in efficient multiple kernel learning, ICML 2009. Thesis 2.2.2.
+
+    Examples
+    --------
+    One kernel for each feature, of which the second decides:
+
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import GeneralizedMKL
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.abs(X[:, 1]) > 0.7
+    >>> features = [(f"x{m}", Linear([m])) for m in range(3)]
+    >>> model = MKLClassifier(features, GeneralizedMKL("product", strength=3.0), normalize=None).fit(X, y)
+    >>> (model.kernel_weights_ > 0).to_dict()
+    {'x0': False, 'x1': True, 'x2': False}
+    """
+
+    def __init__(
+        self,
+        form: str = "product",
+        penalty: str = "l1",
+        strength: float = 1.0,
+        optimizer: str = "lbfgs",
+        max_iter: int = 200,
+    ):
+        self.form = form
+        self.penalty = penalty
+        self.strength = strength
+        self.optimizer = optimizer
+        self.max_iter = max_iter
+
+    def prepare(self, stack, y, rng) -> Any:
+        """Check the parameters and compute all Gram matrices."""
+        if not is_choice(self.form, _FORMS):
+            raise ValueError(f"form of GeneralizedMKL must be one of {list(_FORMS)}, not {shown(self.form)}")
+        if not is_choice(self.penalty, _PENALTIES):
+            raise ValueError(f"penalty of GeneralizedMKL must be one of {list(_PENALTIES)}, not {shown(self.penalty)}")
+        if as_number(self.strength, "strength") == 0.0 and self.form == "sum":
+            raise ValueError(
+                'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls for ever'
+            )
+        return super().prepare(stack, y, rng)
+
+    def kernel_form(self, state: Any) -> Monomials | GaussianForm:
+        """The weighted sum or the product."""
+        return _FORMS[self.form]
+
+    def start(self, state, machine, y, rng) -> np.ndarray:
+        """Equal shares, of the squared distance (product) or of the kernel (sum)."""
+        if y is None and (self.form, self.penalty) != ("sum", "l2"):
+            # J = -1/2 c'Kc: weights of a product fall to 0 (K = 1), those of a sum under l1 too, or grow for ever.
+            raise ValueError(
+                'GeneralizedMKL learns nothing for novelty detection but with form="sum" and penalty="l2": otherwise '
+                "all weights or none at all would be best"
+            )
+        if self.form == "sum":
+            return np.full(state.n_kernels, 1.0 / state.n_kernels)
+        variances = np.array([_variance(state.stack, m) for m in range(state.n_kernels)])
+        return np.divide(1.0, state.n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
+
+    def domain(self, state: Any) -> ConvexSet:
+        """The non-negative weights."""
+        return ConvexSet(lambda eta: np.maximum(eta, 0.0))
+
+    def penalize(self, state: Any, theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """r(eta) and its gradient."""
+        if self.penalty == "l1":
+            return self.strength * theta.sum(), np.full_like(theta, self.strength)
+        return 0.5 * self.strength * (theta @ theta), self.strength * theta
+
+    def finish(self, state: Any, theta: np.ndarray) -> np.ndarray:
+        """The weights, of which at least one must be positive."""
+        if not theta.any():
+            raise ValueError(
+                f"the penalty of GeneralizedMKL has removed every kernel; lower strength ({self.strength:g})"
+            )
+        return theta
+
+
+def _variance(stack: KernelStack, m: int) -> float:
+    """Variance of the training samples that have the view, in kernel m's feature space."""
+    K = stack.matrices()[m]
+    weight = np.where(stack.present[:, m], stack.weight, 0.0)
+    weight = weight / max(weight.sum(), np.finfo(float).tiny)
+    variance = weight @ K.diagonal() - weight @ K @ weight
+    return float(variance) if variance > 1e-12 * (weight @ np.abs(K.diagonal())) else 0.0

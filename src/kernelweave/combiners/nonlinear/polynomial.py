@@ -1,0 +1,204 @@
+"""`PolynomialMKL`: a weighted sum of kernels and their products, with learned weights (Cortes et al. 2010).
+
+Thesis section 2.2.2, the simplified form:
+
+    k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m,      R = {q : sum_m q_m = d}
+
+minimise J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda}. J falls wherever a weight grows, so the set must be bounded.
+The paper's full form has the monomials of lower degree, too; a constant kernel among the k_m adds them. Products of
+sparse similarities are nearly diagonal and say nothing of new samples, so a share 1 - tau of the kernel is the weighted
+sum itself, and held-out samples say how large the share of the products may be.
+
+==========  ==================================
+paper       here
+==========  ==================================
+mu, eta     theta, one weight per kernel
+mu_0        center
+Lambda      radius
+d           degree
+==========  ==================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..._parameters import is_choice, is_count, is_number, shown
+from ...kernels import KernelStack
+from ...machines import Machine
+from ...solvers.descent.domains import ConvexSet
+from ...solvers.weights.ball import project_ball
+from ..base import Combination
+from ..descent.watching import held_out_parts
+from ..localized.gated import is_one_class
+from ..named import NamedNumbers, as_number, as_numbers
+from .forms import FormCombiner, Monomials
+
+TAUS = (0.0, 0.25, 0.5, 1.0)
+UNSEEN_TAU = 0.0  # where no samples can be held out
+
+
+class PolynomialMKL(NamedNumbers, FormCombiner):
+    """A weighted sum of kernels and their products; minimises J(eta) over weights in a ball (Cortes et al. 2010).
+
+    k(x, z) = (1 - tau) / (P u) sum_m eta_m k_m(x, z) + tau sum over all q with sum_m q_m = degree of
+    prod_m (eta_m k_m(x, z))^q_m, where a constant kernel may be one of the k_m in the products (not by itself: it would
+    change nothing but the scale). The weights minimise the machine's optimum J(eta) subject to eta >= 0 and
+    ||eta - center|| <= radius, from the uniform direction: a local minimum, J is not convex. Products of kernels say
+    where several views agree, which no weighted sum can; they pay where the views are weak by themselves, and fail
+    where kernel values of different samples are near 0, as those of texts, whose products are nearly diagonal. A
+    machine of degree 2 keeps more support vectors than a weighted sum.
+
+    In what follows, u stands for the uniform weights at which kernels of unit diagonal give a kernel of unit diagonal,
+    so that C means what it means for `Mean`; with tau = 0 they give that of `Mean`.
+
+    Parameters
+    ----------
+    degree : int
+        Number of factors of a monomial; 1 is a weighted sum.
+    constant : float
+        Weight of the constant kernel 1 as one more factor, in units of u: a positive one adds the monomials of all
+        lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the thesis' form.
+    center : mapping or Series from kernel name to weight, sequence, one number for all, or None
+        The centre of the ball. None is u / 2. Single weights of a mapping are parameters: ``center__<name>``.
+    radius : float or None
+        The radius of the ball. None is the distance from the centre to u; 0 keeps the centre.
+    optimizer : {"lbfgs", "armijo"}
+        Quasi-Newton steps within the ball, or projected gradient descent with Armijo's rule.
+    max_iter : int
+        Most outer iterations.
+    tau : float or "auto"
+        Share of the products, from 0 to 1: 0 is a weighted sum, 1 the thesis' form. "auto" takes, of 0, 1/4, 1/2 and 1,
+        the one whose machine, under uniform weights, makes the least error on held-out samples, the smallest of equals:
+        four folds, of which only the first is used from 1000 samples on, split with the estimator's `random_state`.
+        Novelty detection has no error to hold out for; there, and where no class has two samples, it is 0.
+
+    Attributes
+    ----------
+    tau_ : float
+        The share of the products in use.
+
+    Notes
+    -----
+    `kernel_weights_` are the weights eta. The kernel is a sum over kernels for ``tau_ = 0`` only, and kernel m is then
+    multiplied by eta_m / (P u).
+
+    Memory: the P Gram matrices, the combined one, and at most one more inside the machine. Samples that lack a view are
+    treated as `forms.Monomials` says.
+
+    References
+    ----------
+    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 2009. Thesis 2.2.2.
+
+    Examples
+    --------
+    The sign of a product is in no view, nor in a sum of them:
+
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import Mean, PolynomialMKL
+    >>> from kernelweave.kernels import Linear
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> views = [Linear([0]), Linear([1])]
+    >>> model = MKLClassifier(views, PolynomialMKL(degree=2), normalize=None, C=10.0).fit(X[:100], y[:100])
+    >>> model.score(X[100:], y[100:]) > 0.9
+    True
+    """
+
+    _numbers = ("center",)
+
+    def __init__(
+        self,
+        degree: int = 2,
+        constant: float = 1.0,
+        center: Mapping[str, float] | Any = None,
+        radius: float | None = None,
+        optimizer: str = "lbfgs",
+        max_iter: int = 200,
+        tau: float | str = "auto",
+    ):
+        self.degree = degree
+        self.constant = constant
+        self.center = center
+        self.radius = radius
+        self.optimizer = optimizer
+        self.max_iter = max_iter
+
+        self.tau = tau
+
+    def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
+        """Choose the share of the products, then minimise over the weights."""
+        self._check(stack)
+        if isinstance(self.tau, str):
+            self.tau_ = self._held_out_tau(stack, machine, rng, tol, max_steps)
+        return super().fit(stack, machine, y, rng, tol, max_steps, progress)
+
+    def prepare(self, stack, y, rng) -> KernelStack:
+        """Check the parameters and compute all Gram matrices."""
+        self._check(stack)
+        return super().prepare(stack, y, rng)
+
+    def kernel_form(self, state: KernelStack) -> Monomials:
+        """The sum and the monomials, with the constant in units of the uniform weights."""
+        return self._form(state.n_kernels, self.tau_)
+
+    def start(self, state, machine, y, rng) -> np.ndarray:
+        """The point of the ball furthest in the uniform direction."""
+        center, radius = self._ball(state)
+        return center + radius / np.sqrt(state.n_kernels)
+
+    def domain(self, state: KernelStack) -> ConvexSet:
+        """The non-negative part of the ball."""
+        center, radius = self._ball(state)
+        return ConvexSet(lambda eta: project_ball(eta, center, radius))
+
+    def finish(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
+        """The weights, of which at least one must be positive."""
+        if not theta.any():
+            raise ValueError("every weight of PolynomialMKL is 0; give it another center or a larger radius")
+        return theta
+
+    def _form(self, n_kernels: int, tau: float) -> Monomials:
+        uniform = self._uniform(n_kernels)
+        return Monomials(self.degree, self.constant * uniform, tau, (1.0 - tau) / (n_kernels * uniform))
+
+    def _uniform(self, n_kernels: int) -> float:
+        """The weight u: h_d(constant u, u, .., u) - (constant u)^d = u^d (h_d(constant, 1, .., 1) - constant^d) = 1."""
+        return Monomials(self.degree, self.constant).at_one(np.ones(n_kernels)) ** (-1.0 / self.degree)
+
+    def _ball(self, state: KernelStack) -> tuple[np.ndarray, float]:
+        uniform = self._uniform(state.n_kernels)
+        center = as_numbers(0.5 * uniform if self.center is None else self.center, state.names, "center", default=0.0)
+        if self.radius is None:
+            return center, float(np.linalg.norm(uniform - center))
+        return center, as_number(self.radius, "radius")
+
+    def _held_out_tau(self, stack: KernelStack, machine: Machine, rng, tol: float, max_steps: int | None) -> float:
+        """The share of least held-out error under uniform weights."""
+        parts = [] if is_one_class(machine) else held_out_parts(machine, rng)
+        if not parts:
+            return UNSEEN_TAU
+        eta, K = np.full(stack.n_kernels, self._uniform(stack.n_kernels)), None
+        errors = np.zeros(len(TAUS))
+        for t, tau in enumerate(TAUS):
+            K = self._form(stack.n_kernels, tau).gram(stack, eta, K)
+            for held_out in parts:
+                training = np.setdiff1d(np.arange(machine.n_samples), held_out)
+                solution = machine.subset(training).solve(K[np.ix_(training, training)], tol=tol, max_steps=max_steps)
+                values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
+                errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
+        return TAUS[int(errors.argmin())]
+
+    def _check(self, stack: KernelStack) -> None:
+        if not is_count(self.degree) or self.degree < 1:
+            raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {shown(self.degree)}")
+        as_number(self.constant, "constant")
+        self._ball(stack)
+        if is_number(self.tau) and 0.0 <= self.tau <= 1.0:
+            self.tau_ = float(self.tau)
+        elif not is_choice(self.tau, ("auto",)):
+            raise ValueError(f'tau of PolynomialMKL must be a number from 0 to 1 or "auto", not {shown(self.tau)}')

@@ -1,0 +1,122 @@
+"""Cross-validation of one kernel at a time: what `BestSingle` and the weights by performance share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from ..._parameters import blamed_on, is_count
+from ..._warnings import warn
+from ...kernels import KernelStack
+from ...machines import Machine
+from ..base import ChosenWeights, Progress
+
+Folds = list[tuple[np.ndarray, np.ndarray]]
+
+
+class SingleKernelScores(ChosenWeights):
+    """Weights from how well each kernel predicts alone; a subclass says what a score is and what weight it gives."""
+
+    cv: Any
+
+    def scores(
+        self,
+        stack: KernelStack,
+        machine: Machine,
+        rng: np.random.RandomState,
+        tol: float,
+        max_steps: int | None,
+        progress: Progress | None,
+        score: Callable[[Machine, Folds], float],
+        candidates: np.ndarray,
+    ) -> tuple[pd.Series, int]:
+        """The score of each candidate by kernel name (NaN for the others), and the number of machine solves.
+
+        Parameters
+        ----------
+        stack, machine, rng, tol, max_steps, progress
+            As in `ChosenWeights.choose`.
+        score : callable
+            Gets the machine and the held-out samples with their raw values, fold by fold.
+        candidates : ndarray of int
+            The kernels to try. Samples that lack a kernel's view take no part in its folds.
+        """
+        splits = _splits(self, machine, rng)
+        values = np.full(stack.n_kernels, np.nan)
+        early = []
+        for done, m in enumerate(candidates):
+            folds, converged = _held_out(self, stack, m, machine, splits, tol, max_steps)
+            values[m] = score(machine, folds)
+            early += [] if converged else [stack.names[m]]
+            if progress is not None:
+                progress(done + 1, len(candidates))
+        if early:
+            warn(
+                f"{type(self).__name__} compares machines that stopped early, with the kernels {early}; raise "
+                "max_iter, scale the data, or lower C",
+                ConvergenceWarning,
+            )
+        return pd.Series(values, index=stack.names), len(candidates) * len(splits)
+
+
+def risk(machine: Machine, folds: Folds) -> float:
+    """The machine's risk, averaged over all held-out samples."""
+    total = sum(len(test) * machine.subset(test).risk(values) for test, values in folds)
+    return total / sum(len(test) for test, _ in folds)
+
+
+def _held_out(
+    combiner: SingleKernelScores,
+    stack: KernelStack,
+    m: int,
+    machine: Machine,
+    splits: list,
+    tol: float,
+    max_steps: int | None,
+) -> tuple[Folds, bool]:
+    """Raw values of held-out samples under kernel m, and whether all machines converged."""
+    K = stack.gram(m)
+    present = stack.present[:, m]
+    folds, converged = [], True
+    for train, test in splits:
+        if not present.all():
+            train, test = train[present[train]], test[present[test]]
+            if len(train) == 0 or len(test) == 0:
+                raise ValueError(
+                    f"cv of {type(combiner).__name__} gives a fold in which no training or no test sample has the view "
+                    f"of the kernel {stack.names[m]!r}; use fewer folds or remove that kernel"
+                )
+        solution = machine.subset(train).solve(K[np.ix_(train, train)], tol=tol, max_steps=max_steps)
+        folds.append((test, K[np.ix_(test, train)] @ solution.coef + solution.intercept))
+        converged = converged and solution.converged
+    return folds, converged
+
+
+def _splits(combiner: SingleKernelScores, machine: Machine, rng: np.random.RandomState) -> list:
+    from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
+    name, wanted, strata = type(combiner).__name__, combiner.cv, machine.strata
+    if is_count(wanted):
+        smallest = machine.n_samples if strata is None else np.unique(strata, return_counts=True)[1].min()
+        n_folds = min(wanted, int(smallest))
+        if n_folds < 2:
+            raise ValueError(
+                f"{name} cannot split the samples into {wanted} folds: it needs cv of at least 2 and two "
+                f"samples of every class, but cv is {wanted} and the smallest class has {smallest}"
+            )
+        splitter = KFold if strata is None else StratifiedKFold
+        cv = splitter(n_folds, shuffle=True, random_state=rng)
+    else:
+        with blamed_on(f"cv of {name}"):
+            cv = check_cv(wanted, strata, classifier=strata is not None)
+    everybody = np.arange(machine.n_samples)
+    with blamed_on(f"cv of {name}"):
+        folds = list(cv.split(np.zeros((machine.n_samples, 1)), strata))
+        splits = [(everybody[train], everybody[test]) for train, test in folds]
+    if not splits or any(len(part) == 0 for split in splits for part in split):
+        raise ValueError(f"cv of {name} gives no folds, or a fold without training or test samples")
+    return splits

@@ -1,0 +1,165 @@
+"""How far a point of the box QP is from its optimum, at most: the duality gap. Symbols as in `box`.
+
+With s = 1 - t and z_i = g_i + s f_i - b, the gap P(t, b) - D is a sum of non-negative terms,
+
+    gap(s, b) = s^2/2 c'Kc + sum_i [h_i(z_i) - (z_i c_i - e |c_i|)],
+
+so that primal and dual do not cancel. For one s the best b is that of a fractional knapsack: by linear programming
+duality
+
+    min_b gap(s, b) = s^2/2 c'Kc + max_v  sum_i (g_i + s f_i)(v_i - c_i) - e (|v_i| - |c_i|)
+
+over lower <= v <= upper, sum(v) = total, which is solved by sorting slopes; its solution v gives the slope by s, too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..compiled import compiled
+from ._pairs import LOWEST, down_shift, up_shift
+
+WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the bounds is within this multiple of the limit
+MOST_CUTS = 60
+
+
+@compiled(error_model="numpy")
+def survey(c, gradient, linear, lower, upper, insensitivity, rank):
+    """All that a pass over the samples tells at (c, gradient = linear - K c); writes their ranks (`_active`).
+
+    Returns objective, gap at t = 1 and b, and multiplier b: the mean over free samples of the slope that must equal
+    it, else the middle of the allowed interval (as libsvm); max up and min down and where they are (-1 where no sample
+    may move); and how many samples are violating, free and movable.
+    """
+    top, low = -np.inf, np.inf
+    raised, lowered = -1, -1
+    objective, total = 0.0, 0.0
+    violating, free, movable = 0, 0, 0
+    for k in range(c.shape[0]):
+        up = up_shift(c[k], upper[k], insensitivity)
+        down = down_shift(c[k], lower[k], insensitivity)
+        objective += 0.5 * c[k] * (linear[k] + gradient[k]) - insensitivity * abs(c[k])  # as Kc = p - g
+        if gradient[k] + up > top:
+            top, raised = gradient[k] + up, k
+        if gradient[k] + down < low:
+            low, lowered = gradient[k] + down, k
+        if up == down:
+            total += gradient[k] + up
+            free += 1
+    middle = 0.5 * (top + low)
+    b = 0.0
+    if free > 0:
+        b = total / free
+    elif raised >= 0:
+        b = middle if lowered >= 0 else top
+    elif lowered >= 0:
+        b = low
+    gap = 0.0
+    for k in range(c.shape[0]):
+        z = gradient[k] - b
+        best = z * lower[k] - insensitivity * abs(lower[k])
+        other = z * upper[k] - insensitivity * abs(upper[k])
+        if other > best:
+            best = other
+        if best < 0.0 and lower[k] < 0.0 and upper[k] > 0.0:
+            best = 0.0
+        best -= z * c[k] - insensitivity * abs(c[k])
+        if best > 0.0:
+            gap += best
+        worst = gradient[k] + up_shift(c[k], upper[k], insensitivity) - middle
+        other = middle - gradient[k] - down_shift(c[k], lower[k], insensitivity)
+        if other > worst:
+            worst = other
+        rank[k] = worst
+        violating += worst > 0.0
+        movable += worst > LOWEST
+    return objective, gap, b, top, low, raised, lowered, violating, free, movable
+
+
+def certify(c, gradient, linear, lower, upper, insensitivity):
+    """Objective, gap at t = 1 and b, multiplier b, and KKT violation at (c, gradient = linear - K c)."""
+    found = survey(c, gradient, linear, lower, upper, insensitivity, np.empty(len(c)))
+    objective, gap, b, top, low = found[:5]
+    return objective, gap, b, max(0.0, top - low)
+
+
+def least_gap(
+    c: np.ndarray,
+    gradient: np.ndarray,
+    linear: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    insensitivity: float,
+    total: float,
+    gap: float,
+    limit: float,
+    violation: float,
+) -> float:
+    """The least of `gap` and min over b and t >= 0 of P(t, b) - D, found until it is clear on which side of the limit.
+
+    Far from the solution, where it could not be within the limit, it is not looked for.
+    """
+    inside = np.minimum(c - lower, upper - c)
+    if insensitivity > 0.0:
+        inside = np.minimum(inside, np.abs(c))
+    f = linear - gradient
+    size = np.abs(f).max()
+    if not (violation * inside.sum() <= WORTHWHILE * limit and 0.0 < size < np.inf):
+        return gap
+    cuts = _Cuts(c, gradient, f, lower, upper, insensitivity, total)
+    value, slope = cuts.at(0.0)
+    gap = min(gap, value)
+    ends = [(0.0, value, slope), None]
+    step = -np.sign(slope) * max(violation, 1e-16) / size
+    for _ in range(MOST_CUTS):
+        if gap <= 0.5 * limit or slope == 0.0:
+            break
+        if ends[1] is None:
+            s = min(1.0, ends[0][0] + step)
+            step *= 4.0
+        else:
+            (a, at_a, slope_a), (b, at_b, slope_b) = ends
+            s = a + (at_b - at_a - slope_b * (b - a)) / (slope_a - slope_b)  # where the tangents meet
+            floor = at_a + slope_a * (s - a)
+            if floor > limit or gap - max(0.0, floor) <= 0.1 * gap:
+                break
+            near, far = min(a, b), max(a, b)
+            s = min(max(s, near + 0.05 * (far - near)), far - 0.05 * (far - near))
+        value, slope = cuts.at(s)
+        gap = min(gap, value)
+        if slope * ends[0][2] > 0.0:
+            ends[0] = (s, value, slope)
+            if s == 1.0:  # t = 0
+                break
+        else:
+            ends[1] = (s, value, slope)
+    return float(gap)
+
+
+class _Cuts:
+    """min_b gap(s, b) and its slope by s, for any s."""
+
+    def __init__(self, c, gradient, f, lower, upper, insensitivity, total):
+        self.c, self.gradient, self.f, self.insensitivity = c, gradient, f, insensitivity
+        self.curvature = max(0.0, float(c @ f))
+        self.lower, self.missing = lower, total - lower.sum()
+        # An interval with zero inside is two: the slope of z v - e|v| changes there.
+        kinked = (lower < 0.0) & (upper > 0.0) if insensitivity > 0.0 else np.zeros(len(c), dtype=bool)
+        sign = np.where(lower >= 0.0, 1.0, -1.0)
+        self.sample = np.concatenate([np.arange(len(c)), np.flatnonzero(kinked)])
+        self.shift = insensitivity * np.concatenate([sign, np.ones(kinked.sum())])
+        self.width = np.concatenate([np.where(kinked, -lower, upper - lower), upper[kinked]])
+
+    def at(self, s: float) -> tuple[float, float]:
+        slopes = self.gradient + s * self.f
+        keys = slopes[self.sample] - self.shift
+        order = np.argsort(-keys, kind="stable")
+        width = self.width[order]
+        before = np.cumsum(width) - width
+        fill = np.clip(self.missing - before, 0.0, width)
+        last = np.flatnonzero(fill > 0.0)
+        b = keys[order[last[-1] if len(last) else 0]]
+        v = self.lower + np.bincount(self.sample[order], fill, len(self.c))
+        l1 = self.insensitivity * (np.abs(v) - np.abs(self.c))
+        gap = np.maximum(0.0, (slopes - b) * (v - self.c) - l1).sum() + 0.5 * s * s * self.curvature
+        return float(gap), float(s * self.curvature + (self.f * (v - self.c)).sum())

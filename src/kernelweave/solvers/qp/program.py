@@ -1,0 +1,251 @@
+"""A machine's dual, written out: what a cone solver needs of it, and how its optimum bends as the kernel moves.
+
+    J = max over z    p'z - 1/2 z'diag(h)z - 1/2 sum_r c_r' K c_r
+    subject to        lower <= z <= upper,      sum_i C[i, r] = total_r  for every column r
+
+Every dual variable z_v belongs to one sample and adds itself to one column of C, takes itself from one, or both:
+
+=====================  ===============  =================================  ============
+machine                z                C                                  h
+=====================  ===============  =================================  ============
+binary, one-class      c                z                                  0
+epsilon-SVR            alpha+, alpha-   alpha+ - alpha-                    0
+joint multiclass       alpha_i^l        [y_i = l] A_i - alpha_i^l          0
+least squares          alpha            alpha                              1 / C_i
+=====================  ===============  =================================  ============
+
+Where z is free (strictly between its bounds) it follows the kernel: with K = sum_m eta_m K_m, the free part of z solves
+a linear system whose matrix G is that of the quadratic form in the free variables, and
+
+    d2 J / d eta_m d eta_h = R_m' (G^-1 - G^-1 A' (A G^-1 A')^-1 A G^-1) R_h
+
+where R_m[v] is what z_v sees of K_m C, its column plus less its column minus, and A sums the columns
+(Chapelle & Rakotomamonjy, *Second order optimization of kernel parameters*, 2008). The curvature is exact until
+the free set changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..stacks.sums import Images
+
+SMALL = 64  # free variables of a program of one column up to which many of them are solved together
+TOGETHER = 256  # so many at a time
+DIRECT = 700  # free variables up to which a factorisation is faster than conjugate gradients
+MOST_STEPS = 8  # of conjugate gradients: a rough curvature serves as well
+RIDGE = 1e-8  # of the mean diagonal, so that duplicated samples do no harm
+INSIDE = 1e-8  # of the width of the box: nearer to a bound counts as at the bound
+
+
+@dataclass(frozen=True)
+class DualProgram:
+    """One independent part of a machine's dual.
+
+    Attributes
+    ----------
+    linear, quadratic : ndarray of shape (n_variables,)
+        p and h.
+    lower, upper : ndarray of shape (n_variables,)
+    sample : ndarray of int, shape (n_variables,)
+        The sample each variable belongs to.
+    plus, minus : ndarray of int, shape (n_variables,)
+        The column of C it adds itself to, and the one it takes itself from; -1 for none.
+    total : float
+        Required sum of each column of C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.machines import RegressionMachine
+    >>> program = RegressionMachine(np.array([1.0, 2.0]), bound=3.0, epsilon=0.1).programs()[0]
+    >>> program.plus, program.minus, program.linear
+    (array([ 0,  0, -1, -1]), array([-1, -1,  0,  0]), array([ 0.9,  1.9, -1.1, -2.1]))
+    """
+
+    linear: np.ndarray
+    quadratic: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    sample: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+    total: float = 0.0
+
+    def part(self, chosen: slice) -> DualProgram:
+        """The program of some of the variables."""
+        return DualProgram(
+            self.linear[chosen],
+            self.quadratic[chosen],
+            self.lower[chosen],
+            self.upper[chosen],
+            self.sample[chosen],
+            self.plus[chosen],
+            self.minus[chosen],
+            self.total,
+        )
+
+    def columns(self) -> np.ndarray:
+        """The columns of C that belong to this part."""
+        used = np.union1d(self.plus, self.minus)
+        return used[used >= 0]
+
+    def variables(self, coef: np.ndarray) -> np.ndarray:
+        """The dual variables behind coefficients C of shape (n_samples, n_outputs)."""
+        taken = self.minus >= 0
+        z = np.where(taken, -coef[self.sample, self.minus], coef[self.sample, self.plus])
+        return np.clip(z, self.lower, self.upper)
+
+    def seen_by(self, images: Images, chosen: np.ndarray) -> np.ndarray:
+        """What the chosen variables, none of them zero, see of images: column plus minus column minus."""
+        seen = np.zeros((len(images.values), len(chosen)))
+        for columns, sign in ((self.plus[chosen], 1.0), (self.minus[chosen], -1.0)):
+            has = columns >= 0
+            seen[:, has] += sign * images.at(self.sample[chosen][has], columns[has])
+        return seen
+
+    def matrix(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """The quadratic form in the chosen variables, diag(h) included."""
+        incidence = self.incidence(chosen)
+        samples = self.sample[chosen]
+        G = np.array(K[np.ix_(samples, samples)], dtype=np.float64)
+        if incidence.shape[1] > 1 or (incidence < 0).any():
+            G *= incidence @ incidence.T
+        G[np.diag_indices_from(G)] += self.quadratic[chosen]
+        return G
+
+    def incidence(self, chosen: np.ndarray) -> np.ndarray:
+        """+1 at each variable's column plus, -1 at its column minus, of shape (n_chosen, n_columns)."""
+        columns = self.columns()
+        return 1.0 * (self.plus[chosen, None] == columns) - (self.minus[chosen, None] == columns)
+
+
+def joined(programs: list[DualProgram]) -> DualProgram:
+    """All variables of several programs with the same total."""
+    names = ("linear", "quadratic", "lower", "upper", "sample", "plus", "minus")
+    parts = {name: np.concatenate([getattr(program, name) for program in programs]) for name in names}
+    return DualProgram(**parts, total=programs[0].total)
+
+
+def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, images: Images) -> np.ndarray:
+    """Second derivatives of J in the weights of the matrices that `images` belongs to; see the module.
+
+    Parameters
+    ----------
+    programs : list of DualProgram
+    K : ndarray of shape (n, n)
+        The kernel that was solved with.
+    coef : ndarray of shape (n, n_outputs)
+        The solution C, not necessarily exact.
+    images : Images
+        As returned by `sums.images` for C.
+
+    Returns
+    -------
+    ndarray of shape (P, P)
+        Positive semidefinite.
+    """
+    H = np.zeros((len(images.values), len(images.values)))
+    if not programs:
+        return H
+    every = joined(programs)
+    z = every.variables(coef)
+    margin = INSIDE * np.minimum(every.upper - every.lower, 1e300)
+    inside = (z > every.lower + margin) & (z < every.upper - margin)
+    free = np.flatnonzero(inside & (z != 0.0))
+    seen = every.seen_by(images, free)
+    begins = np.cumsum([0, *(len(program.linear) for program in programs)])
+    starts = np.searchsorted(free, begins)  # where the free variables of each program begin
+    counts = np.diff(starts)
+    small = _one_column(every, begins[:-1]) & (counts <= SMALL)
+    for part in np.flatnonzero(~small & (counts > 0)):
+        here = slice(starts[part], starts[part + 1])
+        H += _part(programs[part], K, free[here] - begins[part], seen[:, here])
+    alike = np.flatnonzero(small & (counts > 0))
+    alike = alike[np.argsort(counts[alike], kind="stable")]  # those of about the same size together
+    for first in range(0, len(alike), TOGETHER):
+        chunk = alike[first : first + TOGETHER]
+        H += _small_parts(every, K, free, seen, starts[chunk], counts[chunk])
+    return H
+
+
+def _one_column(every: DualProgram, begins: np.ndarray) -> np.ndarray:
+    """Whether all variables of a program, which begin at these places, add to or take from one and the same column."""
+    column = np.maximum(every.plus, every.minus)
+    one_sided = np.logical_and.reduceat(np.minimum(every.plus, every.minus) < 0, begins)
+    return one_sided & (np.minimum.reduceat(column, begins) == np.maximum.reduceat(column, begins))
+
+
+def _small_parts(
+    every: DualProgram, K: np.ndarray, free: np.ndarray, seen: np.ndarray, starts: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
+    """The sum of `_part` over programs of one column, padded to the same size by variables that do nothing."""
+    n, width = len(seen), counts.max()
+    real = np.arange(width) < counts[:, None]
+    place = np.where(real, starts[:, None] + np.arange(width), 0)
+    chosen = free[place]
+    samples = every.sample[chosen]
+    signs = np.where(every.plus[chosen] >= 0, 1.0, -1.0) * real
+    G = K[samples[:, :, None], samples[:, None, :]] * (signs[:, :, None] * signs[:, None, :])
+    diagonal = np.einsum("bii->bi", G)  # a view
+    diagonal += every.quadratic[chosen] * real
+    ridge = RIDGE * np.maximum(diagonal.sum(axis=1) / counts, np.finfo(float).tiny)
+    diagonal += np.where(real, ridge[:, None], 1.0)
+    right = np.concatenate([seen.T[place] * real[:, :, None], signs[:, :, None]], axis=2)
+    products = right.transpose(0, 2, 1) @ np.linalg.solve(G, right)
+    H, across, total = products[:, :n, :n], products[:, :n, n], products[:, n, n]
+    H = H - across[:, :, None] * (across / total[:, None])[:, None, :]
+    values, vectors = np.linalg.eigh(0.5 * (H + H.transpose(0, 2, 1)))
+    return np.sum((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1), axis=0)
+
+
+def _part(program: DualProgram, K: np.ndarray, free: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    G = program.matrix(K, free)
+    G[np.diag_indices_from(G)] += RIDGE * max(G.diagonal().mean(), np.finfo(float).tiny)
+    A = _independent(program.incidence(free).T)
+    right = np.vstack([seen, A]).T
+    solved = _solve(G, right)
+    n = len(seen)
+    products = right.T @ solved
+    H, across, small = products[:n, :n], products[:n, n:], products[n:, n:]
+    H = H - across @ np.linalg.lstsq(0.5 * (small + small.T), across.T, rcond=None)[0]
+    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+
+
+def _independent(A: np.ndarray) -> np.ndarray:
+    """An orthogonal basis of the rows of A: the columns of a joint machine always add up to zero."""
+    values, vectors = np.linalg.eigh(A @ A.T)
+    return vectors[:, values > 1e-10 * values[-1]].T @ A
+
+
+def _solve(G: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """G^-1 right: by Cholesky where G is small, roughly by conjugate gradients where it is not."""
+    if len(G) <= DIRECT:
+        try:
+            return cho_solve(cho_factor(G, check_finite=False), right, check_finite=False)
+        except LinAlgError:
+            return np.linalg.lstsq(G, right, rcond=None)[0]
+    diagonal = G.diagonal()[:, None]
+    x = np.zeros_like(right)
+    residual = right.copy()
+    z = residual / diagonal
+    direction = z.copy()
+    product = (residual * z).sum(axis=0)
+    first = np.maximum(product, np.finfo(float).tiny)
+    for _ in range(MOST_STEPS):
+        image = G @ direction
+        bend = (direction * image).sum(axis=0)
+        step = np.divide(product, bend, out=np.zeros_like(bend), where=bend > 0.0)
+        x += step * direction
+        residual -= step * image
+        z = residual / diagonal
+        new = (residual * z).sum(axis=0)
+        if (new <= 1e-4 * first).all():
+            break
+        direction = z + np.divide(new, product, out=np.zeros_like(new), where=product > 0.0) * direction
+        product = new
+    return x

@@ -1,0 +1,55 @@
+"""Gating inputs from sparse views: as they are, or not at all."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from kernelweave import MKLClassifier, load, save
+from kernelweave.combiners import Localized, Projected, Sigmoid, Softmax
+from kernelweave.combiners.gates.inputs import GatingInputs
+from kernelweave.kernels import Gaussian, KernelStack, Linear
+from kernelweave.views import Views
+
+rng = np.random.default_rng(0)
+DENSE = rng.poisson(0.5, size=(60, 8)).astype(float)
+DENSE[:, 0] += 1.0  # no sample is empty
+Y = (DENSE[:, 1] > DENSE[:, 2]).astype(int)
+SPARSE = sp.csr_matrix(DENSE)
+KERNELS = [Linear(), Gaussian([0, 1, 2], scale=2.0)]
+
+
+@pytest.mark.parametrize(
+    "combiner",
+    [
+        Localized(scaling=None, max_iter=20),
+        Localized(Sigmoid(), inputs=[1, 2], scaling=None, max_iter=20),
+        Localized(inputs=slice(0, 3), scaling=None, quadratic=True, max_iter=20),
+        Projected(1, Softmax(), scaling=None, max_iter=5),
+    ],
+    ids=["all", "columns", "quadratic", "projected"],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_sparse_inputs_as_they_are(combiner, tmp_path):
+    dense, sparse = (MKLClassifier(KERNELS, combiner, random_state=0).fit(X, Y) for X in (DENSE, SPARSE))
+    np.testing.assert_allclose(sparse.objective_, dense.objective_, rtol=1e-3)  # descents part by rounding
+    np.testing.assert_allclose(sparse.decision_function(DENSE), sparse.decision_function(SPARSE), rtol=1e-9)
+    save(sparse, tmp_path / "model.kw")
+    np.testing.assert_array_equal(
+        load(tmp_path / "model.kw").decision_function(SPARSE), sparse.decision_function(SPARSE)
+    )
+
+
+@pytest.mark.parametrize(("source", "quadratic"), [(None, False), ([1, 2], True), (slice(0, 3), False)])
+def test_they_are_the_values_of_the_dense_view(source, quadratic):
+    found = []
+    for X in (DENSE, SPARSE):
+        inputs = GatingInputs(source, quadratic, None)
+        found.append(inputs.fit(KernelStack(KERNELS).fit(X), np.random.RandomState(0)))
+        np.testing.assert_array_equal(inputs.transform(Views(X[:9])), found[-1][:9])
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("scaling", ["unit-mean", "unit-row", "standard"])
+def test_sparse_inputs_are_not_standardised(scaling):
+    with pytest.raises(ValueError, match="gating input 'linear' is sparse.*or its scaling to None"):
+        MKLClassifier(KERNELS, Localized(scaling=scaling)).fit(SPARSE, Y)

@@ -1,0 +1,176 @@
+"""The penalty that holds gates to the mean kernel: its scale, its strong end, and its choice on held-out samples."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
+from kernelweave.combiners import ClusterGate, InstanceGate, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners.descent.watching import MANY, held_out_parts
+from kernelweave.combiners.localized.l2_path import PATH, one_standard_error
+from kernelweave.kernels import Gaussian, KernelStack, Linear
+from kernelweave.machines import OneVsAllMachine, RegressionMachine
+from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIDE, SIGNS, TARGET, TOY, N, X, toy_model
+
+HALVES = np.arange(80) % 2 == 1
+# Every view tells the classes apart.
+FAR = np.random.default_rng(3).normal(size=(80, 12)) + 8.0 * (HALVES[:, None] - 0.5)
+LEAST_SQUARES = {"machine": "least-squares", "multiclass": "one-vs-all"}
+
+
+@pytest.mark.parametrize("counts", [[1, 2, 3, 5, 30], [1, 1, 40], [7], [2, 2, 2]])
+def test_parts_keep_a_training_sample_of_every_class(counts):
+    strata = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    parts = held_out_parts(OneVsAllMachine(strata, 1.0, max(2, len(counts))), np.random.RandomState(0))
+    everybody = np.concatenate(parts)
+    assert len(np.unique(everybody)) == len(everybody)
+    alone = np.isin(strata, np.flatnonzero(np.array(counts) == 1))
+    np.testing.assert_array_equal(np.sort(everybody), np.flatnonzero(~alone))
+    for part in parts:
+        assert set(strata) == set(np.delete(strata, part))
+
+
+def test_many_samples_are_split_once():
+    labels = np.arange(MANY) % 7
+    for machine in (OneVsAllMachine(labels, 1.0), RegressionMachine(labels, 1.0, 0.1)):
+        (part,) = held_out_parts(machine, np.random.RandomState(0))
+        assert len(part) == MANY // 4
+    assert np.abs(np.bincount(labels[part]) - MANY / 28).max() < 15
+    assert len(held_out_parts(RegressionMachine(labels[1:], 1.0, 0.1), np.random.RandomState(0))) == 4
+
+
+def test_no_class_with_two_samples_leaves_the_mean_kernel():
+    assert held_out_parts(OneVsAllMachine(np.arange(4), 1.0), np.random.RandomState(0)) == []
+    model = MKLClassifier(KERNELS, Localized(), random_state=0)
+    with pytest.warns(UserWarning, match="no class has a second sample that could be held out"):
+        model.fit(X[:3], [0, 1, 2])
+    assert np.isinf(model.combiner_.l2_)
+
+
+def test_one_standard_error():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        losses = (rng.random((60, len(PATH))) < 0.3).astype(float)
+        chosen, path = one_standard_error(losses, np.full(60, 3.0))
+        best = min(range(len(PATH)), key=lambda k: losses[:, k].mean())
+        for k in range(chosen + 1):
+            d = losses[:, k] - losses[:, best]
+            error = d.std(ddof=1) / np.sqrt(60)
+            assert path["difference"].iloc[k] == pytest.approx(d.mean()) and path["error"].iloc[k] == pytest.approx(
+                error
+            )
+            assert (d.mean() <= error) == (k == chosen)
+        assert list(path.index) == list(PATH)
+    assert one_standard_error(np.zeros((5, len(PATH))), np.ones(5))[0] == 0  # equal losses: the mean kernel
+
+
+def test_samples_count_by_their_weight():
+    losses = np.random.default_rng(1).random((40, len(PATH)))
+    weight = np.r_[np.full(20, 2.0), np.full(20, 1e-12)]
+    chosen, path = one_standard_error(losses, weight)
+    alone, expected = one_standard_error(losses[:20], np.ones(20))
+    assert chosen == alone
+    np.testing.assert_allclose(path[["risk", "difference"]], expected[["risk", "difference"]], rtol=1e-9)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_penalty_is_relative_to_the_mean_kernel(machine):
+    stack, machine = KernelStack(KERNELS).fit(X), MACHINES[machine]
+    combiner = Localized(Sigmoid(), l2=0.02)
+    found = combiner.fit(stack, machine, None, np.random.RandomState(0), tol=1e-5)
+    optimum = abs(machine.solve(stack.matrices().mean(axis=0), gap_tol=1e-8).objective)
+    penalty = 0.5 * 0.02 * optimum * found.theta @ found.theta
+    expected = found.solution.objective + penalty
+    assert found.history[-1]["objective"] == pytest.approx(expected, rel=1e-3)
+    assert penalty > 1e-6 * optimum
+
+
+def test_biases_are_penalised():
+    combiner = Localized(l2=0.5)
+    state = combiner.prepare(KernelStack(KERNELS).fit(X), None, np.random.RandomState(0))
+    state.penalty = 0.5
+    theta = np.zeros_like(combiner.start(state, None, None, np.random.RandomState(0)))
+    theta[-1] = 2.0  # a bias
+    value, gradient = combiner.penalize(state, theta)
+    assert value == pytest.approx(1.0) and gradient[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("gating", [Softmax(), Sigmoid()])
+def test_strong_penalties_end_in_the_mean_kernel(gating):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        strong = MKLClassifier(KERNELS, Localized(gating, l2=1e6), C=3.0, tol=1e-6, random_state=0).fit(X, SIGNS)
+    plain = MKLClassifier(KERNELS, Mean(), C=3.0, tol=1e-6).fit(X, SIGNS)
+    np.testing.assert_allclose(strong.decision_function(NEW), plain.decision_function(NEW), atol=1e-3)
+
+
+def test_samples_that_give_no_reason_take_the_mean_kernel_and_say_so():
+    model = MKLClassifier([Linear(slice(k, k + 3)) for k in (0, 3, 6, 9)], Localized(), random_state=0)
+    with pytest.warns(UserWarning, match="took equal gates: this model is not localized; Mean.. is this model"):
+        model.fit(FAR, HALVES)
+    assert np.isinf(model.combiner_.l2_)
+    np.testing.assert_array_equal(model.kernel_weights(FAR), 0.25)
+    plain = MKLClassifier(model.kernels).fit(FAR, HALVES)
+    np.testing.assert_allclose(model.decision_function(FAR), plain.decision_function(FAR), atol=1e-2)
+    assert model.objective_ == pytest.approx(plain.objective_, rel=1e-3)
+
+
+def test_copies_of_one_kernel_leave_the_stationary_point():
+    model = toy_model(l2="auto")
+    assert model.score(TOY[160:], SIDE[160:]) > 0.9
+    assert model.combiner_.l2_ in PATH[1:]
+    path = model.combiner_.l2_path_
+    assert path["risk"].iloc[0] > 0.3 > path["risk"].min()
+    assert model.history_["solves"].iloc[0] > 100  # those of the choice are counted
+
+
+def test_the_choice_does_not_depend_on_threads():
+    one, other = toy_model(l2="auto"), toy_model(l2="auto", n_jobs=3)
+    np.testing.assert_array_equal(one._theta, other._theta)
+    assert one.combiner_.l2_path_.equals(other.combiner_.l2_path_)
+
+
+def test_an_infinite_penalty_can_be_given():
+    with pytest.warns(UserWarning, match="nearly the same kernel weights .* Mean.. is this model"):
+        model = MKLClassifier(KERNELS, Localized(l2=np.inf), random_state=0).fit(X, SIGNS)
+    np.testing.assert_allclose(model.kernel_weights(X), 1 / 3)
+
+
+@pytest.mark.parametrize("gating", [Softmax(), Sigmoid(), ClusterGate(n_clusters=8)])
+def test_starts_are_far_enough_from_the_stationary_point(gating):
+    """Copies of one kernel: at V = 0 nothing promises to be better, and a start too near to it would end there."""
+    samples = np.random.default_rng(0).normal(size=(200, 8))
+    y = samples[:, 1] * np.sign(samples[:, 0]) > 0
+    ends = [
+        MKLClassifier([Linear()] * 3, Localized(gating, l2=1e-3), tol=tol, random_state=0).fit(samples, y)
+        for tol in (1e-3, 1e-6)
+    ]
+    start, *_ = ends[0].history_["objective"]
+    loose, fine = (model.history_["objective"].iloc[-1] for model in ends)
+    assert loose < 0.5 * (start + fine)
+
+
+def test_a_number_given_is_a_number_used():
+    model = toy_model(l2=0.0123)
+    assert model.combiner_.l2_ == 0.0123 and not hasattr(model.combiner_, "l2_path_")
+
+
+@pytest.mark.filterwarnings("ignore:.*this model is not localized")
+def test_every_machine_chooses():
+    rare = np.where(np.arange(N) == 5, 7, LABELS)  # a class of one sample
+    for options in ({}, {"multiclass": "one-vs-all"}, {"multiclass": "joint"}, LEAST_SQUARES):
+        model = MKLClassifier(KERNELS, Localized(), random_state=0, **options).fit(X, rare)
+        assert model.combiner_.l2_ in PATH and len(model.classes_) == 4
+    assert MKLRegressor(KERNELS, Localized(), random_state=0).fit(X, TARGET).combiner_.l2_ in PATH
+    missing = MKLClassifier(KERNELS[:2], Localized(), random_state=0).fit(MISSING, SIGNS)
+    assert missing.combiner_.l2_ in PATH
+    four = MKLClassifier([Linear([0]), Linear([1])], Localized(), random_state=0).fit(X[:3], [0, 1, 1])
+    assert np.isinf(four.combiner_.l2_)
+
+
+@pytest.mark.filterwarnings("ignore:.*this model is not localized")
+def test_what_cannot_be_held_out_has_a_documented_value():
+    assert MKLOneClass(KERNELS, Localized(), random_state=0).fit(X).combiner_.l2_ == 0.3
+    model = MKLClassifier([Gaussian()] * 2, Localized(InstanceGate()), random_state=0).fit(X, SIGNS)
+    assert model.combiner_.l2_ == pytest.approx(3.0 / N)

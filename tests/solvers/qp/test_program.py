@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from kernelweave.solvers.qp import program as module
+from kernelweave.solvers.qp.program import curvature
+from kernelweave.solvers.stacks.sums import images
+from reference_mkl import small_problem
+from reference_qp import exactly
+
+MATRICES, MACHINES, _ = small_problem()
+ETA = np.array([0.3, 0.2, 0.15, 0.25, 0.1])
+
+
+def solved(machine, eta):
+    return exactly(machine, np.tensordot(eta, MATRICES, axes=1), gap_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_programs_say_what_the_machine_solves(name):
+    machine = MACHINES[name]
+    K = np.tensordot(ETA, MATRICES, axes=1)
+    solution = solved(machine, ETA)
+    value, coef = 0.0, np.zeros_like(solution.coef)
+    for program in machine.programs():
+        z = program.variables(solution.coef)
+        assert (z >= program.lower).all()
+        assert (z <= program.upper).all()
+        value += program.linear @ z - 0.5 * program.quadratic @ z**2
+        for sign, columns in ((1.0, program.plus), (-1.0, program.minus)):
+            has = columns >= 0
+            np.add.at(coef, (program.sample[has], columns[has]), sign * z[has])
+        for column in program.columns():
+            assert coef[:, column].sum() == pytest.approx(program.total, abs=1e-8)
+    np.testing.assert_allclose(coef, solution.coef, atol=1e-9)
+    assert value - 0.5 * np.sum(coef * (K @ coef)) == pytest.approx(solution.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("way", ["together", "direct", "conjugate gradients"])
+@pytest.mark.parametrize("name", MACHINES)
+def test_curvature_is_the_change_of_the_gradient(name, way, monkeypatch):
+    """Against finite differences of -1/2 q through the re-solved machine."""
+    monkeypatch.setattr(module, "SMALL", 10_000 if way == "together" else 0)
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    direct = way != "conjugate gradients"
+    if not direct:
+        monkeypatch.setattr(module, "DIRECT", 0)
+        monkeypatch.setattr(module, "MOST_STEPS", 500)
+    machine, step = MACHINES[name], 1e-5
+    solution = solved(machine, ETA)
+    found = images(MATRICES, solution.coef)
+    H = curvature(machine.programs(), np.tensordot(ETA, MATRICES, axes=1), solution.coef, found)
+
+    def gradient(eta):
+        coef = solved(machine, eta).coef
+        return np.array([-0.5 * np.sum(coef * (K @ coef)) for K in MATRICES])
+
+    differences = np.array(
+        [(gradient(ETA + step * unit) - gradient(ETA - step * unit)) / (2 * step) for unit in np.eye(5)]
+    )
+    scale = np.abs(differences).max()
+    np.testing.assert_allclose(H / scale, differences / scale, atol=2e-3 if direct else 2e-2)
+
+
+def test_outputs_are_the_independent_machines():
+    for name in ("one-vs-one", "one-vs-all", "binary"):
+        machine = MACHINES[name]
+        K = np.tensordot(ETA, MATRICES, axes=1)
+        total = sum(part.solve(K[np.ix_(rows, rows)], tol=1e-8).objective for rows, part in machine.outputs())
+        assert total == pytest.approx(machine.solve(K, tol=1e-8).objective, rel=1e-6)
+    with pytest.raises(ValueError, match="solved together"):
+        MACHINES["joint"].outputs()
