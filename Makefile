@@ -42,7 +42,7 @@ $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Kernelweave needs Python 3.11 or later: run make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --editable ".[test,lint]"
+	$(RUN) -m pip install --quiet --editable ".[plot,test,lint]"
 	@touch $@
 
 clean:

@@ -75,7 +75,7 @@ from kernelweave.reduction import (
 )
 
 rng = np.random.default_rng(0)
-N = 40
+N = 24
 A = rng.normal(size=(N, 5))
 NEW = rng.normal(size=(11, 5))
 TWO = np.where(A[:, 0] + 0.5 * rng.normal(size=N) > 0, "yes", "no")
@@ -134,8 +134,8 @@ def extended():
     return model, FRAME.iloc[N:]
 
 
-def one_class():
-    return MKLOneClass([Gaussian()], nu=0.3).fit(A), NEW
+def one_class(kernels=(Gaussian(),), **options):
+    return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
 
 
 def regressor(**options):
@@ -169,7 +169,8 @@ MODELS = {
     "regressor": regressor(),
     "regressor without support": regressor(epsilon=100.0),
     "regressor, centred": regressor(normalize="center", epsilon=np.float32(0.25)),
-    "one-class": one_class,
+    "one-class": one_class(),
+    "one-class, convex": one_class([Gaussian([0, 1]), Linear()], combiner=ConvexMKL()),
     "product": classifier(combiner=Product()),
     "fixed weights": classifier(combiner=FixedWeights({"gaussian": 2.0})),
     "fixed weights, array": classifier(combiner=FixedWeights(np.array([1.0, 0.0, 3.0]))),
@@ -239,6 +240,12 @@ MODELS = {
         missing=[(4, "word"), (N + 2, "word")],
         random_state=0,
     ),
+    "projected, kernel map": on_frame(
+        [Linear("u"), Gaussian("v")],
+        combiner=Projected(1, Softmax(), inputs=KernelMap(Gaussian("w"), n_landmarks=5)),
+        random_state=0,
+    ),
+    "projected, kernel pca": classifier(combiner=Projected(2, features={"gaussian": "kpca", "linear": "view"})),
     "projected, sparse": classifier(
         [Linear([0, 3]), Gaussian([2, 3])],
         X=sp.csr_matrix(A),
@@ -292,6 +299,7 @@ MODELS = {
     "laplacian, chi-squared, distance": classifier(
         [Laplacian([0, 1]), ChiSquared([2, 3]), Distance("cityblock", scale=2.0)], X=np.abs(A), new=np.abs(NEW)
     ),
+    "distances with constants": classifier([Distance("seuclidean"), ("own", Distance("mahalanobis", view=[0, 1]))]),
     "distance matrix": ids(Distance(DISTANCES), n=N + 11),
     "clipped": ids(Precomputed(INDEFINITE, repair="clip"), Precomputed(GRAM), n=N + 11),
     "shifted": ids(Precomputed(INDEFINITE, repair="shift"), n=N + 11),

@@ -14,7 +14,7 @@ from kernelweave.experiments import (
     run_experiment,
     write_report,
 )
-from kernelweave.experiments.fold import Fold
+from kernelweave.experiments.engine.fold import Fold
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.model_selection import ThesisProtocol
 

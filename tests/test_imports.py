@@ -33,7 +33,6 @@ ALLOWED = {
     | {
         "rich",
         "joblib",
-        "matplotlib",
         "threadpoolctl",
         "model_selection",
         "datasets",
@@ -43,26 +42,33 @@ ALLOWED = {
     },
 }
 STANDARD = sys.stdlib_module_names
-FOR_ALL = {"_parameters", "_warnings", "validation"}
+FOR_ALL = {"_extras", "_parameters", "_warnings", "validation"}
 
 
-def imported_names(path: Path, package: str) -> set[str]:
-    """Top-level modules that a file of a package ("kernels", "kernels.stacking") imports.
+def target_of(node: ast.ImportFrom, folder: tuple[str, ...]) -> tuple[str, ...]:
+    """Where a `from` import looks, for a file in a folder below the root (empty for the root itself).
 
-    Names below kernelweave are given without it.
+    Names outside kernelweave stay as they are; those inside begin with it.
     """
+    module = tuple(node.module.split(".")) if node.module else ()
+    here = ("kernelweave", *folder)
+    return here[: len(here) - node.level + 1] + module if node.level else module
+
+
+def imported_names(path: Path, *folder: str) -> set[str]:
+    """Top-level modules that a file of a folder imports; names below kernelweave are given without it."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            names |= {tuple(alias.name.split(".")) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            parents = ["kernelweave", *package.split(".")]
-            prefix = parents[: len(parents) + 1 - node.level] if node.level else []
-            module = node.module.split(".") if node.module else []
-            targets = [module] if module else [[alias.name] for alias in node.names]
-            names |= {".".join(prefix + target) for target in targets}
-    parts = [name.split(".") for name in names]
-    return {part[1] if part[0] == "kernelweave" and len(part) > 1 else part[0] for part in parts}
+            target = target_of(node, folder)
+            names |= {(*target, alias.name) for alias in node.names} if target == ("kernelweave",) else {target}
+    return {name[1] if name[0] == "kernelweave" and len(name) > 1 else name[0] for name in names}
+
+
+def folder_of(path: Path) -> tuple[str, ...]:
+    return path.parent.relative_to(ROOT).parts
 
 
 def packages() -> list[str]:
@@ -77,16 +83,92 @@ def test_every_package_has_a_rule():
 def test_package_imports_only_what_its_rule_names(package):
     for path in (ROOT / package).rglob("*.py"):
         allowed = STANDARD | NUMERICS | FOR_ALL | ALLOWED[package] | {package}
-        folder = ".".join(path.parent.relative_to(ROOT).parts)
-        assert imported_names(path, folder) <= allowed, path
+        assert imported_names(path, *folder_of(path)) <= allowed, path
 
 
 def test_the_rule_sees_a_forbidden_import(tmp_path):
     file = tmp_path / "module.py"
     file.write_text("from ..estimators import MKLClassifier\nfrom . import base\nimport sklearn.svm\n")
     assert imported_names(file, "kernels") == {"estimators", "kernels", "sklearn"}
-    file.write_text("from ..base import Kernel\nfrom ...estimators import MKLClassifier\n")
-    assert imported_names(file, "kernels.stacking") == {"estimators", "kernels"}
+    file.write_text("from ...views import Views\nfrom ..base import Kernel\nfrom ... import solvers\n")
+    assert imported_names(file, "kernels", "stacking") == {"views", "kernels", "solvers"}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def defined_names(path: Path) -> set[str]:
+    """Every name that a file defines or gives a value, attributes included."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return names
+
+
+def owner_of(name: tuple[str, ...]) -> tuple[str, ...]:
+    """The folder that a private part of a dotted name belongs to; the part is the last one."""
+    return name[:-1] if ROOT.parent.joinpath(*name[:-1]).is_dir() else name[:-2]
+
+
+def foreign_private_names(path: Path, foreign: set[str], *folder: str) -> list[str]:
+    """The private names of other packages of the library that a file of a folder uses, with line numbers.
+
+    A private module or name belongs to the folder in which it stands and to the folders below it. A private attribute
+    of an object (``model._name``; not of ``self``, ``cls`` or ``super()``) must not be one of `foreign`, the names
+    that only files of other packages define.
+    """
+    here = ("kernelweave", *folder)
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            target = target_of(node, folder)
+            if target[:1] != ("kernelweave",):
+                continue
+            for name in [(*target, alias.name) for alias in node.names]:
+                owners = [owner_of(name[: place + 1]) for place, part in enumerate(name) if is_private(part)]
+                if any(here[: len(owner)] != owner for owner in owners):
+                    found.append(f"line {node.lineno}: {'.'.join(name)}")
+        elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr in foreign:
+            owner = node.value
+            is_own = isinstance(owner, ast.Name) and owner.id in ("self", "cls")
+            is_own |= isinstance(owner, ast.Call) and isinstance(owner.func, ast.Name) and owner.func.id == "super"
+            if not is_own:
+                found.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def defined() -> dict[Path, set[str]]:
+    return {path: defined_names(path) for path in sorted(ROOT.rglob("*.py"))}
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_no_package_uses_a_private_name_of_another(package, defined):
+    files = [path for path in defined if folder_of(path)[:1] == (package,)]
+    own = set().union(*(defined[path] for path in files))
+    foreign = set().union(*defined.values()) - own
+    found = {str(path.relative_to(ROOT)): foreign_private_names(path, foreign, *folder_of(path)) for path in files}
+    assert not {path: names for path, names in found.items() if names}
+
+
+def test_the_rule_sees_private_names_of_other_packages(tmp_path):
+    file = tmp_path / "module.py"
+    file.write_text(
+        "from ._own import a\nfrom .own import _b\nfrom .._warnings import warn\nfrom ..solvers._box import c\n"
+        "from ..solvers.box import _d\nmodel._foreign\nmodel._own\nself._foreign\nsuper()._foreign\n"
+    )
+    assert foreign_private_names(file, {"_foreign"}, "kernels") == [
+        "line 4: kernelweave.solvers._box.c",
+        "line 5: kernelweave.solvers.box._d",
+        "line 6: model._foreign",
+    ]
+    file.write_text("from .._inside import a\nfrom ..base import _b\nfrom ..graphs._inside import c\n")
+    found = foreign_private_names(file, set(), "reduction", "extraction")
+    assert found == ["line 3: kernelweave.reduction.graphs._inside.c"]
 
 
 def loaded_by(statement: str) -> set[str]:
@@ -104,7 +186,7 @@ def test_the_package_alone_loads_nothing_heavy():
 
 def test_an_estimator_loads_only_what_its_fit_needs():
     loaded = loaded_by("from kernelweave import MKLClassifier")
-    assert {"sklearn.base", "pandas", "numba", "kernelweave.combiners.mkl.convex"} <= loaded
+    assert {"sklearn.base", "pandas", "numba", "kernelweave.combiners.convex"} <= loaded
     heavy = {
         "cluster",
         "metrics",

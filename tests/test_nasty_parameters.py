@@ -281,4 +281,4 @@ def test_sample_weights(sample_weight):
 
 def test_large_numbers_are_numbers():
     assert MKLClassifier(tol=10**30).fit(X, TWO).n_iter_ == 1
-    MKLRegressor(epsilon=10**30).fit(X, Y)
+    assert MKLRegressor(epsilon=10**30).fit(X, Y).support_.size == 0  # no error is as large

@@ -3,12 +3,12 @@
 import numpy as np
 import scipy.sparse as sp
 
-from kernelweave.datasets.registry import REGISTRY
+from kernelweave.datasets.catalogue import CATALOGUE
 
 
 def write_toy(folder, name, n_samples=120, seed=0):
     """Write ``NAME.npz``: in every view a few columns carry the class, or the number to predict."""
-    spec, rng = REGISTRY[name], np.random.default_rng(seed)
+    spec, rng = CATALOGUE[name], np.random.default_rng(seed)
     labels = np.arange(n_samples) % len(spec.classes) if spec.classes else rng.uniform(0.0, 3.0, n_samples)
     views = spec.views or {"X": 40}
     arrays = {}

@@ -9,10 +9,16 @@ from kernelweave.cli.demo import methods
 from kernelweave.datasets import load_multifeat
 
 
-def test_demo_prints_a_table_and_saves_a_picture(tmp_path, capsys, monkeypatch):
+@pytest.fixture
+def few_digits(monkeypatch):
+    """The demo with a sixth of the digits and two values of C."""
     X, y = load_multifeat(target="small-vs-large", return_X_y=True)
     monkeypatch.setattr("kernelweave.cli.demo.load_multifeat", lambda **options: (X[::6], y[::6]))
     monkeypatch.setattr("kernelweave.cli.demo.COSTS", [0.1, 10.0])
+
+
+def test_demo_prints_a_table_and_saves_a_picture(tmp_path, capsys, few_digits):
+    pytest.importorskip("matplotlib", reason="draws; needs the extra plot")
     picture = tmp_path / "new folder" / "demo.png"
     assert main(["demo", "--repeats", "1", "--output", str(picture)]) == 0
     printed = capsys.readouterr().out
@@ -20,6 +26,17 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path, capsys, monkeypatch):
     for method in methods():
         assert method.name in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_without_matplotlib_prints_the_table_and_how_to_get_the_picture(tmp_path, capsys, monkeypatch, few_digits):
+    monkeypatch.setattr("kernelweave.cli.demo.methods", lambda: methods()[:2])
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # what makes `import matplotlib` fail
+    picture = tmp_path / "demo.png"
+    assert main(["demo", "--repeats", "1", "--output", str(picture)]) == 0
+    printed = capsys.readouterr().out
+    assert "SVM on fou" in printed and "90.54" in printed
+    assert "No picture is saved: matplotlib is needed to draw; install kernelweave[plot]" in printed.replace("\n", " ")
+    assert "Picture saved" not in printed and not picture.exists()
 
 
 def test_version_and_help():

@@ -24,7 +24,7 @@ SMALL = dataclasses.replace(
 def small(monkeypatch, tmp_path):
     """The only comparison there is, and data for two of its three sets."""
     monkeypatch.setattr("kernelweave.cli.reproduce.list_defaults", lambda: [SMALL])
-    monkeypatch.setattr("kernelweave.experiments.report.list_defaults", lambda: [SMALL])
+    monkeypatch.setattr("kernelweave.experiments.reports.writing.list_defaults", lambda: [SMALL])
     write_toy(tmp_path, "newthyroid")
     return tmp_path
 

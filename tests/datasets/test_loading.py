@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from kernelweave.datasets import list_datasets, load_dataset, load_multifeat
+from kernelweave.datasets.catalogue import CATALOGUE, find_spec
 from kernelweave.datasets.loading import ENVIRONMENT
-from kernelweave.datasets.registry import REGISTRY, find_spec
 from kernelweave.views.selection import resolve_columns
 
 HOME = os.environ.get(ENVIRONMENT)
@@ -21,7 +21,7 @@ def present(name):
 
 def save(folder, name, n_samples, **changes):
     """A small file in the form of a registered data set."""
-    spec = REGISTRY[name]
+    spec = CATALOGUE[name]
     arrays = {view: rng.integers(0, 100, (n_samples, size)).astype(np.uint8) for view, size in spec.views.items()}
     if spec.is_text:
         X = sp.random(n_samples, 30, 0.2, format="csr", random_state=0)
@@ -40,9 +40,9 @@ def save(folder, name, n_samples, **changes):
     return arrays
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_every_set_and_variant_loads_from_a_small_file(name, tmp_path):
-    spec = REGISTRY[name]
+    spec = CATALOGUE[name]
     if spec.origin == "home":
         save(tmp_path, name, max(60, len(spec.classes)))
     for variant in [None, *spec.variants]:
@@ -59,11 +59,11 @@ def test_every_set_and_variant_loads_from_a_small_file(name, tmp_path):
         assert X.shape == bunch.data.shape and len(y) == n_samples
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_real_file_has_the_published_size(name):
     if not present(name):
         pytest.skip(f"{name} is not in the data home")
-    spec = REGISTRY[name]
+    spec = CATALOGUE[name]
     bunch = load_dataset(name)
     assert bunch.data.shape[0] == spec.n_samples
     if spec.classes:

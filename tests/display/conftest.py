@@ -1,17 +1,16 @@
-import matplotlib
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
 
 @pytest.fixture(autouse=True)
 def closed_figures():
     yield
-    plt.close("all")
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 class Gated(ClassifierMixin, BaseEstimator):

@@ -3,11 +3,11 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drawing import plt
 from kernelweave import MKLClassifier, datasets
 from kernelweave.combiners import ConvexMKL
 from kernelweave.display import ConvergenceDisplay

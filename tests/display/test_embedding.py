@@ -1,8 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
-from matplotlib.colors import to_rgba
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -11,6 +9,7 @@ from sklearn.manifold import TSNE
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from drawing import plt, to_rgba
 from kernelweave.display import EmbeddingDisplay
 
 X, Y = load_iris(return_X_y=True)

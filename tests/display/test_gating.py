@@ -1,12 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drawing import ContourSet, plt
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets
 from kernelweave.combiners import ConvexMKL
 from kernelweave.display import GatingDisplay
@@ -23,8 +23,6 @@ def segments(contour):
 
 
 def contours(ax):
-    from matplotlib.contour import ContourSet
-
     return [entry for entry in ax.collections if isinstance(entry, ContourSet)]
 
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
@@ -9,6 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drawing import plt
 from kernelweave import MKLClassifier, datasets
 from kernelweave.combiners import ConvexMKL, FixedWeights
 from kernelweave.display import KernelWeightsDisplay

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drawing import plt
 from kernelweave import MKLClassifier
 from kernelweave.combiners import Localized, Projected, Softmax
 from kernelweave.display import ProjectionImagesDisplay

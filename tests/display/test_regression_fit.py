@@ -1,12 +1,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drawing import plt
 from kernelweave import MKLRegressor
 from kernelweave.combiners import ConvexMKL, Localized
 from kernelweave.display import RegressionFitDisplay

@@ -1,15 +1,12 @@
 import subprocess
 import sys
 
-import matplotlib
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-
+from drawing import plt
 from kernelweave.display import ResponseSurfaceDisplay
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 

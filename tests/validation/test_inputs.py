@@ -114,8 +114,8 @@ def test_a_callable_kernel_may_compare_dates():
     def same_day(first, second):
         return (first[:, None, 0] == second[None, :, 0]).astype(float)
 
-    MKLClassifier([Function(same_day)]).fit(pd.DataFrame({"a": DAYS[Y]}), Y)
-    MKLClassifier([Function(same_day)]).fit(DAYS[Y].to_numpy()[:, None], Y)
+    for X in (pd.DataFrame({"a": DAYS[Y]}), DAYS[Y].to_numpy()[:, None]):
+        np.testing.assert_array_equal(MKLClassifier([Function(same_day)]).fit(X, Y).predict(X[::-1]), Y[::-1])
 
 
 def test_dates_as_targets_and_weights():

@@ -25,6 +25,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from .._extras import pyplot
 from ..combiners import (
     AlignmentWeights,
     Combiner,
@@ -116,7 +117,7 @@ def _combined(combiner: Combiner, C: float) -> MKLClassifier:
 
 
 def run_demo(output: Path, repeats: int = 5, seed: int = 0) -> list[Row]:
-    """Run every method, print the table and save the picture.
+    """Run every method, print the table and save the picture, if matplotlib is installed.
 
     Parameters
     ----------
@@ -141,8 +142,13 @@ def run_demo(output: Path, repeats: int = 5, seed: int = 0) -> list[Row]:
             progress.update(bar, description=method.name)
             rows.append(_evaluate(method, folds, test, lambda: progress.advance(bar)))
     console.print(_table(rows, len(folds)))
-    _draw(rows, output)
-    console.print(f"Picture saved as {output}")
+    try:
+        plt = pyplot()
+    except ImportError as absent:
+        console.print(f"No picture is saved: {absent}", markup=False)
+    else:
+        _draw(rows, output, plt)
+        console.print(f"Picture saved as {output}", markup=False)
     return rows
 
 
@@ -215,12 +221,8 @@ def _table(rows: list[Row], n_folds: int) -> Table:
     return table
 
 
-def _draw(rows: list[Row], output: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
+def _draw(rows: list[Row], output: Path, plt: Any) -> None:
+    plt.switch_backend("Agg")
     names = [row.method.name for row in rows]
     figure, panels = plt.subplots(1, 2, figsize=(10, 4.3), sharey=True, layout="constrained")
     for panel, title, column in zip(panels, ("test accuracy %", "support vectors %"), (0, 1), strict=True):

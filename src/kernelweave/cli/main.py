@@ -81,7 +81,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _demo(chosen: argparse.Namespace) -> int:
-    from .demo import run_demo  # matplotlib is slow to import
+    from .demo import run_demo
 
     run_demo(chosen.output, chosen.repeats, chosen.seed)
     return 0

@@ -25,7 +25,7 @@ from ..experiments import (
     run_experiment,
     write_report,
 )
-from ..experiments.layout import Grid, heading, label, sections
+from ..experiments.reports.layout import Grid, heading, label, sections
 
 
 def run_reproduce(

@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..kernels import KernelStack
-from ..kernels.memory import warn_if_too_large
+from ..kernels.stacking.memory import warn_if_too_large
 from ..machines import Machine, Solution
 from ..solvers.stacks.sums import weighted_sum
 from ..views import Views

@@ -22,8 +22,8 @@ from sklearn.utils import Bunch
 
 from ..validation import Choice, check
 from ..views import stack_views
+from .catalogue import CATALOGUE, DatasetSpec, find_spec
 from .multifeat import load_multifeat
-from .registry import REGISTRY, DatasetSpec, find_spec
 
 ENVIRONMENT = "KERNELWEAVE_DATA"
 _CSR = ("data", "indices", "indptr", "shape")
@@ -123,7 +123,7 @@ def list_datasets(data_home: Any = None) -> pd.DataFrame:
             "variants": ", ".join(spec.variants),
             "available": spec.origin != "home" or (home is not None and (home / f"{name}.npz").is_file()),
         }
-        for name, spec in REGISTRY.items()
+        for name, spec in CATALOGUE.items()
     }
     return pd.DataFrame.from_dict(rows, orient="index")
 

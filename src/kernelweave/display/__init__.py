@@ -1,4 +1,7 @@
-"""Plots in scikit-learn's Display style, from fitted attributes only; matplotlib is imported when one is drawn."""
+"""Plots in scikit-learn's Display style, from fitted attributes only.
+
+matplotlib is imported when one is drawn; it comes with the extra: ``pip install "kernelweave[plot]"``.
+"""
 
 from .convergence import ConvergenceDisplay
 from .embedding import EmbeddingDisplay

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .._extras import pyplot
+
 DARK = "#1f1f1f"
 # Okabe and Ito's palette, which colour-blind readers tell apart, and three more that stay clear of it.
 _COLOURS = [
@@ -33,8 +35,7 @@ def options(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dic
 
 def new_axes(n: int, given: Any, **subplots_kw: Any) -> list[Any]:
     """A list of n axes: the user's, checked, or the first n of a new figure."""
-    import matplotlib.pyplot as plt
-
+    plt = pyplot()
     if given is None:
         _, made = plt.subplots(layout="constrained", **subplots_kw)
         for surplus in np.ravel(made)[n:]:

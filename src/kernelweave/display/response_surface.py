@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from ._style import new_axes
+
 _DARK, _ACCENT = "#1f1f1f", "#d1603d"
 _LEVELS = 12
 
@@ -146,10 +148,7 @@ class ResponseSurfaceDisplay:
         -------
         self
         """
-        import matplotlib.pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        (ax,) = new_axes(1, ax)
         shown = (self.first, self.second, self.response) if self.measured is None else self.measured
         options = {"levels": _LEVELS, "cmap": "Blues_r", **(contour_kw or {})}
         shades = ax.contourf(*shown, **options)

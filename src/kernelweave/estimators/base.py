@@ -22,8 +22,8 @@ from ..combiners import Combiner, Mean
 from ..combiners.base import Combination
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
-from ..kernels.memory import telling_memory_errors
-from ..kernels.naming import default_kernels
+from ..kernels.stacking.memory import telling_memory_errors
+from ..kernels.stacking.naming import default_kernels
 from ..machines import Machine
 from ..validation import Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import (

@@ -6,16 +6,16 @@ the errors of any estimators on several data sets (`Comparison`), ranked where o
 `run_experiment` runs each fold by fold, writes every finished cell at once, and summarises.
 """
 
-from .collection import Collection, over_datasets
-from .comparison import Comparison, Contender, Problem
-from .comparison_report import error_table
-from .comparison_run import ComparisonSummary
-from .declaration import Experiment, Method, Paper, SurfaceSearch
-from .registry import find_default, find_experiment, list_defaults, list_experiments
-from .report import defaults_page, markdown, results_page, write_report
-from .runner import run_experiment
-from .standings import Standing, rank_table, score_table, standings
-from .summary import CollectionSummary, Row, Summary
+from .engine.collection import Collection, over_datasets
+from .engine.comparison import Comparison, Contender, Problem
+from .engine.comparison_run import ComparisonSummary
+from .engine.declaration import Experiment, Method, Paper, SurfaceSearch
+from .engine.discovery import find_default, find_experiment, list_defaults, list_experiments
+from .engine.results import CollectionSummary, Row, Summary
+from .engine.runner import run_experiment
+from .reports.error_tables import error_table
+from .reports.standings import Standing, rank_table, score_table, standings
+from .reports.writing import defaults_page, markdown, results_page, write_report
 
 __all__ = [
     "Collection",

@@ -10,14 +10,14 @@ from .distance import Distance
 from .exponential import ChiSquared, Laplacian
 from .features import Gaussian, Linear, Polynomial
 from .function import Function
-from .memory import KernelMemoryError, MemoryWarning
-from .naming import named_kernels
-from .normalization import Normalizer
 from .pairwise import Pairwise
 from .precomputed import Precomputed
-from .repair import IndefiniteKernelWarning, Repair
 from .spectrum import Spectrum
-from .stack import KernelStack
+from .stacking.memory import KernelMemoryError, MemoryWarning
+from .stacking.naming import named_kernels
+from .stacking.normalization import Normalizer
+from .stacking.repair import IndefiniteKernelWarning, Repair
+from .stacking.stack import KernelStack
 
 __all__ = [
     "ChiSquared",

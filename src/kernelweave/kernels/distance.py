@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from .base import Kernel, ViewKernel
-from .measures import falling, gaussian
+from .features import euclidean_scale, falling, gaussian
 from .precomputed import Precomputed
-from .widths import chosen_scale, distance_scale, euclidean_scale
+from .widths import chosen_scale, distance_scale
 
 _EUCLIDEAN = ("euclidean", "l2")
 _ANGULAR = ("cosine", "correlation")  # 1 minus a number near 1, so that rounding does not shrink with the distances

@@ -17,11 +17,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._parameters import is_count, is_number, shown
-from .base import ViewKernel
-from .measures import gaussian, products, squared_norms
-from .widths import chosen_scale, euclidean_scale
+from .base import ViewKernel, binary_unit
+from .widths import PAIR_RULES, chosen_scale, largest_entry
+
+# Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
+_SAME_SAMPLE = 1e-12
+# A column that varies by less than this, relative to its largest entry, is constant but for rounding.
+_SAME_VALUE = 8.0 * np.finfo(float).eps
 
 
 class Linear(ViewKernel):
@@ -166,3 +171,92 @@ class Gaussian(ViewKernel):
 
     def _diagonal(self, A):
         return np.ones(A.shape[0])
+
+
+def gaussian(A: Any, B: Any, scale: float) -> np.ndarray:
+    """exp(-||a - b||^2 / scale^2) for all pairs of rows."""
+    unit = binary_unit(scale)  # dividing by it is exact, and squares of a tiny or huge scale would under- or overflow
+    same = A is B
+    B = B / unit
+    return falling(squared_distances(B if same else A / unit, B), scale / unit)
+
+
+def falling(squared: np.ndarray, scale: float) -> np.ndarray:
+    """exp(-squared / scale^2), in place."""
+    squared /= -scale
+    squared /= scale
+    return np.exp(squared, out=squared)
+
+
+def products(A: Any, B: Any) -> np.ndarray:
+    """<a, b> for all pairs of rows, as a dense array."""
+    values = A @ B.T
+    return values.toarray() if sp.issparse(values) else values
+
+
+def squared_norms(A: Any) -> np.ndarray:
+    """||a||^2 of each row."""
+    if sp.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", A, A)
+
+
+def squared_distances(A: Any, B: Any) -> np.ndarray:
+    """||a - b||^2 for all pairs, by the expanded square around a common centre (which keeps it accurate)."""
+    if not sp.issparse(A):
+        same = A is B
+        centre = B.mean(axis=0) if len(B) else 0.0
+        B = B - centre
+        A = B if same else A - centre
+    squared = products(A, B)
+    squared *= -2.0
+    squared += squared_norms(A)[:, None]
+    squared += squared_norms(B)[None, :]
+    return np.maximum(squared, 0.0, out=squared)
+
+
+def euclidean_scale(A: Any, sample_weight: np.ndarray, rule: str) -> float:
+    """The width by a rule, for Euclidean distances between the rows of an array or CSR matrix."""
+    unit = binary_unit(largest_entry(A))
+    A = A / unit  # exact, and squares of huge or tiny entries neither over- nor underflow
+    if rule == "scale":
+        return unit * _spread(A, sample_weight) or 1.0
+    if not sp.issparse(A) and len(A):
+        A = A - A.mean(axis=0)
+    norms = squared_norms(A)
+
+    def distances_of(rows: slice) -> np.ndarray:
+        squared = products(A[rows], A)
+        squared *= -2.0
+        squared += norms[rows, None]
+        squared += norms[None, :]
+        squared[squared <= _SAME_SAMPLE * (norms[rows, None] + norms[None, :])] = np.inf
+        return np.sqrt(squared, out=squared)
+
+    return unit * PAIR_RULES[rule](distances_of, sample_weight) or 1.0
+
+
+def _spread(A: Any, sample_weight: np.ndarray) -> float:
+    """The root of the columns' summed variances, which no shift of a column cancels."""
+    total = sample_weight.sum()
+    if not total > 0.0:
+        return 0.0
+    if not sp.issparse(A):
+        largest = np.abs(A).max(axis=0, initial=0.0)
+        A = A - A[0]  # so that constant columns are exactly 0
+        A -= sample_weight @ A / total
+        A[:, np.abs(A).max(axis=0, initial=0.0) <= _SAME_VALUE * largest] = 0.0
+        size = binary_unit(largest_entry(A))
+        A /= size
+        return size * float(np.sqrt(sample_weight @ squared_norms(A) / total))
+    A = A.tocsc(copy=True)
+    A.sum_duplicates()
+    stored = np.diff(A.indptr)
+    weight, column = sample_weight[A.indices], np.repeat(np.arange(A.shape[1]), stored)
+    mean = np.bincount(column, weight * A.data, A.shape[1]) / total
+    # Entries that are not stored are 0 and lie at -mean.
+    absent = np.where(stored < A.shape[0], total - np.bincount(column, weight, A.shape[1]), 0.0)
+    deviation = A.data - mean[column]
+    variance = (np.bincount(column, weight * deviation**2, A.shape[1]) + absent * mean**2) / total
+    largest = abs(A).max(axis=0).toarray().ravel()
+    return float(np.sqrt(variance[variance > (_SAME_VALUE * largest) ** 2].sum()))

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from .._parameters import is_count, shown
 from .base import ViewKernel
-from .measures import products, squared_norms
+from .features import products, squared_norms
 
 
 class Spectrum(ViewKernel):

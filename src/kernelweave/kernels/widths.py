@@ -15,22 +15,19 @@ Where all samples coincide the width is 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._parameters import is_number, shown
-from .measures import binary_unit, products, row_blocks, squared_norms
+from .base import binary_unit
 
 RULES = ("scale", "nearest", "median")
-# Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
-_SAME_SAMPLE = 1e-12
-# A column that varies by less than this, relative to its largest entry, is constant but for rounding.
-_SAME_VALUE = 8.0 * np.finfo(float).eps
 # Sums of weights this close to a half are a half.
 _SAME_SHARE = 1e-10
+_BLOCK_ROWS = 512
 
 
 def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
@@ -44,27 +41,6 @@ def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
         f"scale of the kernel {kernel.label_!r} must be a positive number, one of {RULES} or None, "
         f"not {shown(kernel.scale)}"
     )
-
-
-def euclidean_scale(A: Any, sample_weight: np.ndarray, rule: str) -> float:
-    """The width by a rule, for Euclidean distances between the rows of an array or CSR matrix."""
-    unit = binary_unit(_largest(A))
-    A = A / unit  # exact, and squares of huge or tiny entries neither over- nor underflow
-    if rule == "scale":
-        return unit * _spread(A, sample_weight) or 1.0
-    if not sp.issparse(A) and len(A):
-        A = A - A.mean(axis=0)
-    norms = squared_norms(A)
-
-    def distances_of(rows: slice) -> np.ndarray:
-        squared = products(A[rows], A)
-        squared *= -2.0
-        squared += norms[rows, None]
-        squared += norms[None, :]
-        squared[squared <= _SAME_SAMPLE * (norms[rows, None] + norms[None, :])] = np.inf
-        return np.sqrt(squared, out=squared)
-
-    return unit * _PAIRS[rule](distances_of, sample_weight) or 1.0
 
 
 def distance_scale(
@@ -84,39 +60,18 @@ def distance_scale(
     """
     if rule == "scale":
         return (_mean_distance if power == 1 else _half_mean_square)(distances_of, sample_weight) or 1.0
-    return _PAIRS[rule](distances_of, sample_weight) or 1.0
+    return PAIR_RULES[rule](distances_of, sample_weight) or 1.0
 
 
-def _spread(A: Any, sample_weight: np.ndarray) -> float:
-    """The root of the columns' summed variances, which no shift of a column cancels."""
-    total = sample_weight.sum()
-    if not total > 0.0:
-        return 0.0
-    if not sp.issparse(A):
-        largest = np.abs(A).max(axis=0, initial=0.0)
-        A = A - A[0]  # so that constant columns are exactly 0
-        A -= sample_weight @ A / total
-        A[:, np.abs(A).max(axis=0, initial=0.0) <= _SAME_VALUE * largest] = 0.0
-        size = binary_unit(_largest(A))
-        A /= size
-        return size * float(np.sqrt(sample_weight @ squared_norms(A) / total))
-    A = A.tocsc(copy=True)
-    A.sum_duplicates()
-    stored = np.diff(A.indptr)
-    weight, column = sample_weight[A.indices], np.repeat(np.arange(A.shape[1]), stored)
-    mean = np.bincount(column, weight * A.data, A.shape[1]) / total
-    # Entries that are not stored are 0 and lie at -mean.
-    absent = np.where(stored < A.shape[0], total - np.bincount(column, weight, A.shape[1]), 0.0)
-    deviation = A.data - mean[column]
-    variance = (np.bincount(column, weight * deviation**2, A.shape[1]) + absent * mean**2) / total
-    largest = abs(A).max(axis=0).toarray().ravel()
-    return float(np.sqrt(variance[variance > (_SAME_VALUE * largest) ** 2].sum()))
+def _row_blocks(n_rows: int) -> Iterator[slice]:
+    """Slices that cut so many rows into blocks, so that a pass over all pairs needs no n x n matrix."""
+    return (slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in range(0, n_rows, _BLOCK_ROWS))
 
 
 def _nearest(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
     """Thesis (2.10): the mean distance to the nearest neighbour; 0 where all samples coincide."""
     nearest = np.empty(len(sample_weight))
-    for rows in row_blocks(len(nearest)):
+    for rows in _row_blocks(len(nearest)):
         nearest[rows] = distances_of(rows).min(axis=1)
     found = np.isfinite(nearest)
     return float(np.average(nearest[found], weights=sample_weight[found])) if found.any() else 0.0  # thesis (2.10)
@@ -125,7 +80,7 @@ def _nearest(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndar
 def _median(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
     """The median distance of two samples that differ; 0 where all samples coincide."""
     distances, weights = [], []
-    for rows in row_blocks(len(sample_weight)):
+    for rows in _row_blocks(len(sample_weight)):
         block = distances_of(rows)
         later = np.arange(len(sample_weight)) > np.arange(rows.start, rows.stop)[:, None]  # each pair once
         later &= np.isfinite(block)
@@ -146,7 +101,7 @@ def _median(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarr
 def _mean_distance(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
     """The mean distance of two samples that differ; 0 where all samples coincide."""
     total = weight = 0.0
-    for rows in row_blocks(len(sample_weight)):
+    for rows in _row_blocks(len(sample_weight)):
         block = distances_of(rows)
         pairs = np.where(np.isfinite(block), sample_weight[rows, None] * sample_weight, 0.0)
         block[np.isinf(block)] = 0.0
@@ -159,19 +114,19 @@ def _half_mean_square(distances_of: Callable[[slice], np.ndarray], sample_weight
     """The root of half the mean squared distance of any two samples, a sample and itself among them."""
     share = sample_weight / sample_weight.sum() if len(sample_weight) else sample_weight
     root = 0.0
-    for rows in row_blocks(len(share)):
+    for rows in _row_blocks(len(share)):
         block = distances_of(rows)
         block[np.isinf(block)] = 0.0
-        unit = binary_unit(_largest(block))
+        unit = binary_unit(largest_entry(block))
         block /= unit
         root = float(np.hypot(root, unit * np.sqrt(share[rows] @ (block**2 @ share))))
     return root / np.sqrt(2.0)
 
 
-def _largest(A: Any) -> float:
+def largest_entry(A: Any) -> float:
     """The largest absolute value of an array's or a CSR matrix' entries."""
     values = A.data if sp.issparse(A) else A
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
-_PAIRS = {"nearest": _nearest, "median": _median}
+PAIR_RULES = {"nearest": _nearest, "median": _median}

@@ -10,7 +10,7 @@ from .protocol import (
     SubjectProtocol,
     ThesisProtocol,
 )
-from .response_surface import ResponseSurfaceSearchCV
+from .quadratic_surface import ResponseSurface, fit_surface, koshal_design
 from .statistics import (
     TestResult,
     WilcoxonResult,
@@ -20,7 +20,7 @@ from .statistics import (
     wilcoxon_signed_rank,
     win_tie_loss,
 )
-from .surface import ResponseSurface, fit_surface, koshal_design
+from .surface_search_cv import ResponseSurfaceSearchCV
 
 __all__ = [
     "KFoldProtocol",

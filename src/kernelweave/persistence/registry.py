@@ -32,7 +32,7 @@ from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
 from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
-from ..kernels.projected import PointKernel
+from ..kernels.points.projected import PointKernel
 from ..views import Views
 from ..views.kept import KeptColumns
 

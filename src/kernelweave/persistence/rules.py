@@ -20,7 +20,7 @@ from ..combiners.per_output import OutputStates
 from ..combiners.projected.feature_maps import KernelFeatures
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.distance import DistanceMatrix
-from ..kernels.projected import PointKernel
+from ..kernels.points.projected import PointKernel
 from ..views.kept import KeptColumns
 from .schema import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
 

@@ -36,9 +36,9 @@ from ..combiners.projected.layout import Layout
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ..kernels.base import Kernel, ViewKernel
-from ..kernels.normalization import METHODS as NORMALIZATIONS
-from ..kernels.projected import PointKernel
-from ..kernels.repair import METHODS as REPAIRS
+from ..kernels.points.projected import PointKernel
+from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
+from ..kernels.stacking.repair import METHODS as REPAIRS
 from ..machines import Machine
 from ..reduction.base import KernelTransformer
 from ..views import Views

@@ -2,18 +2,18 @@
 projections that a machine has learned.
 """
 
-from .akda import AKDAQR
-from .centroid import KernelOrthogonalCentroid
-from .fisher import KernelFisher
+from .extraction.akda import AKDAQR
+from .extraction.centroid import KernelOrthogonalCentroid
+from .extraction.fisher import KernelFisher
+from .extraction.local_fisher import LocalFisher
+from .extraction.pls import KernelPLS
+from .extraction.subspace import SubspaceKernel
 from .from_estimator import FromEstimator
-from .graphs import Graph, LDAGraph, PCAGraph, UserGraph
+from .graphs.base import Graph, LDAGraph, PCAGraph, UserGraph
+from .graphs.neighbors import LDEGraph, LFDAGraph, LPPGraph, MFAGraph, SemiSupervisedGraph
 from .leading import LeadingComponents
-from .local_fisher import LocalFisher
-from .mkldr import MKLDR
-from .neighbor_graphs import LDEGraph, LFDAGraph, LPPGraph, MFAGraph, SemiSupervisedGraph
+from .mkldr.mkldr import MKLDR
 from .pipelines import reduced_svm
-from .pls import KernelPLS
-from .subspace import SubspaceKernel
 
 __all__ = [
     "AKDAQR",

@@ -27,7 +27,7 @@ from ..combiners import Combiner, Mean
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import FittedKernels, in_blocks
 from ..kernels import Kernel, KernelStack, Linear
-from ..kernels.memory import warn_if_too_large
+from ..kernels.stacking.memory import warn_if_too_large
 from ..validation import Constraints, Whole, check_parameters, shown
 from ..validation.inputs import (
     check_labels,

@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 from ..estimators import MKLClassifier
 from ..kernels import Linear
 from ..validation import Whole, check
+from .extraction.local_fisher import LocalFisher
 from .leading import LeadingComponents
-from .local_fisher import LocalFisher
 
 _REDUCERS = ("pca", "kpca", "lda", "lfda")
 

@@ -100,7 +100,7 @@ def test_history_has_a_row_for_each_iteration():
     machine = Counted(Y, 1.0)
     found = fit(Scale(begin=-3.0), machine)
     objectives = [row["objective"] for row in found.history]
-    assert len(objectives) > 3
+    assert objectives[-1] < 0.9 * objectives[0]  # there was something to do
     assert all(after < before + 1e-3 * before for before, after in pairwise(objectives))
     assert sum(row["solves"] for row in found.history) == len(machine.starts)
     assert found.history[0]["solves"] == 1 and found.history[-1]["n_support"] == np.count_nonzero(found.solution.coef)

@@ -115,8 +115,9 @@ def test_a_repeated_kernel_changes_no_combined_kernel(rule):
 
 
 def test_proportional_needs_one_matrix_at_a_time(monkeypatch):
+    expected = fit("proportional").kernel_weights_
     monkeypatch.setattr(KernelStack, "matrices", lambda self: pytest.fail("all matrices were asked for"))
-    fit("proportional")
+    assert fit("proportional").kernel_weights_.equals(expected)
 
 
 def test_useless_kernels_get_little_weight_for_every_kind_of_target():

@@ -5,7 +5,7 @@ import pytest
 from kernelweave import MKLClassifier
 from kernelweave.combiners import FixedWeights, Mean, Product
 from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial
-from kernelweave.kernels import memory as memory_module
+from kernelweave.kernels.stacking import memory as memory_module
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.estimators.ensembles.sparse_margin import _Optimum
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
-from kernelweave.kernels.landmarks import LandmarkKernel
+from kernelweave.kernels.points.landmarks import LandmarkKernel
 from kernelweave.machines import BinaryMachine
 
 X, y = load_breast_cancer(return_X_y=True)
@@ -70,7 +70,7 @@ def test_the_objective_falls(init):
 def test_few_vectors_do_what_many_support_vectors_do():
     model = SparseLargeMarginClassifier(5, Gaussian(scale=8.0), 10.0, random_state=0).fit(X[:110], y[:110])
     full = SVC(C=10.0, gamma=1 / 64).fit(X[:110], y[:110])
-    assert len(full.support_) > 20 and model.dual_coef_.shape == (1, 5)
+    assert model.dual_coef_.shape == (1, 5) and len(full.support_) > 4 * 5
     assert model.score(X[110:], y[110:]) >= full.score(X[110:], y[110:]) - 0.05
 
 

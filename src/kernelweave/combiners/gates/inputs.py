@@ -26,7 +26,7 @@ from sklearn.base import clone
 from ..._parameters import blamed_on, check_flag, is_choice, shown
 from ...kernels import KernelStack
 from ...kernels.base import Kernel
-from ...kernels.measures import squared_norms
+from ...kernels.features import squared_norms
 from ...views import Views
 from .kernel_map import KernelMap
 

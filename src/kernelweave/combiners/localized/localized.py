@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
-from ...kernels.memory import warn_if_too_large
+from ...kernels.stacking.memory import warn_if_too_large
 from ...solvers.stacks.gated_sums import GatedKernel, gated_pullback, gated_sum
 from ...views import Views
 from ..descent.learning import support_rows

@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._parameters import is_count, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
-from ...kernels.memory import warn_if_too_large
+from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine, Solution
 from ...solvers.qp.program import DualProgram, curvature
 from ...solvers.stacks.sums import add_weighted, images, weighted_sum

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..._parameters import is_choice, is_number, shown
 from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.norms import minimize_in_norm_ball
 from ...solvers.weights.sets import GroupBall, Simplex
 from .base import Learned, LearnedWeights, WeightProblem
 

@@ -27,8 +27,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._parameters import is_choice, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
-from ...kernels.memory import warn_if_too_large
-from ...kernels.repair import Repair
+from ...kernels.stacking.memory import warn_if_too_large
+from ...kernels.stacking.repair import Repair
 from ...machines import Solution
 from ...views import Views
 from ..base import Combination, Combiner

@@ -28,9 +28,9 @@ import scipy.sparse as sp
 from ..._parameters import is_choice, shown
 from ..._warnings import warn
 from ...kernels import Gaussian, KernelStack, Linear, Polynomial
-from ...kernels.derivatives import is_differentiable
-from ...kernels.measures import squared_norms
-from ...kernels.projected import PointKernel
+from ...kernels.features import squared_norms
+from ...kernels.points.derivatives import is_differentiable
+from ...kernels.points.projected import PointKernel
 from ...views import Views
 
 METHODS = ("view", "kpca", "map")

@@ -27,8 +27,8 @@ import numpy as np
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
-from ...kernels.memory import warn_if_too_large
-from ...kernels.projected import ProjectedSum
+from ...kernels.points.projected import ProjectedSum
+from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ...solvers.descent.domains import Domain
 from ...views import Views

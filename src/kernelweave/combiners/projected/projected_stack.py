@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...kernels import KernelStack
-from ...kernels.projected import ProjectedSum
+from ...kernels.points.projected import ProjectedSum
 from ..gates.inputs import GatingInputs
 from ..localized.gated_stack import GatedStack
 

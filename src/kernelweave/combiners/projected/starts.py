@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from ..._parameters import shown
-from ...kernels.measures import squared_norms
+from ...kernels.features import squared_norms
 
 STARTS = ("random", "pca", "lda")
 RIDGE = 0.1  # in units of the mean eigenvalue of the scatter

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 
 from ...kernels import KernelStack
-from ...kernels.memory import telling_memory_errors, warn_if_too_large
-from ...kernels.naming import default_kernels
+from ...kernels.stacking.memory import telling_memory_errors, warn_if_too_large
+from ...kernels.stacking.naming import default_kernels
 from ...solvers.embedding.graph_embedding import mean_spread, ratio_trace
 from ...solvers.embedding.graph_laplacian import class_laplacians
 from ...validation import Choice, Constraints, Number, Offers, Seed, Whole, check_parameters

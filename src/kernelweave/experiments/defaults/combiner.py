@@ -21,8 +21,8 @@ from kernelweave.combiners import (
     Mean,
     PolynomialMKL,
 )
-from kernelweave.experiments.comparison import Candidates, Problem
-from kernelweave.experiments.default_settings import (
+from kernelweave.experiments.engine.comparison import Candidates, Problem
+from kernelweave.experiments.methods.default_settings import (
     DENSE_VIEWS,
     SPARSE_VIEWS,
     default_comparison,

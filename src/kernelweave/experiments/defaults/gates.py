@@ -1,8 +1,8 @@
 """`Localized`: the gates' norm and the penalty on their parameters, two classes from one view or several."""
 
 from kernelweave.combiners import Localized, Mean, Softmax
-from kernelweave.experiments.comparison import Candidates, Problem
-from kernelweave.experiments.default_settings import default_comparison, machine, over_costs, over_views
+from kernelweave.experiments.engine.comparison import Candidates, Problem
+from kernelweave.experiments.methods.default_settings import default_comparison, machine, over_costs, over_views
 from kernelweave.kernels import Gaussian, Kernel, Linear
 
 _VARIANTS = {

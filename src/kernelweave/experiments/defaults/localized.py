@@ -10,8 +10,8 @@ from typing import Any
 import scipy.sparse as sp
 
 from kernelweave.combiners import KernelMap, Localized, Mean
-from kernelweave.experiments.comparison import Candidates, Problem
-from kernelweave.experiments.default_settings import default_comparison, machine, over_costs, over_views
+from kernelweave.experiments.engine.comparison import Candidates, Problem
+from kernelweave.experiments.methods.default_settings import default_comparison, machine, over_costs, over_views
 from kernelweave.kernels import Gaussian, Kernel, Linear, Polynomial
 from kernelweave.model_selection import RepeatedDraws
 

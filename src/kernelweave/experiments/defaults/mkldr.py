@@ -4,8 +4,8 @@ import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from kernelweave.experiments.comparison import Candidates, Problem
-from kernelweave.experiments.default_settings import (
+from kernelweave.experiments.engine.comparison import Candidates, Problem
+from kernelweave.experiments.methods.default_settings import (
     DENSE_VIEWS,
     SPARSE_VIEWS,
     default_comparison,

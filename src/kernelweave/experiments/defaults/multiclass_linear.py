@@ -1,7 +1,7 @@
 """`MKLClassifier(multiclass=...)` and the least-squares machine with linear kernels, which few dimensions underfit."""
 
-from kernelweave.experiments.default_settings import DENSE_VIEWS, SEVERAL_CLASSES, default_comparison
 from kernelweave.experiments.defaults.multiclass import DEFAULT, over
+from kernelweave.experiments.methods.default_settings import DENSE_VIEWS, SEVERAL_CLASSES, default_comparison
 from kernelweave.kernels import Linear
 
 EXPERIMENT = default_comparison(

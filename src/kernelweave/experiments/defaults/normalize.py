@@ -3,8 +3,8 @@
 import scipy.sparse as sp
 
 from kernelweave.estimators import MKLClassifier
-from kernelweave.experiments.comparison import Candidates, Problem
-from kernelweave.experiments.default_settings import (
+from kernelweave.experiments.engine.comparison import Candidates, Problem
+from kernelweave.experiments.methods.default_settings import (
     DENSE_VIEWS,
     REGRESSION,
     SPARSE_VIEWS,

@@ -1,7 +1,7 @@
 """`Gaussian(scale=...)`: the rules for the width, on data sets of all tasks."""
 
-from kernelweave.experiments.comparison import Candidates, Problem
-from kernelweave.experiments.default_settings import (
+from kernelweave.experiments.engine.comparison import Candidates, Problem
+from kernelweave.experiments.methods.default_settings import (
     DENSE_VIEWS,
     REGRESSION,
     SEVERAL_CLASSES,

@@ -1,1 +1,1 @@
-"""One module a table; each declares `EXPERIMENT`."""
+"""The papers' tables: a folder for each document, in it a module for each table, which declares `EXPERIMENT`."""

@@ -1,0 +1,1 @@
+"""How experiments are declared, found, and run cell by cell."""

@@ -1,0 +1,189 @@
+"""The store of finished cells: one small JSON file for each method and fold, written at once and atomically.
+
+A cell carries a fingerprint of all that its numbers depend on (data, protocol, kernels, method, grid, version), so that
+a cell of other settings is computed again instead of being believed. Fingerprints do not depend on the other methods of
+the table: adding a method leaves the cells of the others valid. A checksum tells whether a cell was damaged or changed;
+it is then computed again too, and the log says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
+
+from ..._version import __version__
+from ...persistence.replacing import replace_file
+from .declaration import Experiment, Method
+
+Progress = Callable[[int, int, str], None]
+Records = list[dict[str, Any]]  # of a cell: one for each setting
+Cells = dict[tuple[str, int], Records]  # of methods and folds
+
+_FORMAT = 2  # of the records: a cell that lacks what is measured today is computed again
+_LONGEST = 80  # characters of a readable folder name
+_LOG = logging.getLogger(__name__)
+
+
+class CellStore:
+    """Finished cells below one folder.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+
+    def path(self, method: str, fold: int) -> Path:
+        """The file of a cell."""
+        return self.folder / _slug(method) / f"fold-{fold:03d}.json"
+
+    def read(self, method: str, fold: int, mark: str) -> list[dict[str, Any]] | None:
+        """The records of a finished cell, or None where there is none with this fingerprint, or a damaged one."""
+        path = self.path(method, fold)
+        try:
+            cell = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            cell = None
+        if not isinstance(cell, dict) or cell.get("sha256") != _checksum(cell):
+            _LOG.warning("the stored result %s is damaged or was changed; it is computed again", path)
+            return None
+        return cell["records"] if cell.get("fingerprint") == mark else None
+
+    def write(self, method: str, fold: int, mark: str, records: list[dict[str, Any]]) -> None:
+        """Store a finished cell; whoever reads sees all of it or nothing."""
+        content = {"method": method, "fold": fold, "fingerprint": mark, "records": records}
+        content = json.loads(json.dumps(content, allow_nan=False))  # as it will be read
+        content["sha256"] = _checksum(content)
+        write_atomically(self.path(method, fold), json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def measure_cells(
+    store: CellStore,
+    marks: Mapping[str, str],
+    folds: Sequence[int],
+    prepare: Callable[[int], Callable[[str], Records]],
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Cells:
+    """Cells of methods and folds: finished ones are read, the others computed fold by fold and stored at once.
+
+    Parameters
+    ----------
+    store : CellStore
+    marks : mapping from method to fingerprint
+    folds : sequence of int
+    prepare : callable
+        From a fold, one of whose cells is missing, to a function that measures a method on it.
+    n_jobs : int, optional
+        Folds at the same time, as threads with one BLAS thread each.
+    progress : callable, optional
+        Called with the numbers of finished and of all cells and the name of the method just finished.
+
+    Returns
+    -------
+    dict from (method, fold) to records
+    """
+    stored = {(method, fold): store.read(method, fold, mark) for method, mark in marks.items() for fold in folds}
+    cells = {key: records for key, records in stored.items() if records is not None}
+
+    def tell(method: str) -> None:
+        if progress is not None:
+            progress(len(cells), len(stored), method)
+
+    def run(fold: int) -> None:
+        missing = [method for method in marks if (method, fold) not in cells]
+        measure = prepare(fold) if missing else None
+        for method in missing:
+            records = measure(method)
+            store.write(method, fold, marks[method], records)
+            cells[method, fold] = records
+            tell(method)
+
+    tell("")
+    with threadpool_limits(1):
+        Parallel(n_jobs=n_jobs, backend="threading")(delayed(run)(fold) for fold in folds)
+    return cells
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file such that an interruption leaves the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, lambda file: file.write(text.encode("utf-8")))
+
+
+def _checksum(cell: dict[str, Any]) -> str:
+    """SHA-256 of a cell, leaving out the checksum itself."""
+    rest = {name: value for name, value in cell.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def fingerprint(experiment: Experiment, method: Method, data: str) -> str:
+    """A digest of everything that a method's cells depend on; `data` is the digest of the data."""
+    settings = {
+        "version": __version__,
+        "format": _FORMAT,
+        "data": data,
+        "task": experiment.task,
+        "protocol": repr(experiment.protocol),
+        "standardize": experiment.standardize,
+        "normalize": experiment.normalize,
+        "max_samples": experiment.max_samples,
+        "features": list(experiment.features),
+        "kernels": {name: _described(experiment.kernels[name]) for name in method.kernels},
+        "costs": {name: experiment.costs.get(name, 1.0) for name in method.kernels},
+        "combiner": _described(method.combiner),
+        "options": {name: repr(value) for name, value in sorted(method.options.items())},
+        "grid": repr(experiment.paths(method)),
+    }
+    if method.estimator is not None:
+        settings["estimator"] = _described(method.estimator)
+    if method.from_features:
+        settings["from_features"] = True
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+def data_digest(X: Any, y: np.ndarray, *others: Any) -> str:
+    """A digest of the data and of anything else that decides the splits."""
+    digest = hashlib.sha256()
+    parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X if isinstance(X, np.ndarray) else _numbers(X)]
+    for part in [*parts, y, *others]:
+        if part is not None:
+            digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def _numbers(X: pd.DataFrame) -> np.ndarray:
+    """The values of a data frame, rows with text in them as hashes."""
+    values = X.to_numpy()
+    return values if values.dtype.kind in "fiub" else pd.util.hash_pandas_object(X, index=False).to_numpy()
+
+
+def _described(value: Any) -> Any:
+    """Class and parameters of a kernel, combiner or estimator, all of them."""
+    if isinstance(value, Pipeline):
+        return [_described(step) for _, step in value.steps]
+    if not hasattr(value, "get_params"):
+        return repr(value)
+    return [type(value).__name__, {name: _described(v) for name, v in sorted(value.get_params(deep=False).items())}]
+
+
+def _slug(name: str) -> str:
+    """A folder's name: readable, and different for different names."""
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST]
+    return readable if readable == name else f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

@@ -1,0 +1,155 @@
+"""How a comparison of any estimators, data sets by methods, is declared.
+
+Papers that compare ways to learn features print such tables (SKFE, Tables 2 and 3), and each default of the library is
+held against its alternatives by one (`defaults`): a row a data set, a column a method, each with its mean error over
+repeats. A method is a few candidate estimators, the best of which counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ...model_selection import Protocol
+
+DEFAULT = "default-"  # how the names of comparisons of defaults begin
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A data set as methods see it before they are fitted.
+
+    Attributes
+    ----------
+    X : DataFrame, array or CSR matrix
+    y : ndarray
+    views : mapping from name to selector
+        What kernels take as their view.
+    is_classification : bool
+    """
+
+    X: Any
+    y: np.ndarray
+    views: Mapping[str, Any] = field(default_factory=dict)
+    is_classification: bool = True
+
+    def error(self, model: BaseEstimator, X: Any, part: np.ndarray) -> float:
+        """Per cent of the samples that are misclassified, or of the variance that is not explained: 100 (1 - R2)."""
+        predicted, true = model.predict(X), self.y[part]
+        if self.is_classification:
+            return float(100.0 * np.mean(predicted != true))
+        return float(100.0 * np.mean((predicted - true) ** 2) / np.var(true))
+
+
+_FEW = 8  # data sets that are listed by name
+
+Candidates = Callable[[Problem], Mapping[str, BaseEstimator]]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One column of the table.
+
+    Attributes
+    ----------
+    name : str
+    candidates : callable
+        From a `Problem` to named estimators, unfitted: the settings that are tried. It may look at sizes and scales.
+    """
+
+    name: str
+    candidates: Candidates
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table of test errors in per cent.
+
+    Where a protocol has validation samples, the candidate with the smallest mean error on them counts, for each run of
+    the protocol; otherwise the one with the smallest mean test error over all repeats, as papers that report the best
+    of several settings do.
+
+    Attributes
+    ----------
+    name : str
+        Such as "skfe-3".
+    title, source : str
+    datasets : mapping from label to (name, variant)
+        Rows, as in `datasets.load_dataset`.
+    contenders : tuple of Contender
+        Columns.
+    protocol : Protocol
+    paper : mapping from label to (mean, standard deviation) by contender
+        The paper's figures.
+    prepare : callable or None
+        What is done to the data before they are split; without labels.
+    scaling : callable or None
+        From a `Problem` to a transformer, which is fitted on the training samples of each fold for all contenders.
+    level : float
+        Of the tests that mark the best contenders.
+    default : str or None
+        The contender that the others are held against; the report is then a ranked table.
+    skip_absent : bool
+        Whether data sets that are not there are left out, and named; otherwise they are an error.
+    quick : mapping
+        Fields to replace in a quick run.
+    note : str
+        What the paper leaves open, and how it is settled here.
+    """
+
+    name: str
+    title: str
+    source: str
+    datasets: Mapping[str, tuple[str, str | None]]
+    contenders: tuple[Contender, ...]
+    protocol: Protocol
+    paper: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
+    prepare: Callable[[Any], Any] | None = None
+    scaling: Callable[[Problem], BaseEstimator] | None = None
+    level: float = 0.01
+    default: str | None = None
+    skip_absent: bool = False
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+
+    def __post_init__(self):
+        names = [contender.name for contender in self.contenders]
+        if len(set(names)) < len(names):
+            raise ValueError(f"contenders of comparison {self.name!r} must have unique names")
+        columns = {name for figures in self.paper.values() for name in figures}
+        unknown = (set(self.paper) - set(self.datasets)) | (columns - set(names))
+        if unknown:
+            raise ValueError(f"comparison {self.name!r} has figures of the paper for unknown entries {sorted(unknown)}")
+        if self.default is not None and self.default not in names:
+            raise ValueError(f"default of comparison {self.name!r} must be one of {names}, not {self.default!r}")
+
+    @property
+    def members(self) -> tuple[Comparison, ...]:
+        """The comparison itself; a collection has several."""
+        return (self,)
+
+    @property
+    def dataset_names(self) -> list[str]:
+        """The data sets, as `load_dataset` names them."""
+        return [name for name, _ in self.datasets.values()]
+
+    @property
+    def data_label(self) -> str:
+        """The rows in words, or their number where there are many."""
+        return ", ".join(self.datasets) if len(self.datasets) <= _FEW else f"{len(self.datasets)} data sets"
+
+    @property
+    def n_methods(self) -> int:
+        """How many methods are compared."""
+        return len(self.contenders)
+
+    def quickened(self) -> Comparison:
+        """The same comparison with the fields of `quick` replaced."""
+        rows = self.quick.get("datasets", self.datasets)
+        paper = {row: figures for row, figures in self.paper.items() if row in rows}
+        return dataclasses.replace(self, **{"paper": paper, **self.quick})

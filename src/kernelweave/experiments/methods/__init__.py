@@ -1,0 +1,1 @@
+"""Methods and settings that several experiments share."""

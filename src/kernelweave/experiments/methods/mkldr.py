@@ -1,0 +1,66 @@
+"""The methods of MKL-DR's Table 1 over any kernels: single discriminants, voting, SAMME, and MKL-LDA and MKL-LDE.
+
+The paper's figures are for Caltech-101, which is not among the data sets; what is reproduced is the comparison. The
+note of the experiments says what the paper has there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+
+from ...estimators import KernelSAMME, KernelVoting
+from ...kernels import Kernel
+from ...reduction import MKLDR, LDAGraph, LDEGraph
+from ..engine.declaration import Experiment, Method
+
+_EPS = [0.001, 0.01, 0.1]
+_NOTE = (
+    "Rates of the 1-NN rule in each space. The paper's own data (Caltech-101) are not at hand; with 102 classes there "
+    "KFD and KLDE reach 60.0 and 60.9 with the best of seven kernels, Voting 68.4 and 68.4, SAMME 71.2 and 71.1, "
+    "MKL-LDA 74.6, MKL-LDE 75.3. Every method chooses eps by validation; MKL-LDA and MKL-LDE take the paper's "
+    "ratio-trace step (21) and learn the weights exactly. SAMME boosts by cross-validated errors."
+)
+
+
+def mkldr_experiment(kernels: Mapping[str, Kernel], note: str = "", **fields: Any) -> Experiment:
+    """Table 1 of MKL-DR over given kernels.
+
+    Parameters
+    ----------
+    kernels : mapping from name to Kernel
+    note : str
+        Words before the common note.
+    fields : further fields of `Experiment`
+    """
+    everything = tuple(kernels)
+    methods: list[Method] = []
+    layout: dict[str, dict[str, str]] = {}
+    for single, joint, graph in (("KFD", "MKL-LDA", LDAGraph("total")), ("KLDE", "MKL-LDE", LDEGraph())):
+        alone = None if single == "KFD" else graph
+        transformer = MKLDR(graph=graph, step="paper", init="identity", tol=1e-3, random_state=0)
+        pipeline = Pipeline([("mkldr", transformer), ("neighbor", KNeighborsClassifier(1))])
+        rows = [(name, f"{single} ({name})", (name,), KernelVoting(graph=alone, random_state=0)) for name in kernels]
+        rows += [
+            ("Voting", f"{single}-Voting", everything, KernelVoting(graph=alone, random_state=0)),
+            ("SAMME", f"{single}-SAMME", everything, KernelSAMME(graph=alone, random_state=0)),
+            ("All (MKL-DR)", joint, everything, pipeline),
+        ]
+        for row, name, used, estimator in rows:
+            grid = {"mkldr__eps": _EPS} if estimator is pipeline else None
+            methods.append(Method(name, used, grid=grid, estimator=estimator))
+            layout.setdefault(row, {})[single] = name
+    return Experiment(
+        task="classification",
+        source="Lin, Liu and Fuh (2008), Table 1",
+        kernels=kernels,
+        methods=tuple(methods),
+        baseline="MKL-LDA",
+        grid={"eps": _EPS},
+        layout=layout,
+        note=f"{note} {_NOTE}".strip(),
+        **fields,
+    )

@@ -1,0 +1,1 @@
+"""Tables of the paper on subspace kernels and feature extraction (SKFE)."""

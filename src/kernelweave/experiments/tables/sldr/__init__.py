@@ -1,0 +1,1 @@
+"""Tables of the paper on supervised and localized dimensionality reduction (SLDR)."""

@@ -1,0 +1,22 @@
+"""Thesis Figure 5.19: two classes of WAVEFORM against the third, after reductions and with projection kernels."""
+
+from kernelweave.experiments.engine.declaration import Paper
+from kernelweave.experiments.methods.projected import projection_experiment
+from kernelweave.model_selection import ThesisProtocol
+
+EXPERIMENT = projection_experiment(
+    "x",
+    (1, 2, 3, 5),
+    (10,),
+    {"SVM": Paper(88.34), "GPK (R = 1)": Paper(89.0)}
+    | {f"{rival} (R = {count})": Paper(89.0) for rival in ("PCA", "LFDA") for count in (2, 3, 5)}
+    | {f"LPK (P = {regions}, R = {count})": Paper(92.0) for regions in (2, 3) for count in (2, 3)},
+    name="figure-5.19",
+    title="Projections on WAVEFORM",
+    source="thesis 5.4.3, Figure 5.19",
+    dataset="waveform",
+    variant="merged",
+    max_samples=1500,
+    quick={"protocol": ThesisProtocol(n_repeats=1), "max_samples": 150},
+    note="1500 of the 5000 samples are drawn at random, with a fixed seed.",
+)

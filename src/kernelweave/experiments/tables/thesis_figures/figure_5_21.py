@@ -1,0 +1,20 @@
+"""Thesis Figure 5.21: small against large digits of USPS, after reductions and with projection kernels."""
+
+from kernelweave.experiments.engine.declaration import Paper
+from kernelweave.experiments.methods.projected import projection_experiment
+from kernelweave.experiments.tables.thesis_figures.figure_5_20 import DIMENSIONS, USPS
+
+EXPERIMENT = projection_experiment(
+    "x",
+    DIMENSIONS,
+    (15,),
+    {"SVM": Paper(76.36), "PCA (R = 15)": Paper(70.0)}
+    | {f"LFDA (R = {count})": Paper(68.0) for count in DIMENSIONS}
+    | {f"GPK (R = {count})": Paper(75.0) for count in DIMENSIONS}
+    | {f"LPK (P = {regions}, R = {count})": Paper(86.0, support=5.0) for regions in (2, 3) for count in DIMENSIONS},
+    name="figure-5.21",
+    title="Projections on USPS-SL",
+    source="thesis 5.4.3, Figure 5.21",
+    variant="small-vs-large",
+    **USPS,
+)

@@ -1,0 +1,155 @@
+"""Normalisation of kernels, with constants from the training samples for new ones.
+
+=================  ====================================================================================
+method             k'(x, z)
+=================  ====================================================================================
+``unit-diagonal``  k(x, z) / sqrt(k(x, x) k(z, z)), thesis (2.9); a row with k(x, x) = 0 stays zero
+``unit-trace``     k(x, z) / mean_i k(x_i, x_i) over training samples: a diagonal of 1 on average, so that C means
+                   what it means with a unit diagonal (a trace of 1 to the letter would divide C by the samples)
+``center``         <phi(x) - mean, phi(z) - mean>, the mean over training samples
+``None``           k(x, z)
+=================  ====================================================================================
+
+Samples without the view take no part in any constant, and their rows are zero afterwards.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..._parameters import is_choice, shown
+from ..._warnings import warn
+
+METHODS = ("unit-diagonal", "unit-trace", "center", None)
+
+
+class Normalizer:
+    """Normalise one kernel, first the Gram matrix of the training samples, then that of new samples to them.
+
+    Parameters
+    ----------
+    method : {"unit-diagonal", "unit-trace", "center", None}
+    name : str
+        What messages call the kernel.
+
+    `gram` and `cross` work in place; nothing of size n x n is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import Normalizer
+    >>> normalizer = Normalizer("unit-diagonal", "x")
+    >>> normalizer.gram(np.array([[4.0, 2.0], [2.0, 4.0]]), np.array([True, True]), np.ones(2))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    def __init__(self, method: str | None, name: str):
+        if not is_choice(method, METHODS):
+            raise ValueError(f"normalize must be one of {METHODS}, not {shown(method)}")
+        self.method = method
+        self.name = name
+
+    @property
+    def needs_all_samples(self) -> bool:
+        """Whether new samples must be compared with every training sample, not only with support vectors."""
+        return self.method == "center"
+
+    def gram(self, K: np.ndarray, present: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Learn the constants from a training Gram matrix and normalise it.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        present : ndarray of bool
+            The samples that have the view.
+        weight : ndarray
+            How often each sample counts.
+        """
+        self.present_ = present
+        weight = np.where(present, weight, 0.0)
+        if self.method == "unit-diagonal":
+            self.factor_ = self._inverse_root(np.diagonal(K), told=present)
+            K *= self.factor_[:, None]
+            K *= self.factor_[None, :]
+            np.fill_diagonal(K, np.where(self.factor_ > 0, 1.0, 0.0))
+        elif self.method == "unit-trace":
+            shares = weight / max(weight.sum(), np.finfo(float).tiny)
+            self.factor_ = self._inverse_mean(float(shares @ np.diagonal(K)))
+            K *= self.factor_
+        elif self.method == "center":
+            self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
+            self.means_ = K @ self.weight_
+            self.mean_ = float(self.means_ @ self.weight_)
+            K -= self.means_[:, None]
+            K -= self.means_[None, :]
+            K += self.mean_
+        K[~present] = 0.0
+        K[:, ~present] = 0.0
+        return K
+
+    def cross(self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray, reference: np.ndarray) -> np.ndarray:
+        """Normalise kernel values of new samples (rows) to training samples (columns).
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_new, n_reference)
+        diagonal : ndarray of shape (n_new,)
+            k(x, x) of the new samples.
+        present : ndarray of bool, shape (n_new,)
+            The new samples that have the view.
+        reference : ndarray of int or slice
+            Which training samples the columns are; all of them, in order, where `needs_all_samples`.
+        """
+        if self.method == "unit-diagonal":
+            K *= self._inverse_root(diagonal)[:, None]
+            K *= self.factor_[reference][None, :]
+        elif self.method == "unit-trace":
+            K *= self.factor_
+        elif self.method == "center":
+            K -= (K @ self.weight_)[:, None]
+            K -= self.means_[None, :]
+            K += self.mean_
+        K[~present] = 0.0
+        K[:, ~self.present_[reference]] = 0.0
+        return K
+
+    def diagonal(self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Normalised k'(x, x) of new samples, from what `cross` takes (K as it was before)."""
+        if self.method == "unit-diagonal":
+            diagonal = (diagonal > 0).astype(float)
+        elif self.method == "unit-trace":
+            diagonal = self.factor_ * diagonal
+        elif self.method == "center":
+            diagonal = diagonal - 2.0 * (K @ self.weight_) + self.mean_
+        return np.where(present, diagonal, 0.0)
+
+    def restrict(self, rows: np.ndarray) -> Normalizer:
+        """The constants that comparing new samples with these training samples needs."""
+        lean = Normalizer(self.method, self.name)
+        per_sample = ("present_", "factor_", "weight_", "means_")
+        lean.__dict__.update(
+            (name, value[rows] if name in per_sample and np.ndim(value) else value)
+            for name, value in vars(self).items()
+        )
+        return lean
+
+    def _inverse_root(self, diagonal: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:
+        if (diagonal < 0).any():
+            sample = int(np.flatnonzero(diagonal < 0)[0])
+            raise ValueError(
+                f"the kernel {self.name!r} has a negative diagonal entry (sample {sample}), so it is no kernel and "
+                'cannot be scaled to a unit diagonal; use repair="clip" on the kernel, normalize=None or another kernel'
+            )
+        zero = diagonal == 0
+        if told is not None and (zero & told).any():
+            warn(
+                f"the kernel {self.name!r} is zero for {np.count_nonzero(zero & told)} sample(s), which stay zero "
+                "after normalisation to a unit diagonal",
+            )
+        return np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=~zero)
+
+    def _inverse_mean(self, mean: float) -> float:
+        if mean < 0:
+            raise ValueError(f"the kernel {self.name!r} has a negative trace and cannot be scaled to a unit trace")
+        return 1.0 / mean if mean > 0 else 0.0

@@ -1,0 +1,314 @@
+"""`KernelStack`: the kernels of a model, fitted, repaired and normalised, over one set of training samples.
+
+It computes the P Gram matrices when they are asked for, knows which sample has which view, and compares new
+samples with the training samples by the same constants. Combiners see kernels only through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..._parameters import is_choice, shown
+from ...views import Views, as_views
+from ..base import Kernel
+from ..distance import Distance
+from ..precomputed import Precomputed
+from .memory import telling_memory_errors, warn_if_too_large
+from .naming import named_kernels
+from .normalization import Normalizer
+from .repair import Repair
+
+
+class KernelStack:
+    """Gram matrices of several kernels over the same samples.
+
+    Parameters
+    ----------
+    kernels : list of kernels or (name, kernel)
+    normalize : {"unit-diagonal", "unit-trace", "center", None}
+    dtype : {"float64", "float32"}
+        Of the Gram matrices; values are computed in float64 and stored in this type.
+
+    Attributes
+    ----------
+    names : list of str
+    kernels : list of Kernel
+        Fitted copies.
+    present : ndarray of bool, shape (n_samples, n_kernels)
+        Which sample has a row in which kernel.
+
+    Notes
+    -----
+    Memory: `gram` makes one n x n matrix, `matrices` keeps all P of them and warns beforehand (`MemoryWarning`)
+    where that exceeds the machine's free memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import Gaussian, KernelStack, Linear
+    >>> X = np.random.default_rng(0).normal(size=(5, 3))
+    >>> stack = KernelStack([Linear(), Gaussian(scale=2.0)]).fit(X)
+    >>> stack.matrices().shape
+    (2, 5, 5)
+    """
+
+    def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", dtype: str = "float64"):
+        if not is_choice(dtype, ("float64", "float32")):
+            raise ValueError(f'dtype must be "float64" or "float32", not {shown(dtype)}')
+        pairs = named_kernels(kernels)
+        self.names = [name for name, _ in pairs]
+        self.kernels = [clone(kernel) for _, kernel in pairs]
+        self.normalizers = [Normalizer(normalize, name) for name in self.names]
+        self.dtype = np.dtype(dtype)
+        self._matrices: np.ndarray | None = None
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels, P."""
+        return len(self.kernels)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples (or of those kept by `restrict`)."""
+        return len(self.rows)
+
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None) -> KernelStack:
+        """Fit every kernel to the training samples and find out who has which view.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or Views
+        sample_weight : ndarray of shape (n_samples,), optional
+            How often each sample counts in learned constants; all positive.
+        """
+        self.reference = as_views(X)
+        self.rows = np.arange(self.reference.n_samples)
+        self.weight = np.ones(len(self.rows)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        self.kernels = [
+            kernel.fit(self.reference, self.weight, label)
+            for label, kernel in zip(self.names, self.kernels, strict=True)
+        ]
+        self.repairs = [
+            Repair(kernel.repair, label, trusted=kernel.positive_semidefinite)
+            for label, kernel in zip(self.names, self.kernels, strict=True)
+        ]
+        self.support = self.reference
+        self.active = np.ones(self.n_kernels, dtype=bool)
+        self.present = self.presence(self.reference)
+        for name, somebody in zip(self.names, self.present.any(axis=0), strict=True):
+            if not somebody:
+                raise ValueError(f"no training sample has the view of the kernel {name!r}; remove that kernel")
+        self._matrices = None
+        return self
+
+    def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
+        """Which samples have a row in which kernel, of shape (n_samples, n_kernels).
+
+        Views of kernels that are not `active` (a boolean array) are not looked at; nobody has a row there.
+        A sample without a row in any kernel is an error where all kernels are looked at.
+        """
+        present = np.zeros((views.n_samples, self.n_kernels), dtype=bool)
+        for m in range(self.n_kernels) if active is None else np.flatnonzero(active):
+            present[:, m] = self.kernels[m].present(views)
+        alone = ~present.any(axis=1)
+        if alone.any() and (active is None or np.all(active)):
+            raise ValueError(
+                f"{views.first(alone)} has no view at all: X is NaN for it in every kernel "
+                f"({', '.join(self.names)}); remove such samples"
+            )
+        return present
+
+    def gram(self, m: int) -> np.ndarray:
+        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
+        if self._matrices is not None:
+            return self._matrices[m].copy()
+        what = f"the kernel {self.names[m]!r}"
+        with telling_memory_errors(2, self.n_samples, np.float64, what, has_dtype=False):  # computed in full precision
+            return self._gram(m)
+
+    def _gram(self, m: int) -> np.ndarray:
+        K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
+        K = self.repairs[m].gram(K, self.present[:, m], self.weight)
+        K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
+        return K.astype(self.dtype, copy=False)
+
+    def matrices(self) -> np.ndarray:
+        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept."""
+        if self._matrices is None:
+            shape = (self.n_kernels, self.n_samples, self.n_samples)
+            needed = self.n_kernels + 1, self.n_samples, self.dtype, f"a stack of {self.n_kernels} kernels", True
+            warn_if_too_large(*needed)
+            with telling_memory_errors(*needed):
+                matrices = np.empty(shape, dtype=self.dtype)
+                for m in range(self.n_kernels):
+                    matrices[m] = self._gram(m)
+            self._matrices = matrices
+        return self._matrices
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether all Gram matrices are there already, so that reading them costs nothing."""
+        return self._matrices is not None
+
+    def subset(self, rows: np.ndarray) -> KernelStack:
+        """The same fitted kernels over some of the training samples.
+
+        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise
+        these samples stand for themselves, and their normalisation learns from them alone.
+        """
+        part, support = object.__new__(KernelStack), self.support.rows(rows)
+        part.__dict__.update(self.__dict__, present=self.present[rows], weight=self.weight[rows], support=support)
+        if self.has_matrices:
+            part.__dict__.update(_matrices=self._matrices[:, rows[:, None], rows], rows=self.rows[rows])
+        else:
+            part.__dict__.update(
+                reference=support,
+                rows=np.arange(len(rows)),
+                normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
+                repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
+            )
+        return part
+
+    def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """Normalised values of kernel m between new samples (rows) and the training samples (columns).
+
+        Parameters
+        ----------
+        m : int
+        views : Views
+            The new samples.
+        present : ndarray of bool, shape (n_new,)
+            Which of them have the view.
+        columns : ndarray of int, optional
+            The training samples to compare with, as positions among those kept; all of them by default.
+        """
+        return self.compare(m, views, present, columns)[0]
+
+    def compare(
+        self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What `cross` gives, and the normalised k_m(x, x) of each new sample; parameters are those of `cross`."""
+        kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
+        rows, support = self.rows, self.support
+        everything = normalizer.needs_all_samples
+        if columns is not None:
+            rows = rows[columns]
+            support = support if everything or repair.needs_all_samples else support.rows(columns)
+        reference = self.reference if everything or repair.needs_all_samples else support
+        if reference.n_samples == 0:  # a model without support vectors
+            return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
+        chosen = slice(None) if everything else rows
+        K = _finite(lambda: kernel.cross(views, reference), self.names[m])
+        K, raw = repair.cross(K, kernel.diagonal(views), chosen)
+        diagonal = normalizer.diagonal(K, raw, present)
+        K = normalizer.cross(K, raw, present, chosen)
+        return (K[:, rows] if everything else K), diagonal
+
+    def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> KernelStack:
+        """What prediction needs where only these training samples count (support vectors).
+
+        All training samples are kept where centring or clipping compares new samples with each of them. Columns that
+        only kernels which are not `active` (a boolean array) use are dropped, and so are those kernels' constants.
+        """
+        if active is None:
+            active = np.ones(self.n_kernels, dtype=bool)
+        everything = any(
+            normalizer.needs_all_samples or (is_active and repair.needs_all_samples)
+            for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
+        )
+        kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
+        used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
+        lean = object.__new__(KernelStack)
+        reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
+        support = self.rows[rows] if everything else np.arange(len(rows))
+        lean.__dict__.update(
+            self.__dict__,
+            _matrices=None,
+            rows=support,
+            present=self.present[rows],
+            active=active,
+            weight=self.weight[rows],
+            reference=reference,
+            support=reference.rows(support) if everything else reference,
+            normalizers=[
+                normalizer.restrict(kept) if is_active else Normalizer(normalizer.method, normalizer.name)
+                for normalizer, is_active in zip(self.normalizers, active, strict=True)
+            ],
+            repairs=[
+                repair if is_active else Repair(repair.method, repair.name, repair.trusted)
+                for repair, is_active in zip(self.repairs, active, strict=True)
+            ],
+        )
+        return lean
+
+    def compared_with(self, points: Views) -> KernelStack:
+        """The same fitted kernels between samples and other points than the training samples (landmarks).
+
+        `gram` is then that of the points and `cross` compares new samples with them. Normalisation that takes its
+        constants from all training samples is not to be had.
+        """
+        for normalizer in self.normalizers:
+            if normalizer.method not in (None, "unit-diagonal"):
+                raise ValueError(f'landmarks take normalize=None or "unit-diagonal", not {normalizer.method!r}')
+        other = object.__new__(KernelStack)
+        n_points = points.n_samples
+        other.__dict__.update(
+            self.__dict__,
+            _matrices=None,
+            reference=points,
+            support=points,
+            rows=np.arange(n_points),
+            weight=np.ones(n_points),
+            present=self.presence(points),
+            normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
+            repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
+        )
+        for m in range(self.n_kernels):
+            other.gram(m)  # learns the constants of the points
+        return other
+
+    def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices inside the kernels, each with the ids of the samples that prediction compares with.
+
+        Prediction does not look into kernels that are not `active` (a boolean array).
+        """
+        return [
+            found
+            for kernel, is_active in zip(self.kernels, active, strict=True)
+            for found in kernel.lookups(self.reference if is_active else None)
+        ]
+
+    def replace(self, m: int, kernel: Precomputed | Distance) -> None:
+        """Put a kernel that is extended by new ids in the place of kernel m; the training samples must agree."""
+        old, name = self.kernels[m], self.names[m]
+        if type(kernel) is not type(old) or not (kernel.reads_ids and old.reads_ids):
+            raise ValueError(
+                "only a Precomputed kernel, or a Distance of a matrix, can replace another of its kind, but "
+                f"{name!r} is {old!r}"
+            )
+        new = kernel.bound_like(old)
+        if self.active[m] and not np.array_equal(
+            new.cross(self.reference, self.reference), old.cross(self.reference, self.reference)
+        ):
+            raise ValueError(
+                f"the new kernel {name!r} has other values among the training samples than the one the model was "
+                "fitted with; extend that kernel, or fit again"
+            )
+        self.kernels[m] = new
+
+
+def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
+    """Kernel values, or one error that names the kernel where they are not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = compute()
+        finite = np.isfinite(K.sum())
+    if not finite:
+        raise ValueError(
+            f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
+            "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
+        )
+    return K

@@ -1,0 +1,1 @@
+"""MKL-DR: graph embedding with learned kernel weights."""

@@ -1,0 +1,143 @@
+"""Methods that see features: projections beside the machine, reductions before it, and how their tables read."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from kernelweave import MKLClassifier
+from kernelweave.combiners import Projected, Softmax
+from kernelweave.datasets import load_dataset
+from kernelweave.experiments import Method, Paper, markdown, run_experiment
+from kernelweave.experiments.engine.cells import fingerprint
+from kernelweave.experiments.engine.fold import Fold
+from kernelweave.experiments.methods.projected import projection_experiment, sldr
+from kernelweave.experiments.reports.layout import Grid, heading, results_cells, sections
+from kernelweave.kernels import Linear
+from kernelweave.model_selection import ThesisProtocol
+from kernelweave.reduction import reduced_svm
+from small_experiment import SMALL
+
+VIEWS = ("petal", "sepal")
+PROJECTED = dataclasses.replace(
+    SMALL,
+    kernels={"petal": Linear(["x__2", "x__3"]), "sepal": Linear(["x__0", "x__1"]), "all": Linear("x")},
+    methods=(
+        Method("SVM", ("all",)),
+        Method(
+            "PCA",
+            ("all",),
+            Paper(80.0),
+            grid={"svm__C": [0.1, 10.0]},
+            estimator=reduced_svm("pca", 2),
+            from_features=True,
+        ),
+        sldr(VIEWS, 1, 2),
+    ),
+    baseline="SVM",
+    features=("x",),
+    protocol=ThesisProtocol(n_repeats=1),
+    layout={"none": {"SVM": "SVM"}, "R = 2": {"SVM": "PCA"}},
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = load_dataset("iris", "merged", return_X_y=True)
+    split = PROJECTED.protocol.split(y, True)[0]
+    return X, y, split, StandardScaler().fit(X.iloc[split.train])
+
+
+@pytest.mark.filterwarnings("ignore:Projected stopped after")  # before rounding can lead to another minimum
+@pytest.mark.parametrize("features", ["auto", "kpca"])
+def test_projections_are_those_of_a_fit_by_hand(features, data):
+    """Of the features themselves, or of kernel PCA on kernel values that all methods share."""
+    X, y, split, scaler = data
+    method = sldr(VIEWS, 1, 2, features=features, max_iter=3)
+    assert method.from_features == (features == "auto")
+    parts = [X.iloc[part] * 0 + scaler.transform(X.iloc[part]) for part in (split.train, split.test)]
+    for record in Fold(PROJECTED, X, y, split).measure(method):
+        options = {"l2": 1e-3, "gate_tol": 1e-6}
+        combiner = Projected(1, Softmax("paper"), 2, features=features, max_iter=3, **options)
+        kernels = [(name, PROJECTED.kernels[name]) for name in VIEWS]
+        model = MKLClassifier(kernels, combiner, record["parameters"]["C"], random_state=0)
+        model.fit(parts[0], y[split.train])
+        assert record["test"] == pytest.approx(100 * model.score(parts[1], y[split.test]), abs=2.1)
+        assert record["support"] == pytest.approx(100 * len(model.support_) / 50, abs=4.1)
+        gates = model.gates(parts[1]).mean()
+        assert [record["weights"][name] for name in VIEWS] == pytest.approx(gates.tolist(), abs=0.05)
+
+
+def test_a_reduction_counts_the_support_vectors_of_its_machine(data):
+    X, y, split, scaler = data
+    fold = Fold(PROJECTED, X, y, split)
+    assert fold._seen_by(PROJECTED.methods[1])[2].columns.tolist() == X.columns.tolist()  # no ids of samples
+    record = fold.measure(PROJECTED.methods[1])[1]
+    reduced = PCA(2).fit(scaler.transform(X.iloc[split.train]))
+    train, test = (reduced.transform(scaler.transform(X.iloc[part])) for part in (split.train, split.test))
+    svc = SVC(C=10.0, kernel="linear", tol=1e-6).fit(train, y[split.train])
+    assert record["parameters"] == {"svm__C": 10.0} and record["weights"] == {"all": 1.0}
+    assert record["test"] == pytest.approx(100 * svc.score(test, y[split.test]), abs=2.1)
+    assert record["support"] == pytest.approx(100 * len(svc.support_) / 50, abs=4.1) and record["support"] < 100
+
+
+def test_cells_tell_features_from_kernel_values():
+    method = sldr(VIEWS, 1, 2)
+    values = dataclasses.replace(method, from_features=False)
+    assert fingerprint(PROJECTED, method, "data") != fingerprint(PROJECTED, values, "data")
+
+
+def test_report_of_features_and_of_figures_without_a_deviation(tmp_path):
+    summary = run_experiment(PROJECTED, tmp_path)
+    row = summary.row("PCA")
+    cells = results_cells(summary, row)
+    assert cells[0] in ("0.1", "10") and cells[2:4] == ["80", f"{row.mean('test') - 80:+.2f}"] and cells[5] == "-"
+    accuracy, support, *_ = (part for part in sections(summary) if isinstance(part, Grid))
+    assert (accuracy.headings, support.headings) == (["accuracy %", "SVM"], ["support vectors %", "SVM"])
+    assert accuracy.rows[1] == ["R = 2", f"{row.mean('test'):.2f} ± {row.std('test'):.2f}"]
+    assert support.rows[1] == ["R = 2", f"{row.mean('support'):.2f} ± {row.std('support'):.2f}"]
+    text = markdown(summary)
+    assert "Methods that see features compute their own." in text
+    assert f"{summary.row('SLDR (R_m = 1, R_G = 2)').weights.mean(axis=0)[0]:.2f}-" in text
+    figure = dataclasses.replace(summary, experiment=dataclasses.replace(PROJECTED, name="figure-5.19"))
+    assert heading(summary) == "Table small: IRIS" and heading(figure) == "Figure 5.19: IRIS"
+
+
+def test_methods_of_a_figure():
+    fields = {"name": "f", "title": "t", "source": "s", "dataset": "iris", "variant": "merged"}
+    experiment = projection_experiment("x", (1, 2), (3,), {"GPK (R = 2)": Paper(90.0)}, **fields)
+    assert list(experiment.layout) == ["all", "R = 1", "R = 2", "R = 3"]
+    assert experiment.layout["R = 2"] == {
+        "PCA": "PCA (R = 2)",
+        "LFDA": "LFDA (R = 2)",
+        "GPK": "GPK (R = 2)",
+        "LPK (P = 2)": "LPK (P = 2, R = 2)",
+        "LPK (P = 3)": "LPK (P = 3, R = 2)",
+    }
+    assert experiment.layout["R = 3"] == {"PCA": "PCA (R = 3)"}
+    named = {method.name: method for method in experiment.methods}
+    assert len(named) == 12 and set(named) == {name for row in experiment.layout.values() for name in row.values()}
+    assert [name for name, method in named.items() if method.paper] == ["GPK (R = 2)"]
+    assert named["GPK (R = 2)"].combiner.gating is None and named["LPK (P = 3, R = 1)"].combiner.n_components == 1
+    assert [len(named[f"{name}R = 1)"].kernels) for name in ("GPK (", "LPK (P = 2, ", "LPK (P = 3, ")] == [1, 2, 3]
+    assert isinstance(named["LFDA (R = 1)"].estimator, Pipeline)
+    with pytest.raises(ValueError, match=r"papers names methods that are not there: \['GPK \(R = 3\)'\]"):
+        projection_experiment("x", (1, 2), (3,), {"GPK (R = 3)": Paper(90.0)}, **fields)
+
+
+def test_regions_reach_above_one_projection(data):
+    """Setosa and virginica lie on both sides of versicolor: two regions part them, one projection cannot."""
+    X, y, split, _ = data
+    fields = {"name": "f", "title": "t", "source": "s", "dataset": "iris", "variant": "merged"}
+    experiment = projection_experiment("x", (1,), (), {}, **fields)
+    fold = Fold(experiment, X, y, split)
+    named = {method.name: method for method in experiment.methods}
+    one, two = (
+        np.max([record["test"] for record in fold.measure(named[name])])
+        for name in ("GPK (R = 1)", "LPK (P = 2, R = 1)")
+    )
+    assert two > 90 > one

@@ -1,0 +1,47 @@
+"""Files that were saved by an earlier version load, and their models give what they gave then."""
+
+import pytest
+
+import saved_files
+from forging import SavedModel
+from kernelweave import load, save
+from kernelweave.persistence.archive import VERSION
+from saved_models import MODELS, callables_of
+
+EXPECTED = {version: saved_files.expected_of(version) for version in saved_files.versions()}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param((version, name), id=f"{version}-{name}")
+        for version, expected in EXPECTED.items()
+        for name in expected["models"]
+    ]
+)
+def kept(request, tmp_path):
+    """A file of a version, its model, the callables it needs and what is expected of it."""
+    version, name = request.param
+    path = tmp_path / "kept"
+    saved_files.unpack(version, name, path)
+    expected = EXPECTED[version]["models"][name]
+    new = saved_files.samples_from_json(EXPECTED[version]["samples"][expected["samples"]])
+    return path, load(path, callables_of(name)), new, expected["numbers"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_models_give_what_they_gave(kept):
+    _, model, new, expected = kept
+    found = saved_files.numbers_of(model, new)
+    assert set(expected) <= set(found)
+    for name, numbers in expected.items():
+        saved_files.assert_close(found[name], numbers, name)
+
+
+def test_saving_again_gives_the_same_document(kept, tmp_path):
+    path, model, *_ = kept
+    save(model, tmp_path / "again")
+    saved_files.assert_same_document(SavedModel((tmp_path / "again").read_bytes()), SavedModel(path.read_bytes()))
+
+
+def test_there_is_a_file_for_every_kind_of_model():
+    assert set(MODELS) <= set(EXPECTED[VERSION]["models"]), "run tests/persistence/make_files.py"
