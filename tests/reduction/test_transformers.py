@@ -25,7 +25,7 @@ TRANSFORMERS = [
     KernelOrthogonalCentroid(n_clusters=2, random_state=0),
     KernelPLS(),
     SubspaceKernel(),
-    SubspaceKernel(Gaussian(scale=2.0), 2, optimizer="lbfgs", centered=True),
+    SubspaceKernel(Gaussian(scale=2.0), 2, optimizer="lbfgs", center=True),
     SubspaceKernel(Gaussian(scale=2.0), landmarks="centroids", tol=0.05),
 ]
 names = [f"{type(t).__name__}-{i}" for i, t in enumerate(TRANSFORMERS)]

@@ -1,8 +1,9 @@
 """The classes that a saved model may hold. A file names classes; only those named here are ever made.
 
 A new kernel, combiner, machine or estimator needs one line in `CLASSES`: its attributes are saved as they are, and come
-back without a call of its constructor; a parameter that it did not have when a model was saved has its default. What a
-class keeps only to be fast is named in `TRANSIENT` and starts empty.
+back without a call of its constructor; a parameter that it did not have when a model was saved has its default. A
+parameter that was renamed keeps its name in files, by `IN_FILES`. What a class keeps only to be fast is named in
+`TRANSIENT` and starts empty.
 """
 
 from __future__ import annotations
@@ -163,6 +164,21 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 
+# Attributes that files hold under another name, the one that they had when the first files were written.
+IN_FILES: dict[type, dict[str, str]] = {
+    estimators.KernelSAMME: {"ridge": "eps"},
+    estimators.KernelVoting: {"ridge": "eps"},
+    reduction.KernelFisher: {"ridge": "eps", "ridge_": "eps_"},
+    reduction.KernelPLS: {"center": "centered"},
+    reduction.LDEGraph: {"n_neighbors": "k", "n_neighbors_between": "k_between"},
+    reduction.LFDAGraph: {"n_neighbors": "k"},
+    reduction.LPPGraph: {"n_neighbors": "k"},
+    reduction.MFAGraph: {"n_neighbors": "k", "n_pairs": "k_between"},
+    reduction.MKLDR: {"ridge": "eps", "ridge_": "eps_", "weights_ridge": "weights_eps"},
+    reduction.SemiSupervisedGraph: {"n_neighbors": "k"},
+    reduction.SubspaceKernel: {"center": "centered"},
+}
+
 
 @cache
 def _defaults(cls: type) -> dict[str, Any]:
@@ -174,9 +190,9 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object of a registered class that are saved."""
-    transient = TRANSIENT.get(type(value), {})
-    return {name: part for name, part in vars(value).items() if name not in transient}
+    """The attributes of an object of a registered class that are saved, under their names in files."""
+    transient, in_files = TRANSIENT.get(type(value), {}), IN_FILES.get(type(value), {})
+    return {in_files.get(name, name): part for name, part in vars(value).items() if name not in transient}
 
 
 def instance_of(name: str, fields: dict[str, Any]) -> Any:
@@ -188,6 +204,8 @@ def instance_of(name: str, fields: dict[str, Any]) -> Any:
         inherited = getattr(cls, field, None)
         if not field.isidentifier() or field.startswith("__") or callable(inherited) or isinstance(inherited, property):
             raise ValueError(f"it gives a {name} the attribute {field!r}, which is not data")
+    attributes = {written: name for name, written in IN_FILES.get(cls, {}).items()}
+    fields = {attributes.get(field, field): value for field, value in fields.items()}
     instance = object.__new__(cls)
     newer = {name: value for name, value in _defaults(cls).items() if name not in fields}
     instance.__dict__.update({**fields, **newer})  # in this order, so that saving again gives the same file

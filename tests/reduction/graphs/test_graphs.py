@@ -181,11 +181,11 @@ def test_user_graph(container):
         (UserGraph(np.triu(np.ones((N, N))), np.eye(N)), "W of UserGraph must be symmetric"),
         (UserGraph(np.eye(N), D=np.zeros(N)), "D of UserGraph"),
         (LDAGraph("within"), "against of LDAGraph must be"),
-        (LPPGraph(0), "k of LPPGraph must be a positive whole number, not 0"),
-        (LDEGraph(3, 2.5), "k_between of LDEGraph must be a positive whole number"),
+        (LPPGraph(0), "n_neighbors of LPPGraph must be a positive whole number, not 0"),
+        (LDEGraph(3, 2.5), "n_neighbors_between of LDEGraph must be a positive whole number"),
         (LDEGraph(3, 3, "some"), "among of LDEGraph must be"),
-        (MFAGraph(3, True), "k_between of MFAGraph must be"),
-        (LFDAGraph("x"), "k of LFDAGraph must be"),
+        (MFAGraph(3, True), "n_pairs of MFAGraph must be"),
+        (LFDAGraph("x"), "n_neighbors of LFDAGraph must be"),
         (SemiSupervisedGraph(alpha=-1.0), "alpha of SemiSupervisedGraph must be"),
     ],
 )
@@ -196,6 +196,6 @@ def test_bad_parameters_are_named(graph, message):
 
 def test_classes_far_apart_have_no_neighbours_across():
     far = np.array([np.outer(LABELS * 100.0, LABELS * 100.0) + GRAMS[0]])
-    with pytest.raises(ValueError, match='raise k_between or search with among="class"'):
+    with pytest.raises(ValueError, match='raise n_neighbors_between or search with among="class"'):
         LDEGraph(2, 2, "all").laplacians(far, PRESENT[:, :1], LABELS)
     assert LDEGraph(2, 2).laplacians(far, PRESENT[:, :1], LABELS)[1].diagonal.sum() > 0

@@ -63,7 +63,7 @@ class DiscriminantRule:
     graph: Any
     n_components: int | None
     rule: str
-    eps: float
+    ridge: float
     rng: np.random.RandomState
     seed: int
 
@@ -87,8 +87,9 @@ class DiscriminantRule:
         wanted = max(1, len(classes) - 1) if self.n_components is None else self.n_components
         spread, found = mean_spread(K, denominator), np.zeros((len(rows), 1))
         if spread:  # otherwise the samples are all alike to this kernel
-            ridge = self.eps * spread
-            found = ratio_trace(K, numerator, denominator, ridge, min(wanted, len(rows)), self.rng).solution
+            found = ratio_trace(
+                K, numerator, denominator, self.ridge * spread, min(wanted, len(rows)), self.rng
+            ).solution
         places = K @ found
         if self.rule == "centroid":
             places, labels = np.array([places[labels == c].mean(axis=0) for c in classes]), classes
@@ -104,7 +105,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
         graph=Offers("laplacians", words="a graph of kernelweave.reduction") | None,
         n_components=Whole(1) | None,
         rule=Choice("nearest-neighbor", "centroid"),
-        eps=Number(above=0),
+        ridge=Number(above=0),
         random_state=Seed(),
     )
 
@@ -140,7 +141,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
         given = check_parameters(self)
         graph = None if given.graph is None else clone(given.graph)
         seed = int(given.random_state.randint(2**31 - 1))
-        return DiscriminantRule(graph, given.n_components, given.rule, given.eps, given.random_state, seed)
+        return DiscriminantRule(graph, given.n_components, given.rule, given.ridge, given.random_state, seed)
 
     def _ranked(self, views: Views, m: int, present: np.ndarray) -> np.ndarray:
         """Labels by nearness under kernel m for the samples that have its view."""

@@ -42,7 +42,7 @@ class KernelSAMME(DiscriminantEnsemble):
         Dimension of each discriminant's space; None means one less than there are classes.
     rule : {"nearest-neighbor", "centroid"}
         Whether the nearest training sample or the nearest class mean decides.
-    eps : float
+    ridge : float
         Ridge on the within-class scatter, in units of the mean eigenvalue of the total scatter.
     n_rounds : int
         Limit on boosting rounds; fewer where no discriminant is better than chance any more.
@@ -90,7 +90,7 @@ class KernelSAMME(DiscriminantEnsemble):
         n_components: int | None = None,
         *,
         rule: str = "nearest-neighbor",
-        eps: float = 0.01,
+        ridge: float = 0.01,
         n_rounds: int = 50,
         cv: int = 5,
         normalize: str | None = "unit-diagonal",
@@ -101,7 +101,7 @@ class KernelSAMME(DiscriminantEnsemble):
         self.graph = graph
         self.n_components = n_components
         self.rule = rule
-        self.eps = eps
+        self.ridge = ridge
         self.n_rounds = n_rounds
         self.cv = cv
         self.normalize = normalize

@@ -52,7 +52,7 @@ class SubspaceKernel(KernelTransformer):
         The kernel; None means `Linear()`. An `MKLClassifier` stands for its combined kernel, which is learned first.
     n_components : int or None
         Dimension of the subspace; None for one per class.
-    centered : bool
+    center : bool
         Whether the alignment is that of centred kernels (Cortes, Mohri and Rostamizadeh, 2012); the paper's is not.
     criterion : {"alignment", "radius-margin"}
         What is optimised. The radius-margin bound solves a machine and a ball of n samples in every step.
@@ -115,7 +115,7 @@ class SubspaceKernel(KernelTransformer):
     """
 
     _constraints = Constraints(
-        centered=Flag(),
+        center=Flag(),
         criterion=Choice("alignment", "radius-margin"),
         init=Choice("koc", "kpca", "kpls", "random"),
         optimizer=Choice("cg", "lbfgs"),
@@ -132,7 +132,7 @@ class SubspaceKernel(KernelTransformer):
         kernel: Any = None,
         n_components: int | None = None,
         *,
-        centered: bool = False,
+        center: bool = False,
         criterion: str = "alignment",
         init: str = "koc",
         optimizer: str = "cg",
@@ -147,7 +147,7 @@ class SubspaceKernel(KernelTransformer):
     ):
         self.kernel = kernel
         self.n_components = n_components
-        self.centered = centered
+        self.center = center
         self.criterion = criterion
         self.init = init
         self.optimizer = optimizer
@@ -163,7 +163,7 @@ class SubspaceKernel(KernelTransformer):
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
         n_components = len(self.classes_) if given.n_components is None else given.n_components
         aligned = given.criterion == "alignment"
-        criterion = Alignment(labels, given.centered) if aligned else RadiusMargin(labels, given.C)
+        criterion = Alignment(labels, given.center) if aligned else RadiusMargin(labels, given.C)
         rng = given.random_state
         watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
         with watched as progress:
@@ -210,7 +210,7 @@ class SubspaceKernel(KernelTransformer):
         if self.init == "koc":
             return centroids(labels)
         if self.init == "kpls":
-            return components(K, labels, n_components, centered=False)
+            return components(K, labels, n_components, center=False)
         if self.init == "kpca":
             n_vectors = min(n_components, len(K) - 1)
             return eigsh(K, n_vectors, v0=np.ones(len(K)))[1]

@@ -8,8 +8,8 @@ neighbours there.
 papers                      here
 ==========================  ========================================================
 N_k(i), (31)                a row of `_neighbors`
-k, k' of (31)-(32)          `k`, `k_between` of `LDEGraph`
-k_1, k_2 of MFA             `k`, `k_between` of `MFAGraph`
+k, k' of (31)-(32)          `n_neighbors`, `n_neighbors_between` of `LDEGraph`
+k_1, k_2 of MFA             `n_neighbors`, `n_pairs` of `MFAGraph`
 ==========================  ========================================================
 """
 
@@ -29,13 +29,13 @@ from .local_scaling import local_affinity
 class LPPGraph(Graph):
     """Locality preserving projections: neighbours stay neighbours, without labels.
 
-    Minimises ``sum_ij w_ij ||z_i - z_j||^2`` for ``w_ij = 1`` where one of i and j is among the k nearest of the other,
-    with ``sum_i d_i ||z_i - mean||^2`` held, ``d_i = sum_j w_ij`` and the mean weighted by d. Without the mean the
-    optimum would be one point for all samples wherever the kernel can express a constant.
+    Minimises ``sum_ij w_ij ||z_i - z_j||^2`` for ``w_ij = 1`` where one of i and j is among the `n_neighbors` nearest
+    of the other, with ``sum_i d_i ||z_i - mean||^2`` held, ``d_i = sum_j w_ij`` and the mean weighted by d. Without the
+    mean the optimum would be one point for all samples wherever the kernel can express a constant.
 
     Parameters
     ----------
-    k : int
+    n_neighbors : int
         Number of neighbours, at most all other samples.
 
     References
@@ -47,18 +47,20 @@ class LPPGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import LPPGraph, MKLDR
     >>> X = [[0.0], [1.0], [2.0], [6.0], [7.0]]
-    >>> MKLDR([Gaussian(scale=3.0)], LPPGraph(k=2), n_components=1).fit_transform(X).shape
+    >>> MKLDR([Gaussian(scale=3.0)], LPPGraph(n_neighbors=2), n_components=1).fit_transform(X).shape
     (5, 1)
     """
 
-    _constraints = Constraints(k=Whole(1))
+    _constraints = Constraints(n_neighbors=Whole(1))
 
-    def __init__(self, k: int = 5):
-        self.k = k
+    def __init__(self, n_neighbors: int = 5):
+        self.n_neighbors = n_neighbors
 
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
-        numerator = GraphLaplacian.of_affinities(_averaged(grams, present, lambda K, there: _either(K, there, self.k)))
+        numerator = GraphLaplacian.of_affinities(
+            _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
+        )
         degree = numerator.diagonal
         denominator = GraphLaplacian(degree, None, degree[:, None], np.array([1.0 / degree.sum()]))
         return numerator, denominator
@@ -67,17 +69,17 @@ class LPPGraph(Graph):
 class LDEGraph(Graph):
     """Local discriminant embedding: neighbours of one class together, neighbours of different classes apart, (31)-(32).
 
-    ``w_ij = 1`` where i and j are of one class and one of them is among the k nearest of the other, ``w'_ij = 1`` where
-    they are of different classes and one is among the `k_between` nearest of the other.
+    ``w_ij = 1`` where i and j are of one class and one of them is among the `n_neighbors` nearest of the other,
+    ``w'_ij = 1`` where they are of different classes and one is among the `n_neighbors_between` nearest of the other.
 
     Parameters
     ----------
-    k, k_between : int
+    n_neighbors, n_neighbors_between : int
         Numbers of neighbours, at most all other samples.
     among : {"class", "all"}
-        Whether the k nearest are searched within a sample's own class, and the `k_between` nearest outside of it
-        ("class", so that every sample has both), or among all samples before classes are compared ("all", (31) to the
-        letter: where classes are well apart few samples of different classes are neighbours).
+        Where neighbours are searched. "class": `n_neighbors` within a sample's own class and `n_neighbors_between`
+        outside of it, so that every sample has both. "all": among all samples before classes are compared, (31) to the
+        letter; where classes are well apart few samples of different classes are neighbours.
 
     References
     ----------
@@ -88,17 +90,17 @@ class LDEGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import LDEGraph, MKLDR
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [0, 0, 0, 1, 1, 1]
-    >>> MKLDR([Gaussian(scale=3.0)], LDEGraph(k=1, k_between=2)).fit_transform(X, y).shape
+    >>> MKLDR([Gaussian(scale=3.0)], LDEGraph(n_neighbors=1, n_neighbors_between=2)).fit_transform(X, y).shape
     (6, 1)
     """
 
     reads_labels = True
 
-    _constraints = Constraints(k=Whole(1), k_between=Whole(1), among=Choice("class", "all"))
+    _constraints = Constraints(n_neighbors=Whole(1), n_neighbors_between=Whole(1), among=Choice("class", "all"))
 
-    def __init__(self, k: int = 5, k_between: int = 20, among: str = "class"):
-        self.k = k
-        self.k_between = k_between
+    def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 20, among: str = "class"):
+        self.n_neighbors = n_neighbors
+        self.n_neighbors_between = n_neighbors_between
         self.among = among
 
     def laplacians(self, grams, present, labels):  # noqa: D102
@@ -109,26 +111,26 @@ class LDEGraph(Graph):
             searched = wanted if self.among == "class" else None
             return _averaged(grams, present, lambda K, there: _either(K, there, k, searched, wanted))
 
-        between = edges(self.k_between, ~same)
+        between = edges(self.n_neighbors_between, ~same)
         if not between.sum():
             raise ValueError(
-                f"no sample has one of another class among its k_between={self.k_between} nearest neighbours, so there "
-                'is nothing to keep apart; raise k_between or search with among="class"'
+                f"no sample has one of another class among its n_neighbors_between={self.n_neighbors_between} nearest "
+                'neighbours, so there is nothing to keep apart; raise n_neighbors_between or search with among="class"'
             )
-        return GraphLaplacian.of_affinities(edges(self.k, same)), GraphLaplacian.of_affinities(between)
+        return GraphLaplacian.of_affinities(edges(self.n_neighbors, same)), GraphLaplacian.of_affinities(between)
 
 
 class MFAGraph(Graph):
     """Marginal Fisher analysis: neighbours of one class together, the closest pairs across a class's border apart.
 
-    ``w_ij = 1`` where i and j are of one class and one is among the k nearest of the other in it; ``w'_ij = 1`` where
-    (i, j) is one of the `k_between` closest pairs of a sample in some class and one outside of it.
+    ``w_ij = 1`` where i and j are of one class and one is among the `n_neighbors` nearest of the other in it;
+    ``w'_ij = 1`` where (i, j) is one of the `n_pairs` closest pairs of a sample in some class and one outside of it.
 
     Parameters
     ----------
-    k : int
+    n_neighbors : int
         Neighbours of each sample.
-    k_between : int
+    n_pairs : int
         Pairs of each class.
 
     References
@@ -140,22 +142,22 @@ class MFAGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import MFAGraph, MKLDR
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [0, 0, 0, 1, 1, 1]
-    >>> MKLDR([Gaussian(scale=3.0)], MFAGraph(k=1, k_between=2)).fit_transform(X, y).shape
+    >>> MKLDR([Gaussian(scale=3.0)], MFAGraph(n_neighbors=1, n_pairs=2)).fit_transform(X, y).shape
     (6, 1)
     """
 
     reads_labels = True
 
-    _constraints = Constraints(k=Whole(1), k_between=Whole(1))
+    _constraints = Constraints(n_neighbors=Whole(1), n_pairs=Whole(1))
 
-    def __init__(self, k: int = 5, k_between: int = 40):
-        self.k = k
-        self.k_between = k_between
+    def __init__(self, n_neighbors: int = 5, n_pairs: int = 40):
+        self.n_neighbors = n_neighbors
+        self.n_pairs = n_pairs
 
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
         same = labels[:, None] == labels[None, :]
-        within = _averaged(grams, present, lambda K, there: _either(K, there, self.k, same))
+        within = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors, same))
         between = _averaged(grams, present, lambda K, there: self._border(K, there, labels))
         return GraphLaplacian.of_affinities(within), GraphLaplacian.of_affinities(between)
 
@@ -165,7 +167,7 @@ class MFAGraph(Graph):
         for label in np.unique(labels):
             inside, outside = (np.flatnonzero(present & mask) for mask in (labels == label, labels != label))
             distance = distances[np.ix_(inside, outside)].ravel()
-            count = min(self.k_between, distance.size)
+            count = min(self.n_pairs, distance.size)
             if count:
                 closest = np.argpartition(distance, count - 1)[:count]
                 rows.append(inside[closest // len(outside)])
@@ -178,13 +180,13 @@ class MFAGraph(Graph):
 class LFDAGraph(Graph):
     """Local Fisher discriminant analysis: discriminant analysis that keeps the shape of classes with several modes.
 
-    With the affinity ``a_ij = exp(-d_ij^2 / (s_i s_j))``, ``s_i`` the distance to the k-th nearest of the same class:
+    With the affinity ``a_ij = exp(-d_ij^2 / (s_i s_j))``, ``s_i`` the distance to neighbour k of the same class:
     ``w_ij = a_ij / n_{y_i}`` within a class and 0 between classes; ``w'_ij = a_ij / N`` within and ``1 / N`` between.
 
     Parameters
     ----------
-    k : int
-        The neighbour whose distance is the scale of a sample; at most the size of its class less one.
+    n_neighbors : int
+        k, the neighbour whose distance is the scale of a sample; at most the size of its class less one.
 
     Notes
     -----
@@ -199,16 +201,16 @@ class LFDAGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import LFDAGraph, MKLDR
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [0, 1, 0, 1, 0, 1]
-    >>> MKLDR([Gaussian(scale=3.0)], LFDAGraph(k=1)).fit_transform(X, y).shape
+    >>> MKLDR([Gaussian(scale=3.0)], LFDAGraph(n_neighbors=1)).fit_transform(X, y).shape
     (6, 1)
     """
 
     reads_labels = True
 
-    _constraints = Constraints(k=Whole(1))
+    _constraints = Constraints(n_neighbors=Whole(1))
 
-    def __init__(self, k: int = 7):
-        self.k = k
+    def __init__(self, n_neighbors: int = 7):
+        self.n_neighbors = n_neighbors
 
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
@@ -231,7 +233,7 @@ class LFDAGraph(Graph):
             squared = np.maximum(_distances(K[np.ix_(members, members)]), 0.0)
             rows.append(np.repeat(members, len(members)))
             columns.append(np.tile(members, len(members)))
-            values.append(local_affinity(squared, self.k).ravel())
+            values.append(local_affinity(squared, self.n_neighbors).ravel())
         entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
         return sp.csr_array(entries, shape=K.shape)
 
@@ -240,13 +242,13 @@ class SemiSupervisedGraph(Graph):
     """Semi-supervised discriminant analysis: labels for some samples, neighbours for all.
 
     Minimises ``total scatter + alpha * sum_ij w_ij ||z_i - z_j||^2`` over the scatter between classes; both scatters
-    are those of the samples with a label, and ``w_ij = 1 / k`` where one of any two samples is among the k nearest of
-    the other.
+    are those of the samples with a label, and ``w_ij = 1 / k`` where one of any two samples is among the k
+    nearest of the other.
 
     Parameters
     ----------
-    k : int
-        Number of neighbours, at most all other samples.
+    n_neighbors : int
+        k, the number of neighbours; at most all other samples.
     alpha : float
         Weight of the neighbours; 0 looks at samples with a label only.
 
@@ -263,17 +265,17 @@ class SemiSupervisedGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import MKLDR, SemiSupervisedGraph
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [-1, 0, -1, -1, 1, -1]
-    >>> Z = MKLDR([Gaussian(scale=3.0)], SemiSupervisedGraph(k=2)).fit_transform(X, y)
+    >>> Z = MKLDR([Gaussian(scale=3.0)], SemiSupervisedGraph(n_neighbors=2)).fit_transform(X, y)
     >>> bool((Z[:3].mean() - Z[3:].mean()) ** 2 > Z[:3].var() + Z[3:].var())
     True
     """
 
     reads_labels = True
 
-    _constraints = Constraints(k=Whole(1), alpha=Number(low=0))
+    _constraints = Constraints(n_neighbors=Whole(1), alpha=Number(low=0))
 
-    def __init__(self, k: int = 5, alpha: float = 0.1):
-        self.k = k
+    def __init__(self, n_neighbors: int = 5, alpha: float = 0.1):
+        self.n_neighbors = n_neighbors
         self.alpha = alpha
 
     def encode(self, y: np.ndarray) -> np.ndarray:
@@ -291,8 +293,8 @@ class SemiSupervisedGraph(Graph):
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
         within, total = class_laplacians(labels)
-        neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.k))
-        return total + (self.alpha / self.k) * GraphLaplacian.of_affinities(neighbors), total - within
+        neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
+        return total + (self.alpha / self.n_neighbors) * GraphLaplacian.of_affinities(neighbors), total - within
 
 
 def _averaged(

@@ -43,11 +43,12 @@ from .steps import EXACT_KERNELS, Search
 class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, KernelParameters):
     """Dimension reduction from several kernels: learn projections and kernel weights together.
 
-    Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + eps ||b||^2 I`` and
+    Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + ridge ||b||^2 I`` and
     ``S' = K_b L'K_b`` over coefficients A and weights ``b >= 0`` of ``K_b = sum_m b_m K_m``, where the graph gives L
     (samples to bring together) and L' (samples to keep apart) or D: MKL-DR, (17). A sample x is embedded as
     ``A' K_b(X, x)`` (29). At equal weights, where it starts, this is `KernelFisher` on the mean kernel, with the same
-    `eps`. Weights are learned under a larger ridge, `weights_eps`, and never worse by that objective than the start.
+    `ridge`. Weights are learned under a larger ridge, `weights_ridge`, and are never worse by that objective than the
+    start.
 
     Parameters
     ----------
@@ -74,12 +75,12 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         minimum, with negative weights set to zero. `PCAGraph` leaves weights fixed.
     init : {"equal", "identity"}, or weights by kernel name or in order
         Where b begins: at equal weights, at the optimum of (22) for ``AA' = I`` (the paper's choice), or as given.
-    eps : float
+    ridge : float
         Weight of the ridge above, relative to the mean diagonal of ``K L K`` for the mean kernel K (of ``K L'K`` where
         that is zero), so that it means at equal weights what it means in `KernelFisher`. For "trace-ratio" and "paper"
         in units of the mean of ``tr(K_m L'K_m) / n_samples`` over the kernels. The larger, the smoother the projections
         and the more alike the weights of similar kernels.
-    weights_eps : float
+    weights_ridge : float
         The same where "ratio-trace" learns weights. Under a small ridge any kernel of full rank draws the training
         samples of a class together, and weights would follow rank instead of information; the larger, the more they
         follow the scatter that each kernel has by itself.
@@ -102,10 +103,10 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
     alphas_ : ndarray of shape (n_samples, n_components)
         The sample coefficients A.
     objective_ : float
-        The objective at the end: what weights are learned by, with `weights_eps`, a mean over the components that all
+        The objective at the end: what weights are learned by, with `weights_ridge`, a mean over the components that all
         kernels together can fill; for `PCAGraph` the number of components over their summed variances.
-    eps_ : float
-        The weight of the ridge in absolute terms: the ridge is ``eps_ * sum(kernel_weights_ ** 2)``.
+    ridge_ : float
+        The weight of the ridge in absolute terms: the ridge is ``ridge_ * sum(kernel_weights_ ** 2)``.
     history_ : DataFrame
         Objective and seconds of each iteration.
     n_iter_ : int
@@ -150,8 +151,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         n_components=Whole(1) | None,
         step=Choice("ratio-trace", "trace-ratio", "paper"),
         weights_step=Choice("auto", "exact", "dnn", "paper", "fixed"),
-        eps=Number(above=0),
-        weights_eps=Number(above=0),
+        ridge=Number(above=0),
+        weights_ridge=Number(above=0),
         max_iter=Whole(1),
         tol=Number(above=0),
         random_state=Seed(),
@@ -168,8 +169,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         step: str = "ratio-trace",
         weights_step: str = "auto",
         init: Any = "equal",
-        eps: float = 0.01,
-        weights_eps: float = 10.0,
+        ridge: float = 0.01,
+        weights_ridge: float = 10.0,
         max_iter: int = 200,
         tol: float = 1e-4,
         dtype: str = "float64",
@@ -183,8 +184,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         self.step = step
         self.weights_step = weights_step
         self.init = init
-        self.eps = eps
-        self.weights_eps = weights_eps
+        self.ridge = ridge
+        self.weights_ridge = weights_ridge
         self.max_iter = max_iter
         self.tol = tol
         self.dtype = dtype
@@ -217,8 +218,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
             search = Search(
                 grams,
                 *graph.laplacians(grams, stack.present, labels),
-                given.eps,
-                given.weights_eps,
+                given.ridge,
+                given.weights_ridge,
                 n_components,
                 self.step,
                 self._weights_step(graph, stack.n_kernels),
@@ -307,7 +308,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
             last = [entry["objective"] for entry in found.history[-2:]]
             warn(
                 f"MKLDR stopped after {len(found.history)} iterations, the last of which changed the objective by "
-                f"{abs(last[0] - last[-1]):.2g} of {last[-1]:.2g} (tol is {self.tol:g}); raise max_iter, tol or eps",
+                f"{abs(last[0] - last[-1]):.2g} of {last[-1]:.2g} (tol is {self.tol:g}); raise max_iter, tol or ridge",
                 ConvergenceWarning,
             )
         if kept.all() or (self.n_components is None and self.step == "ratio-trace"):
@@ -323,7 +324,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
         self.kernel_names_ = stack.names
         self.kernel_weights_ = pd.Series(found.weights, stack.names, copy=True)
         self.alphas_ = np.ascontiguousarray(found.coefficients[:, kept])
-        self.eps_ = search.eps
+        self.ridge_ = search.ridge
         self.history_ = pd.DataFrame(found.history)
         self.objective_ = float(self.history_["objective"].iloc[-1])
         self.n_iter_ = len(found.history)
