@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_plain, from_atom
-from .registry import CLASSES, fields_of, instance_of
+from .registry import CLASSES, fields_of, instance_of, name_in_files
 
 
 class Encoder:
@@ -88,7 +88,7 @@ class Encoder:
         cls = type(value)
         if cls in CLASSES.values():
             fields = fields_of(self._substitute(value))
-            saved = {name: self.value(part, f"{path}.{name}") for name, part in fields.items()}
+            saved = {name_in_files(cls, name): self.value(part, f"{path}.{name}") for name, part in fields.items()}
             return {"kind": "object", "class": cls.__name__, "fields": saved}
         if cls is np.ndarray and value.dtype.kind != "O":
             check_plain(value.dtype)

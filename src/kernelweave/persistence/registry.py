@@ -190,9 +190,14 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object of a registered class that are saved, under their names in files."""
-    transient, in_files = TRANSIENT.get(type(value), {}), IN_FILES.get(type(value), {})
-    return {in_files.get(name, name): part for name, part in vars(value).items() if name not in transient}
+    """The attributes of an object of a registered class that are saved."""
+    transient = TRANSIENT.get(type(value), {})
+    return {name: part for name, part in vars(value).items() if name not in transient}
+
+
+def name_in_files(cls: type, attribute: str) -> str:
+    """What files call an attribute of a registered class."""
+    return IN_FILES.get(cls, {}).get(attribute, attribute)
 
 
 def instance_of(name: str, fields: dict[str, Any]) -> Any:
