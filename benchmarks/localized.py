@@ -32,7 +32,7 @@ from kernelweave.combiners import Localized, Mean, Sigmoid, Softmax
 from kernelweave.combiners.descent.learning import Run
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
-from kernelweave.solvers.stacks.gated_sums import gated_sum
+from kernelweave.solvers.stacks.sums import sum_kernels
 
 
 def fits(quick: bool) -> None:
@@ -103,7 +103,7 @@ def sums(quick: bool) -> None:
     for n in (667,) if quick else (667, 2000):
         matrices, gates = multifeat(n)[0].matrices(), np.random.default_rng(0).random((n, 6))
         out = np.empty((n, n))
-        times = interleaved(matrices.sum, lambda m=matrices, g=gates, o=out: gated_sum(m, g, o), repeats=15)
+        times = interleaved(matrices.sum, lambda m=matrices, g=gates, o=out: sum_kernels(m, g, out=o), repeats=15)
         once, ours = 1e3 * np.median(times, axis=0)
         print(f"{n:<8}{once:>12.2f}{ours:>10.2f}{quartiles(times[:, 1] / times[:, 0])}", flush=True)
 

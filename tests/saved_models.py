@@ -308,9 +308,11 @@ MODELS = {
     ),
     "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
     "spectrum": on_frame([Spectrum(2, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
-    "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), "u", "v"), Linear("u")]),
-    "pairwise, sparse": classifier([Pairwise(Linear(), [0, 1], [2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)),
-    "pairwise, precomputed": on_frame([Pairwise(Precomputed(GRAM), ["count"], ["id"])]),
+    "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), first="u", second="v"), Linear("u")]),
+    "pairwise, sparse": classifier(
+        [Pairwise(Linear(), first=[0, 1], second=[2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)
+    ),
+    "pairwise, precomputed": on_frame([Pairwise(Precomputed(GRAM), first=["count"], second=["id"])]),
     "convex": classifier(combiner=ConvexMKL(costs={"gaussian": 2.0}, min_weight=[0.0, 0.1, 0.0])),
     "lp": classifier(combiner=LpMKL(p=1.5)),
     "elastic": regressor(combiner=ElasticMKL(lam=2.0)),

@@ -171,7 +171,7 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     (Function(overlap), in_model, X, TWO),
     (Precomputed(X @ X.T), in_model, np.arange(N)[:, None], TWO),
     (Spectrum(2), in_model, WORDS, TWO),
-    (Pairwise(Linear(), [0], [1]), in_model, X, TWO),
+    (Pairwise(Linear(), first=[0], second=[1]), in_model, X, TWO),
     (Linear() + Gaussian(scale=1.0), in_model, X, TWO),
     (Linear() * Gaussian(scale=1.0), in_model, X, TWO),
     *(

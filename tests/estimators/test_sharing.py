@@ -21,13 +21,13 @@ TRAIN, TEST = np.arange(40), np.arange(40, 60)
 class Counting(Gaussian):
     calls = 0
 
-    def _gram(self, A):
+    def gram_of(self, A):
         Counting.calls += 1
-        return super()._gram(A)
+        return super().gram_of(A)
 
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
         Counting.calls += 1
-        return super()._cross(A, B)
+        return super().cross_of(A, B)
 
 
 def model(**options):

@@ -61,9 +61,9 @@ NUMBERS = {
     "constant": Constant(2.0),
     "sum": Linear([0]) + Gaussian(),
     "product": 2.0 * Linear() * Gaussian([1, 2]) + 0.5,
-    "pairs": Pairwise(Gaussian(), [0, 1], [2, 3]),
-    "pairs under a sum": Pairwise(Linear([1]) + Gaussian([0]), slice(0, 2), slice(3, 5)),
-    "sum of pairs": Pairwise(Linear(), [0, 1], [2, 3]) + Pairwise(Gaussian(), [4, 1], [2, 0]),
+    "pairs": Pairwise(Gaussian(), first=[0, 1], second=[2, 3]),
+    "pairs under a sum": Pairwise(Linear([1]) + Gaussian([0]), first=slice(0, 2), second=slice(3, 5)),
+    "sum of pairs": Pairwise(Linear(), first=[0, 1], second=[2, 3]) + Pairwise(Gaussian(), first=[4, 1], second=[2, 0]),
 }
 CASES = {name: (kernel, X, Y) for name, kernel in NUMBERS.items()} | {
     "chi-squared": (ChiSquared(scale=2.0), HISTOGRAMS[:12], HISTOGRAMS[12:]),
@@ -72,9 +72,9 @@ CASES = {name: (kernel, X, Y) for name, kernel in NUMBERS.items()} | {
     "distance of strings": (Distance(letters), WORDS[:12], WORDS[12:]),
     "precomputed": (Precomputed(POINTS @ POINTS.T), IDS[:12], IDS[12:]),
     "precomputed distance": (Distance(DISTANCES), IDS[:12], IDS[12:]),
-    "pairs of ids": (Pairwise(Precomputed(POINTS @ POINTS.T), [0], [1]), PAIRED_IDS[:12], PAIRED_IDS[12:]),
+    "pairs of ids": (Pairwise(Precomputed(POINTS @ POINTS.T), first=[0], second=[1]), PAIRED_IDS[:12], PAIRED_IDS[12:]),
     "pairs of strings": (
-        Pairwise(Spectrum(2), [0], [1]),
+        Pairwise(Spectrum(2), first=[0], second=[1]),
         *np.split(np.column_stack([WORDS["seq"], WORDS["seq"][::-1]]), [12]),
     ),
 }
@@ -170,7 +170,7 @@ def test_formulas():
         Laplacian(),
         Distance(),
         Distance("cosine"),
-        Pairwise(Gaussian(), [0, 1, 2], [3, 4, 5]),
+        Pairwise(Gaussian(), first=[0, 1, 2], second=[3, 4, 5]),
     ],
 )
 def test_sparse_equals_dense(kernel):

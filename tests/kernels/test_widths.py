@@ -137,5 +137,5 @@ def test_of_looked_up_distances():
 
 
 def test_of_pairs_is_that_of_both_objects():
-    kernel = Pairwise(Gaussian(), [0, 1], [2, 3]).fit(X)
+    kernel = Pairwise(Gaussian(), first=[0, 1], second=[2, 3]).fit(X)
     assert kernel.kernel_.scale_ == pytest.approx(Gaussian().fit(np.vstack([X[:, :2], X[:, 2:]])).scale_)

@@ -1,7 +1,8 @@
 """What the three estimators share: from X and kernels to a fitted machine, and from new X to decision values.
 
 An estimator checks its input, builds the machine (`_machine`), lets the combiner find the kernel and the machine's
-optimum, and stores support vectors. Everything that differs between methods is in the combiner.
+optimum, and stores the combined kernel over the support vectors. Everything that differs between methods is in the
+combiner and its kernel.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
-from ..combiners import Combiner, Mean
-from ..combiners.base import Combination
+from ..combiners import CombinedKernel, Combiner, FitControl, Mean
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import telling_memory_errors
 from ..kernels.stacking.naming import default_kernels
-from ..machines import Machine
+from ..machines import Machine, Solution
 from ..validation import Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import (
     check_new_data,
@@ -37,14 +37,14 @@ from ..validation.inputs import (
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
 from .fitted import FittedKernels, in_blocks
+from .local_methods import LocalMethods
 from .parameters import KernelParameters
 from .path import RestartedMachine
 from .progress import progress_bar
-from .projections import ProjectionMethods
 from .summary import summarize
 
 
-class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters, ABC):
+class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
     _constraints = Constraints(
@@ -58,11 +58,11 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> KernelMachineEstimator:
-        self._fit_combination(X, y, sample_weight, posterior)
+        self._fit_kernel(X, y, sample_weight, posterior)
         return self
 
-    def fit_combination(self, X: Any, y: Any) -> Combination:
-        """Fit, and return the combined kernel over all training samples, of which a fitted model keeps support vectors.
+    def fit_kernel(self, X: Any, y: Any) -> CombinedKernel:
+        """Fit, and return the combined kernel over all training samples; a fitted model keeps support vectors only.
 
         Parameters
         ----------
@@ -71,12 +71,11 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
 
         Returns
         -------
-        Combination
-            For ``combiner_.gram(state, theta)`` and ``combiner_.cross(state, theta, views)``.
+        CombinedKernel
         """
-        return self._fit_combination(X, y, None)
+        return self._fit_kernel(X, y, None)
 
-    def _fit_combination(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> Combination:
+    def _fit_kernel(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> CombinedKernel:
         with unchanged_on_failure(self):
             given = check_parameters(self)
             combiner = Mean() if given.combiner is None else given.combiner
@@ -94,19 +93,18 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, self.dtype).fit(views, weight)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight)
             machine, targets = self._machine(y, weight, posterior, stack)
             if self._start is not None:
                 machine = RestartedMachine(machine, self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
-            rng, tol = given.random_state, given.tol
             with watched as progress, telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
-                combination = self.combiner_.fit(stack, machine, targets, rng, tol, max_steps, progress)
-            self._store(combination, machine, stack, kept)
-            self._store_summary(combination, y)
-            self._store_projections(combination.state, combination.theta)
-        return combination
+                control = FitControl(given.random_state, given.tol, max_steps, progress)
+                kernel = self.combiner_.fit(stack, machine, targets, control)
+            self._store(kernel, machine, stack, kept)
+            self._store_summary(kernel, y)
+        return kernel
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
@@ -126,28 +124,20 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         """What the machine's outputs are called, where each has weights of its own."""
         return list(range(len(self.dual_coef_)))
 
-    def _store(self, found: Combination, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
-        solution = found.solution
-        if not solution.converged:
-            relative = solution.gap / max(1.0, abs(solution.objective))
-            # The default budget is far beyond what rounding leaves to do, so without max_iter it is rounding that ends.
-            advice = (
-                "raise max_iter" if 0 <= self.max_iter <= solution.steps else "lower C, scale the data, or raise tol"
-            )
-            warn(
-                f"{type(self).__name__} stopped after {solution.steps} solver steps with a largest KKT violation of "
-                f"{solution.violation:.2g} (tol is {self.tol:g}), a relative duality gap of {relative:.2g}; {advice}",
-                ConvergenceWarning,
-            )
+    def _store(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
+        solution = kernel.solution
+        self._warn_unless_converged(solution)
         support = np.flatnonzero(solution.coef.any(axis=1))
         self._rule = machine.without_samples()
-        self._state = found.state.restrict(support, self.combiner_.active(found.state, found.theta))
-        self._theta = found.theta
+        earlier = self.__dict__.get("_kernel")
+        for name in () if earlier is None else earlier.shows:
+            self.__dict__.pop(name, None)
+        self._kernel = kernel.restrict(support)
         self.kernels_ = stack.kernels
         self.kernel_names_ = stack.names
         self.support_ = kept[support]
         self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
-        weights = self.combiner_.global_weights(found.state, found.theta)
+        weights = kernel.weights()
         if weights.ndim == 1:
             self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
         else:
@@ -155,17 +145,44 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         self.intercept_ = solution.intercept
         self.objective_ = solution.objective
         self.duality_gap_ = solution.gap
-        self.history_ = pd.DataFrame(found.history)
-        self.n_iter_ = len(found.history)
+        self.history_ = pd.DataFrame(kernel.history)
+        self.n_iter_ = len(kernel.history)
+        self._store_use(kernel)
+        self.__dict__.update(kernel.attributes())
 
-    def _store_summary(self, found: Combination, y: np.ndarray | None) -> None:
-        """Sum up what each training sample was weighed with, where samples differ."""
+    def _warn_unless_converged(self, solution: Solution) -> None:
+        if solution.converged:
+            return
+        relative = solution.gap / max(1.0, abs(solution.objective))
+        # The default budget is far beyond what rounding leaves to do, so without max_iter it is rounding that ends.
+        advice = "raise max_iter" if 0 <= self.max_iter <= solution.steps else "lower C, scale the data, or raise tol"
+        warn(
+            f"{type(self).__name__} stopped after {solution.steps} solver steps with a largest KKT violation of "
+            f"{solution.violation:.2g} (tol is {self.tol:g}), a relative duality gap of {relative:.2g}; {advice}",
+            ConvergenceWarning,
+        )
+
+    def _store_use(self, kernel: CombinedKernel) -> None:
+        """Store which kernels prediction evaluates, and which views may be left out."""
+        active, names = kernel.active, self.kernel_names_
+        self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
+        read = [*kernel.reads()]
+        for base, is_active in zip(self.kernels_, active, strict=True):
+            read += [*base.columns()] if is_active and not base.reads_ids else []
+        self.removable_kernels_ = [
+            name
+            for name, base, is_active in zip(names, self.kernels_, active, strict=True)
+            if not is_active and (base.reads_ids or not np.isin(base.columns(), read).any())
+        ]
+
+    def _store_summary(self, kernel: CombinedKernel, y: np.ndarray | None) -> None:
+        """Sum up what each training sample was weighed with, if samples differ."""
         self.__dict__.pop("gating_summary_", None)
-        weights = self.combiner_.sample_weights(found.state, found.theta)
+        weights = kernel.training_weights()
         if weights is None:
             return
         labels = y if is_classifier(self) else None
-        support = np.flatnonzero(found.solution.coef.any(axis=1))
+        support = np.flatnonzero(kernel.solution.coef.any(axis=1))
         self.gating_summary_ = summarize(
             self._labelled_weights(weights),
             labels,
@@ -179,12 +196,12 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         coef = self.dual_coef_.T
 
         def values(part: Views) -> np.ndarray:
-            return self.combiner_.values(self._state, self._theta, part, coef)
+            return self._kernel.values(part, coef)
 
         return in_blocks(views, self._values_per_sample(), values) + self.intercept_
 
     def _values_per_sample(self) -> int:
-        return self.combiner_.values_per_sample(self._state, self.dual_coef_.T)
+        return self._kernel.values_per_sample(self.dual_coef_.T)
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Public decision values."""
@@ -195,7 +212,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         if fetch is None:
             return super()._new_views(X)
         check_is_fitted(self)
-        if not self.combiner_.takes_fetch:
+        if not self._kernel.takes_fetch:
             raise ValueError(
                 f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
                 "for Localized, whose gates say which sample needs which view"
@@ -203,10 +220,10 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         return FetchedViews(Views(*check_new_data(self, X, self._reads())), fetch)
 
     def _active(self) -> np.ndarray:
-        return self.combiner_.active(self._state, self._theta)
+        return self._kernel.active
 
     def _reads(self) -> np.ndarray:
-        return self.combiner_.reads(self._state)
+        return self._kernel.reads()
 
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """The weight of each kernel for each sample: what multiplies k_m(x, x) in the combined kernel.
@@ -227,11 +244,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
             sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
         """
         views = self._new_views(X, fetch)
-        weights = in_blocks(
-            views,
-            self._values_per_sample(),
-            lambda part: self.combiner_.kernel_weights(self._state, self._theta, part),
-        )
+        weights = in_blocks(views, self._values_per_sample(), self._kernel.sample_weights)
         return self._labelled_weights(weights, X.index if isinstance(X, pd.DataFrame) else None)
 
     def _labelled_weights(self, weights: np.ndarray, index: Any = None) -> pd.DataFrame:
@@ -290,7 +303,7 @@ class KernelMachineEstimator(ProjectionMethods, FittedKernels, KernelParameters,
         d = as_numbers(costs, self.kernel_names_, "costs", default=1.0)
         if not d.any():
             raise ValueError("costs must not all be 0")
-        evaluations = self.combiner_.evaluations(self._state, self._theta, self.dual_coef_.T)
+        evaluations = self._kernel.evaluations(self.dual_coef_.T)
         return float(evaluations @ d / d.sum())
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..kernels import Precomputed
+from ..combiners import CombinedKernel
+from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
 from ..validation.inputs import check_new_data
 from ..views import Views
@@ -19,7 +20,11 @@ _BLOCK_VALUES = 2**23
 
 
 class FittedKernels:
-    """Mixin of models that store `kernels_`, `kernel_names_` and a `_state` with ``lookups`` and ``replace``."""
+    """Mixin of models that store `kernels_`, `kernel_names_` and a combined kernel, or a stack of kernels."""
+
+    kernels_: list[Kernel]
+    kernel_names_: list[str]
+    _kernel: CombinedKernel
 
     @abstractmethod
     def _active(self) -> np.ndarray:
@@ -36,7 +41,10 @@ class FittedKernels:
 
     def _lookups(self) -> list[tuple[Kernel, np.ndarray]]:
         """The precomputed matrices that prediction looks new samples up in, each with the ids it compares with."""
-        return self._state.lookups(self._active())
+        return self._kernel.lookups()
+
+    def _replace(self, m: int, kernel: Kernel) -> None:
+        self._kernel.replace(m, kernel)
 
     def replace_kernel(self, name: str, kernel: Precomputed) -> FittedKernels:
         """Install a precomputed kernel that knows further samples, without refitting.
@@ -55,8 +63,20 @@ class FittedKernels:
         check_is_fitted(self)
         if name not in self.kernel_names_:
             raise ValueError(f"there is no kernel named {name!r}; the kernels are {self.kernel_names_}")
-        self._state.replace(self.kernel_names_.index(name), kernel)
+        self._replace(self.kernel_names_.index(name), kernel)
         return self
+
+
+class FittedStack(FittedKernels):
+    """Mixin of models that keep a stack of kernels (`_state`) rather than one combined kernel."""
+
+    _state: KernelStack
+
+    def _lookups(self) -> list[tuple[Kernel, np.ndarray]]:
+        return self._state.lookups(self._active())
+
+    def _replace(self, m: int, kernel: Kernel) -> None:
+        self._state.replace(m, kernel)
 
 
 def in_blocks(views: Views, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:

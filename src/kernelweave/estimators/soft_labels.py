@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ..combiners import Mean
+from ..combiners import WeightedSum
 from ..kernels import KernelStack
 
 _BLOCK_ROWS = 512
@@ -64,7 +64,7 @@ def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int,
         raise ValueError(
             f"n_neighbors is {n_neighbors}, but there are only {n} samples: every one needs so many others"
         )
-    K = Mean().gram(stack, np.full(stack.n_kernels, 1 / stack.n_kernels))
+    K = WeightedSum(stack, np.full(stack.n_kernels, 1 / stack.n_kernels), owner="soft_labels").gram()
     diagonal = K.diagonal().copy()
     posterior = np.zeros((n, n_classes))
     for first in range(0, n, _BLOCK_ROWS):

@@ -82,6 +82,8 @@ class Constant(Kernel):
 class _Pair(Kernel):
     """Two kernels joined entry by entry by `_join`, written `_symbol`."""
 
+    _symbol: str
+
     def __init__(self, first: Kernel, second: Kernel):
         self.first = first
         self.second = second
@@ -125,6 +127,10 @@ class _Pair(Kernel):
         self.second_ = self.second.fit(views, sample_weight)
         return self
 
+    def _join(self, first: np.ndarray, second: np.ndarray, *present: np.ndarray) -> np.ndarray:
+        """The parts' values joined, in place of the first; zero where a sample (of each axis) is not present."""
+        raise NotImplementedError
+
     def columns(self) -> np.ndarray:
         """The columns of both parts."""
         return np.union1d(self.first_.columns(), self.second_.columns()).astype(int)
@@ -137,17 +143,18 @@ class _Pair(Kernel):
     def gram(self, X: Any) -> np.ndarray:
         """The parts' Gram matrices, joined."""
         views = as_views(X)
-        return self._join(self.first_.gram(views), self.second_.gram(views))
+        return self._join(self.first_.gram(views), self.second_.gram(views), self.present(views), self.present(views))
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
         """The parts' cross matrices, joined."""
         views, others = as_views(X), as_views(Y)
-        return self._join(self.first_.cross(views, others), self.second_.cross(views, others))
+        first, second = self.first_.cross(views, others), self.second_.cross(views, others)
+        return self._join(first, second, self.present(views), self.present(others))
 
     def diagonal(self, X: Any) -> np.ndarray:
         """The parts' diagonals, joined."""
         views = as_views(X)
-        return self._join(self.first_.diagonal(views), self.second_.diagonal(views))
+        return self._join(self.first_.diagonal(views), self.second_.diagonal(views), self.present(views))
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
         """Those of both parts."""
@@ -172,8 +179,11 @@ class KernelSum(_Pair):
 
     _symbol = "+"
 
-    def _join(self, first, second):
+    def _join(self, first, second, *present):
         first += second
+        for axis, there in enumerate(present):  # a part that a sample lacks is zero, but the other one need not be
+            if not there.all():
+                first[(slice(None),) * axis + (~there,)] = 0.0
         return first
 
 
@@ -195,6 +205,6 @@ class KernelProduct(_Pair):
 
     _symbol = "*"
 
-    def _join(self, first, second):
+    def _join(self, first, second, *present):
         first *= second
         return first

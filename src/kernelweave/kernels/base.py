@@ -1,12 +1,42 @@
-"""What every kernel offers, and the base of kernels over one view.
+"""The protocol of kernels, and the base of kernels over one view.
 
-`Kernel` is the contract: `fit`, `gram`, `cross`, `diagonal` and `present`, with X an array, a data frame, a
-sparse matrix or `Views`. `ViewKernel` does the part that kernels over one view share, that is selecting and
-checking the columns; such a kernel only writes the four functions of plain arrays.
+`Kernel` lists everything that models use of a kernel. X is an array, a data frame, a sparse matrix or `Views`:
+
+==========================================  ==================================================================
+member                                      what it is
+==========================================  ==================================================================
+``name``                                    what the kernel is called where the user gives it no name
+``fit(X, sample_weight, label)``            a fitted kernel, with the constants that training samples give
+``columns()``                               positions of the columns that are read
+``present(X)``                              which samples have the kernel's view
+``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
+``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
+``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
+==========================================  ==================================================================
+
+A kernel declares what it can do (its capabilities) in class attributes or properties, and models read nothing else: no
+code depends on the class of a kernel.
+
+==========================  ==================================================================================
+capability                  what it promises
+==========================  ==================================================================================
+``positive_semidefinite``   no Gram matrix has a negative eigenvalue; otherwise models check, see `Repair`
+``is_linear``               k(x, z) = <x, z>: points can be scaled and kernels added as one low-rank product
+``is_stationary``           k(x, z) depends on x - z only, so k(x, x) is the same for all x
+``is_differentiable``       `pullback` gives derivatives by features: projections and landmarks can be learned
+``has_width``               `learn` finds a width for whatever points it is given
+``reads_ids``               samples are looked up by an id column
+==========================  ==================================================================================
+
+A kernel that is a function of feature vectors also has the array functions ``cross_of(A, B)``, ``gram_of(A)``,
+``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)`` and, where it is differentiable,
+``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of these; a new kernel needs no more than a constructor
+and ``cross_of``.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,18 +46,104 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
 
+_BLOCK_ROWS = 32
+
 
 class Kernel(BaseEstimator):
     """A similarity of samples: k(x, z), symmetric and positive semidefinite.
 
-    Subclasses implement `fit`, `gram`, `cross`, `diagonal`, `present`, `columns` and `name`. One that is positive
-    semidefinite whatever the data says so in `positive_semidefinite`; the others are looked at when a model is fitted,
-    and mended as `repair` says (see `Repair`). `reads_ids` says whether samples are looked up by an id column.
+    Subclasses implement `fit`, `gram`, `cross`, `diagonal`, `present`, `columns` and `name`, and declare their
+    capabilities. A kernel that is positive semidefinite for all data declares `positive_semidefinite`; the others are
+    checked when a model is fitted, and mended by the method `repair` (see `Repair`).
     """
 
-    positive_semidefinite = False
+    positive_semidefinite: bool = False
+    is_linear: bool = False
+    is_stationary: bool = False
+    is_differentiable: bool = False
+    has_width: bool = False
+    reads_ids: bool = False
     repair: str | None = None
-    reads_ids = False
+
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Kernel:
+        """The kernel with the constants that the training samples give; usually this object itself.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or Views of shape (n_samples, n_features)
+        sample_weight : ndarray of shape (n_samples,), optional
+            How often each sample counts in learned constants.
+        label : str, optional
+            What messages call this kernel, by default its `name`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement fit")
+
+    def columns(self) -> np.ndarray:
+        """Positions of the columns that the fitted kernel reads."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement columns")
+
+    def present(self, X: Any) -> np.ndarray:
+        """Which samples have the kernel's view: a boolean array of shape (n_samples,)."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement present")
+
+    def gram(self, X: Any) -> np.ndarray:
+        """Kernel values among samples, shape (n_samples, n_samples); a new array each time."""
+        return self.cross(X, X)
+
+    def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
+        """Kernel values between some samples of X and all of them: ``gram(X)[chosen]`` without the other rows.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or Views of shape (n_samples, n_features)
+        chosen : ndarray of int, shape (n_chosen,)
+            Positions of samples.
+        """
+        views = as_views(X)
+        return self.cross(views.rows(chosen), views)
+
+    def cross(self, X: Any, Y: Any) -> np.ndarray:
+        """Kernel values between the samples of X and those of Y, shape (len(X), len(Y)); a new array each time."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement cross")
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """k(x, x) of each sample."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement diagonal")
+
+    def read(self, views: Views) -> tuple[Any, np.ndarray]:
+        """The feature vectors that the array functions take, and which samples have them."""
+        raise TypeError(f"the kernel {type(self).__name__} is no function of the features of one view")
+
+    def pullback(self, A: Any, Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The gradient of ``sum_ij weights_ij k(a_i, z_j)`` by the rows of Z; only where `is_differentiable`.
+
+        Parameters
+        ----------
+        A : ndarray or CSR matrix of shape (n, n_columns)
+            Feature vectors, such as `read` gives.
+        Z : ndarray of shape (n_points, n_columns)
+        weights : ndarray of shape (n, n_points)
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_columns)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from kernelweave.kernels import Linear
+        >>> A = np.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> Linear().fit(A).pullback(A, np.zeros((1, 2)), np.array([[1.0], [10.0]]))
+        array([[31., 42.]])
+        """
+        raise TypeError(f"the kernel {type(self).__name__} has no derivatives by features")
+
+    def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices in which `cross` looks the samples of X up, each with their ids; none by default.
+
+        X may be None, for no sample; the matrices then come with no ids.
+        """
+        return []
 
     def __add__(self, other: Any) -> Kernel:
         """k(x, z) + other(x, z); a number stands for the constant kernel."""
@@ -41,13 +157,6 @@ class Kernel(BaseEstimator):
 
         return KernelProduct(self, as_kernel(other))
 
-    def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices in which `cross` looks the samples of X up, each with their ids; none by default.
-
-        X may be None, for no sample; the matrices are then told with no ids.
-        """
-        return []
-
     __radd__ = __add__
     __rmul__ = __mul__
 
@@ -55,15 +164,34 @@ class Kernel(BaseEstimator):
 class ViewKernel(Kernel):
     """A kernel over one view.
 
-    Subclasses store `view` and implement ``_gram(A)``, ``_cross(A, B)``, ``_diagonal(A)`` on the checked values of the
-    samples that have the view (the others get 0) and, where they learn constants or have parameters to check,
-    ``_learn(A, sample_weight)``. `takes_text` says whether columns that are not numbers are welcome, `takes_sparse`
+    Subclasses store `view` and implement ``cross_of(A, B)`` on the checked values of the samples that have the view
+    (the others get 0). They override ``gram_of(A)`` and ``diagonal_of(A)`` where those are had more exactly or sooner,
+    ``learn(A, sample_weight)`` where they learn constants or have parameters to check, and ``pullback(A, Z, weights)``
+    where they are differentiable. `takes_text` is whether columns that are not numbers are welcome, `takes_sparse`
     whether CSR matrices are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import ViewKernel
+    >>> class Cosine(ViewKernel):
+    ...     positive_semidefinite = True
+    ...
+    ...     def __init__(self, view=None):
+    ...         self.view = view
+    ...
+    ...     def cross_of(self, A, B):
+    ...         A, B = (C / np.linalg.norm(C, axis=1, keepdims=True) for C in (A, B))
+    ...         return A @ B.T
+    >>> Cosine().fit([[3.0, 4.0], [0.0, 2.0]]).gram([[3.0, 4.0], [0.0, 2.0]])
+    array([[1. , 0.8],
+           [0.8, 1. ]])
     """
 
-    takes_text = False
-    takes_sparse = False
+    takes_text: bool = False
+    takes_sparse: bool = False
     sparse_: bool | None = None  # whether the samples of the fit were
+    view: Any
 
     @property
     def name(self) -> str:
@@ -71,25 +199,22 @@ class ViewKernel(Kernel):
         return self.view if isinstance(self.view, str) else type(self).__name__.lower()
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> ViewKernel:
-        """Resolve the view into columns and learn constants from the samples that have it.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or Views of shape (n_samples, n_features)
-        sample_weight : ndarray of shape (n_samples,), optional
-            How often each sample counts in learned constants.
-        label : str, optional
-            What messages call this kernel, by default its `name`.
-        """
+        """Resolve the view into columns and learn constants from the samples that have it; see `Kernel.fit`."""
         views = as_views(X)
         self.label_ = self.name if label is None else label
         self.columns_ = views.columns(self.view)
         self.sparse_ = None
-        values, present = self._values(views)
+        values, present = self.read(views)
         self.sparse_ = sp.issparse(values)
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
-        self._learn(values[present], weight[present])
+        self.learn(values[present], weight[present])
         return self
+
+    def learned_from(self, values: Any, sample_weight: np.ndarray) -> ViewKernel:
+        """A copy of the fitted kernel whose constants are learned from other points (such as projected samples)."""
+        other = copy(self)
+        other.learn(values, sample_weight)
+        return other
 
     def columns(self) -> np.ndarray:
         """Positions of the columns that the fitted kernel reads."""
@@ -98,43 +223,62 @@ class ViewKernel(Kernel):
 
     def present(self, X: Any) -> np.ndarray:
         """Which samples have this view: a boolean array of shape (n_samples,)."""
-        return self._values(as_views(X))[1]
+        return self.read(as_views(X))[1]
 
     def gram(self, X: Any) -> np.ndarray:
         """Kernel values among samples, shape (n_samples, n_samples); a new array each time."""
-        values, present = self._values(as_views(X))
+        values, present = self.read(as_views(X))
         if present.all():
-            return self._gram(values)
-        return _scattered(self._gram(values[present]), present, present)
+            return self.gram_of(values)
+        return _scattered(self.gram_of(values[present]), present, present)
+
+    def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
+        """Kernel values between some samples of X and all of them; see `Kernel.gram_rows`."""
+        values, present = self.read(as_views(X))
+        there = present[chosen]
+        K = np.zeros((len(chosen), len(present)))
+        if there.any():
+            K[np.ix_(there, present)] = self.cross_of(values[chosen[there]], values[present])
+            K[np.flatnonzero(there), chosen[there]] = self.diagonal_of(values[chosen[there]])  # as exact as in `gram`
+        return K
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
-        """Kernel values between the samples of X and those of Y, shape (len(X), len(Y))."""
-        values, present = self._values(as_views(X))
-        others, there = self._values(as_views(Y))
+        """Kernel values between the samples of X and those of Y, shape (len(X), len(Y)); a new array each time."""
+        values, present = self.read(as_views(X))
+        others, there = self.read(as_views(Y))
         if present.all() and there.all():
-            return self._cross(values, others)
+            return self.cross_of(values, others)
         if not (present.any() and there.any()):
             return np.zeros((len(present), len(there)))
-        return _scattered(self._cross(values[present], others[there]), present, there)
+        return _scattered(self.cross_of(values[present], others[there]), present, there)
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each sample."""
-        values, present = self._values(as_views(X))
+        values, present = self.read(as_views(X))
         if present.all():
-            return self._diagonal(values)
+            return self.diagonal_of(values)
         diagonal = np.zeros(len(present))
-        diagonal[present] = self._diagonal(values[present])
+        diagonal[present] = self.diagonal_of(values[present])
         return diagonal
 
-    def _learn(self, values: Any, sample_weight: np.ndarray) -> None:
-        """Check parameters and learn constants; the default has none."""
+    def learn(self, values: Any, sample_weight: np.ndarray) -> None:
+        """Check parameters and learn constants from feature vectors; there are none by default."""
 
-    @property
-    def _view_label(self) -> str:
-        """What messages call the view."""
-        return self.view if isinstance(self.view, str) else self.label_
+    def cross_of(self, A: Any, B: Any) -> np.ndarray:
+        """k(a, b) for all pairs of rows, a new array."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement cross_of")
 
-    def _values(self, views: Views) -> tuple[Any, np.ndarray]:
+    def gram_of(self, A: Any) -> np.ndarray:
+        """k(a, a') for all pairs of rows of A, a new array."""
+        return self.cross_of(A, A)
+
+    def diagonal_of(self, A: Any) -> np.ndarray:
+        """k(a, a) of each row, by default from small square blocks: a whole Gram matrix would be wasteful."""
+        blocks = [A[start : start + _BLOCK_ROWS] for start in range(0, A.shape[0], _BLOCK_ROWS)]
+        return np.concatenate([np.diagonal(self.cross_of(block, block)) for block in blocks] or [np.empty(0)])
+
+    def read(self, views: Views) -> tuple[Any, np.ndarray]:
+        """The values of the kernel's columns, and which samples have them; see `Views.read`."""
         check_is_fitted(self)
         values, present = views.read(self.columns_, self._view_label, text=self.takes_text)
         if not isinstance(values, np.ndarray) and not self.takes_sparse:
@@ -145,6 +289,11 @@ class ViewKernel(Kernel):
         elif self.sparse_ is False and sp.issparse(values):
             values = values.toarray()
         return values, present
+
+    @property
+    def _view_label(self) -> str:
+        """What messages call the view."""
+        return self.view if isinstance(self.view, str) else self.label_
 
 
 def _scattered(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -73,10 +73,13 @@ class Distance(ViewKernel):
     array([[0.368, 1.   ]])
     """
 
+    has_width = True
+
     def __init__(
         self,
         metric: str | Callable[[Any, Any], float] | Any = "euclidean",
         view: Any = None,
+        *,
         scale: float | str | None = None,
         repair: str | None = None,
     ):
@@ -127,11 +130,11 @@ class Distance(ViewKernel):
         rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
         if (rows < 0).any():
             raise ValueError(f"extend got a negative distance ({rows.min():.3g})")
-        return Distance(self.metric.extend(rows, np.zeros(len(rows))), self.view, self.scale, self.repair)
+        return Distance(self.metric.extend(rows, np.zeros(len(rows))), self.view, scale=self.scale, repair=self.repair)
 
     def bound_like(self, other: Distance) -> Distance:
         """A copy, sharing the matrix, that reads ids where another, fitted kernel does, with its width."""
-        copy = Distance(self.metric, self.view, self.scale, self.repair)
+        copy = Distance(self.metric, self.view, scale=self.scale, repair=self.repair)
         copy.columns_, copy.label_, copy.scale_ = other.columns_, other.label_, other.scale_
         copy.lookup_ = self.metric.bound_like(other)
         return copy
@@ -140,10 +143,11 @@ class Distance(ViewKernel):
         """The matrix of distances, where the metric is one."""
         return self.lookup_.lookups(X) if self.reads_ids else []
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Take the metric's constants, and the width, by its rule where it is no number."""
         if self.reads_ids:
             self.lookup_ = self.metric.bound_like(self)
-            self.lookup_._learn(values, sample_weight)
+            self.lookup_.learn(values, sample_weight)
         self.constants_ = _constants(self.metric, values, sample_weight)
         self._distances(values[:2], values[:1])  # a metric that fails shall do so here
         self.scale_ = chosen_scale(self, lambda rule: self._own_scale(values, sample_weight, rule))
@@ -161,28 +165,31 @@ class Distance(ViewKernel):
 
         return distance_scale(distances_of, sample_weight, rule, power=2)
 
-    def _gram(self, A):
-        K = self._cross(A, A)
+    def gram_of(self, A):
+        """exp(-d(a, a')^2 / scale^2), exactly 1 on the diagonal."""
+        K = self.cross_of(A, A)
         np.fill_diagonal(K, 1.0)
         return K
 
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """exp(-d(a, b)^2 / scale^2)."""
         if self.positive_semidefinite:
             return gaussian(A, B, self.scale_)
         distances = self._distances(A, B)
         distances /= self.scale_  # before squaring, which may over- or underflow
         return falling(np.multiply(distances, distances, out=distances), 1.0)  # MKL-DR (8)
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """1."""
         if self.reads_ids:
-            self.lookup_._diagonal(A)  # checks the ids
+            self.lookup_.diagonal_of(A)  # checks the ids
         return np.ones(A.shape[0])
 
     def _distances(self, A, B):
         from sklearn.metrics import pairwise_distances
 
         if self.reads_ids:
-            return self.lookup_._cross(A, B)
+            return self.lookup_.cross_of(A, B)
         if 0 in (A.shape[0], B.shape[0]):
             return np.zeros((A.shape[0], B.shape[0]))
         same = A is B

@@ -25,27 +25,29 @@ class _Exponential(ViewKernel):
     """k(x, z) = exp(-d(x, z) / scale): what such kernels share; subclasses write `_distances`."""
 
     positive_semidefinite = True
+    has_width = True
 
     def __init__(self, view: Any = None, scale: float | str | None = None):
         self.view = view
         self.scale = scale
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Take the width, by its rule where it is no number."""
+
         def distances_of(rows):
             distances = self._distances(values[rows], values)
             return np.where(distances > 0, distances, np.inf)
 
         self.scale_ = chosen_scale(self, lambda rule: distance_scale(distances_of, sample_weight, rule, power=1))
 
-    def _gram(self, A):
-        return self._cross(A, A)
-
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """exp(-d(a, b) / scale)."""
         distances = self._distances(A, B)
         distances /= -self.scale_
         return np.exp(distances, out=distances)
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """1."""
         return np.ones(A.shape[0])
 
 
@@ -81,6 +83,7 @@ class Laplacian(_Exponential):
     """
 
     takes_sparse = True
+    is_stationary = True
 
     def _distances(self, A, B):
         from sklearn.metrics.pairwise import manhattan_distances
@@ -118,8 +121,9 @@ class ChiSquared(_Exponential):
            [0.2636, 1.    ]])
     """
 
-    def _learn(self, values, sample_weight):
-        _Exponential._learn(self, self._not_negative(values), sample_weight)
+    def learn(self, values, sample_weight):
+        """Take the width, once the values are known not to be negative."""
+        super().learn(self._not_negative(values), sample_weight)
 
     def _distances(self, A, B):
         from sklearn.metrics.pairwise import additive_chi2_kernel

@@ -48,18 +48,23 @@ class Linear(ViewKernel):
 
     takes_sparse = True
     positive_semidefinite = True
+    is_linear = True
+    is_differentiable = True
 
     def __init__(self, view: Any = None):
         self.view = view
 
-    def _gram(self, A):
-        return products(A, A)
-
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """<a, b>."""
         return products(A, B)
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """||a||^2."""
         return squared_norms(A)
+
+    def pullback(self, A, Z, weights):
+        """sum_i weights_ij a_i."""
+        return _weighted_sums(A, weights)
 
 
 class Polynomial(ViewKernel):
@@ -85,13 +90,15 @@ class Polynomial(ViewKernel):
 
     takes_sparse = True
     positive_semidefinite = True
+    is_differentiable = True
 
-    def __init__(self, view: Any = None, degree: int = 2, coef0: float = 1.0):
+    def __init__(self, view: Any = None, degree: int = 2, *, coef0: float = 1.0):
         self.view = view
         self.degree = degree
         self.coef0 = coef0
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Check the degree and the constant."""
         if not is_count(self.degree) or self.degree < 1:
             raise ValueError(
                 f"degree of the kernel {self.label_!r} must be a whole number from 1, not {shown(self.degree)}"
@@ -99,14 +106,18 @@ class Polynomial(ViewKernel):
         if not is_number(self.coef0) or not 0 <= self.coef0 < np.inf:
             raise ValueError(f"coef0 of the kernel {self.label_!r} must be at least 0, not {shown(self.coef0)}")
 
-    def _gram(self, A):
-        return self._power(products(A, A))
-
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """(<a, b> + coef0)^degree."""
         return self._power(products(A, B))
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """(||a||^2 + coef0)^degree."""
         return self._power(squared_norms(A))
+
+    def pullback(self, A, Z, weights):
+        """sum_i weights_ij degree (<a_i, z_j> + coef0)^(degree - 1) a_i."""
+        inner = A @ Z.T + self.coef0
+        return _weighted_sums(A, weights * (self.degree * inner ** (self.degree - 1)))
 
     def _power(self, values):
         values += self.coef0
@@ -153,24 +164,41 @@ class Gaussian(ViewKernel):
 
     takes_sparse = True
     positive_semidefinite = True
+    is_stationary = True
+    is_differentiable = True
+    has_width = True
 
     def __init__(self, view: Any = None, scale: float | str | None = None):
         self.view = view
         self.scale = scale
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Take the width, by its rule where it is no number."""
         self.scale_ = chosen_scale(self, lambda rule: euclidean_scale(values, sample_weight, rule))
 
-    def _gram(self, A):
+    def gram_of(self, A):
+        """exp(-||a - a'||^2 / scale^2), exactly 1 on the diagonal."""
         K = gaussian(A, A, self.scale_)
         np.fill_diagonal(K, 1.0)
         return K
 
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """exp(-||a - b||^2 / scale^2)."""
         return gaussian(A, B, self.scale_)
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """1."""
         return np.ones(A.shape[0])
+
+    def pullback(self, A, Z, weights):
+        """sum_i weights_ij k(a_i, z_j) 2 (a_i - z_j) / scale^2."""
+        weights = weights * self.cross_of(A, Z) * (2.0 / self.scale_**2)
+        return _weighted_sums(A, weights) - weights.sum(axis=0)[:, None] * Z
+
+
+def _weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
+    """weights' values as an array, also for sparse values."""
+    return np.ascontiguousarray((values.T @ weights).T)
 
 
 def gaussian(A: Any, B: Any, scale: float) -> np.ndarray:

@@ -12,8 +12,6 @@ from .._parameters import shown
 from .base import ViewKernel
 from .precomputed import check_symmetric
 
-_BLOCK_ROWS = 32
-
 
 class Function(ViewKernel):
     """The kernel k(x, z) = function(A, B)[i, j] for row i of A and row j of B.
@@ -43,7 +41,7 @@ class Function(ViewKernel):
     takes_text = True
     takes_sparse = True
 
-    def __init__(self, function: Callable[[Any, Any], np.ndarray], view: Any = None, repair: str | None = None):
+    def __init__(self, function: Callable[[Any, Any], np.ndarray], view: Any = None, *, repair: str | None = None):
         self.function = function
         self.view = view
         self.repair = repair
@@ -53,19 +51,22 @@ class Function(ViewKernel):
         """The view's name, or the function's."""
         return self.view if isinstance(self.view, str) else getattr(self.function, "__name__", "function").strip("<>")
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Check that the function is one."""
         if not callable(self.function) or isinstance(self.function, type):
             raise ValueError(
                 f"function of the kernel {self.label_!r} (Function) must be a callable f(A, B), not "
                 f"{shown(self.function)}"
             )
 
-    def _gram(self, A):
-        K = self._cross(A, A)
+    def gram_of(self, A):
+        """function(A, A), which must be symmetric."""
+        K = self.cross_of(A, A)
         check_symmetric(K, f"the values of the kernel {self.label_!r}")
         return K
 
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """function(A, B), checked."""
         K = self.function(_private(A), _private(B))
         if sp.issparse(K) or np.iscomplexobj(K):
             raise ValueError(
@@ -78,11 +79,6 @@ class Function(ViewKernel):
                 f"its function must return shape {(A.shape[0], B.shape[0])}"
             )
         return K
-
-    def _diagonal(self, A):
-        # Small square blocks: the function knows no diagonal, and a whole Gram matrix would be wasteful.
-        blocks = [A[start : start + _BLOCK_ROWS] for start in range(0, A.shape[0], _BLOCK_ROWS)]
-        return np.concatenate([np.diagonal(self._cross(block, block)) for block in blocks] or [np.empty(0)])
 
 
 def _private(values: Any) -> Any:

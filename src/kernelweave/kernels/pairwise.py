@@ -7,8 +7,9 @@ thesis              here
 k(x_i^a, x_i^b)     `kernel`, the kernel of single objects
 ==================  ==========================================================================
 
-The thesis combines such kernels in two orders: a sum of pairwise kernels, ``Pairwise(k1, a, b) + Pairwise(k2, a, b)``
-(or each its own entry in an estimator's kernels), and the pairwise kernel of a sum, ``Pairwise(k1 + k2, a, b)``.
+The thesis combines such kernels in two orders: a sum of pairwise kernels,
+``Pairwise(k1, first=a, second=b) + Pairwise(k2, first=a, second=b)`` (or each its own entry in an estimator's kernels),
+and the pairwise kernel of a sum, ``Pairwise(k1 + k2, first=a, second=b)``.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ class Pairwise(Kernel):
     >>> from kernelweave import stack_views
     >>> from kernelweave.kernels import Linear, Pairwise
     >>> X = stack_views({"bait": [[1.0, 0.0], [0.0, 1.0]], "prey": [[0.0, 2.0], [3.0, 0.0]]})
-    >>> Pairwise(Linear(), "bait", "prey").fit(X).gram(X)
+    >>> Pairwise(Linear(), first="bait", second="prey").fit(X).gram(X)
     array([[4., 6.],
            [6., 9.]])
     """
 
-    def __init__(self, kernel: Kernel, first: Any, second: Any):
+    def __init__(self, kernel: Kernel, first: Any, *, second: Any):
         self.kernel = kernel
         self.first = first
         self.second = second

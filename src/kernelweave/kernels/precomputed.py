@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Precomputed(ViewKernel):
     reads_ids = True
     _noun, _parameter = "precomputed kernel", "K of the precomputed kernel"
 
-    def __init__(self, K: Any, view: Any = None, repair: str | None = None):
+    def __init__(self, K: Any, view: Any = None, *, repair: str | None = None):
         what = self._parameter if view is None else f"{self._parameter} of view {shown(view)}"
         if sp.issparse(K) or np.iscomplexobj(K):
             raise ValueError(
@@ -59,7 +60,7 @@ class Precomputed(ViewKernel):
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"{what} must be a square matrix, not of shape {K.shape}")
         check_symmetric(K, what)
-        self.__dict__.update(
+        self._put(
             K=_read_only(K),
             view=view,
             repair=repair,
@@ -67,6 +68,11 @@ class Precomputed(ViewKernel):
             self_similarity=_read_only(np.diagonal(K)),
             columns_kept=None,
         )
+
+    def _put(self, **attributes: Any) -> None:
+        """Set attributes, also those that users cannot change."""
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("K", "view", "repair"):
@@ -141,7 +147,7 @@ class Precomputed(ViewKernel):
         """This kernel, with the ids of the samples that have one."""
         if X is None:
             return [(self, np.empty(0, dtype=np.int64))]
-        values, present = self._values(as_views(X))
+        values, present = self.read(as_views(X))
         return [(self, self._ids(values[present]))]
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Precomputed:
@@ -153,11 +159,13 @@ class Precomputed(ViewKernel):
         return self._copy(columns_=other.columns_, label_=other.label_)
 
     def _copy(self, **changes: Any) -> Precomputed:
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__, **changes)
-        return copy
+        """A copy, sharing K, with these attributes changed."""
+        other = copy(self)
+        other._put(**changes)
+        return other
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Check the ids of the training samples."""
         if self.columns_.size != 1:
             raise ValueError(
                 f"the {self._noun} {self.label_!r} needs one column of ids, but its view has "
@@ -171,10 +179,8 @@ class Precomputed(ViewKernel):
             )
         self._places(ids)
 
-    def _gram(self, A):
-        return self._cross(A, A)
-
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """K[id(a), id(b)]."""
         first, second = self._ids(A), self._ids(B)
         n_ids = len(self.K)
         if second.size and second.max() >= n_ids:
@@ -199,7 +205,8 @@ class Precomputed(ViewKernel):
             )
         return np.searchsorted(self.columns_kept, ids)
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """K[id(a), id(a)]."""
         return self.self_similarity[self._ids(A)]
 
     def _ids(self, column: np.ndarray) -> np.ndarray:

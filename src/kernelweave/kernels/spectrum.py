@@ -51,17 +51,19 @@ class Spectrum(ViewKernel):
         self.k = k
         self.view = view
 
-    def _learn(self, values, sample_weight):
+    def learn(self, values, sample_weight):
+        """Check the length of the words."""
         if not is_count(self.k) or self.k < 1:
             raise ValueError(f"k of the kernel {self.label_!r} must be a whole number from 1, not {shown(self.k)}")
 
-    def _values(self, views):
+    def read(self, views):
+        """The strings, and which samples have one."""
         if self.columns_.size != 1:
             raise ValueError(
                 f"the kernel {self.label_!r} (Spectrum) needs one column of strings, but its view has "
                 f"{self.columns_.size} columns; name the column with view=, and give each column its own kernel"
             )
-        values, present = super()._values(views)
+        values, present = super().read(views)
         strings = np.full((len(values), 1), "", dtype=object)  # an absent sample is like an empty string
         strings[present] = values[present]
         for i in np.flatnonzero(present):
@@ -72,14 +74,17 @@ class Spectrum(ViewKernel):
                 )
         return strings, present
 
-    def _gram(self, A):
+    def gram_of(self, A):
+        """Sums over common words of the products of their counts."""
         (counts,) = _counts(self.k, A)
         return products(counts, counts)
 
-    def _cross(self, A, B):
+    def cross_of(self, A, B):
+        """Sums over common words of the products of their counts."""
         return products(*_counts(self.k, A, B))
 
-    def _diagonal(self, A):
+    def diagonal_of(self, A):
+        """The sum of the squared counts."""
         (counts,) = _counts(self.k, A)
         return squared_norms(counts)
 

@@ -87,6 +87,7 @@ class Machine(ABC):
     n_outputs: int
     strata: np.ndarray | None
     decides_with: tuple[str, ...] = ()
+    detects_novelty: bool = False
 
     @abstractmethod
     def solve(

@@ -41,6 +41,8 @@ class OneClassMachine(PlainMachine):
     (array([0.25, 0.25, 0.25, 0.25]), 0.5)
     """
 
+    detects_novelty = True
+
     def __init__(self, bound: np.ndarray):
         bound = np.asarray(bound, dtype=np.float64)
         if bound.ndim != 1 or len(bound) == 0:

@@ -112,10 +112,12 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
         try:
             arrays, document = read_archive(file)
             functions = _checked_callables(document["callables"], callables or {})
-            model = Decoder(arrays, functions).model(document["rows"])
+            decoder = Decoder(arrays, functions)
+            model = decoder.model(document["rows"])
             if type(model) not in ESTIMATORS:
                 raise ValueError("what it holds is no model")
             check_model(model)
+            decoder.unpack()
             check_is_fitted(model)
         except MemoryError:
             raise

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_plain, from_atom
+from .records import unpack
 from .registry import CLASSES, fields_of, instance_of, name_in_files
 
 
@@ -146,6 +147,12 @@ class Decoder:
         if self._unused:
             raise ValueError(f"it holds arrays that belong to nothing: {sorted(self._unused)[:3]}")
         return self._values[-1]
+
+    def unpack(self) -> None:
+        """Give each model among the values its combined kernel, once the values are checked."""
+        for value in self._values:
+            if type(value) in CLASSES.values():
+                unpack(value)
 
     def _of_row(self, row: dict) -> Any:
         kind = row["kind"]

@@ -27,8 +27,6 @@ from sklearn.model_selection import (
 from .. import combiners, estimators, kernels, machines, reduction
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
-from ..combiners.nonlinear.difference import DifferenceState
-from ..combiners.per_output import OutputStates
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
 from ..estimators.ensembles.discriminant import Discriminant
@@ -36,6 +34,7 @@ from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..views import Views
 from ..views.kept import KeptColumns
+from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack, packed
 
 # What `save` takes.
 ESTIMATORS: tuple[type, ...] = (
@@ -104,7 +103,7 @@ CLASSES: dict[str, type] = {
         ViewFeatures,
         combiners.AccuracyWeights,
         combiners.AlignmentWeights,
-        combiners.AugmentedStack,
+        AugmentedStack,
         combiners.BestSingle,
         combiners.BinaryMKL,
         combiners.ClusterGate,
@@ -116,7 +115,7 @@ CLASSES: dict[str, type] = {
         combiners.ErrorWeights,
         combiners.FeatureSpaceMeasure,
         combiners.FixedWeights,
-        combiners.GatedStack,
+        GatedStack,
         combiners.GaussianGate,
         combiners.GeneralizedMKL,
         combiners.GroupMKL,
@@ -133,7 +132,7 @@ CLASSES: dict[str, type] = {
         combiners.PolynomialMKL,
         combiners.Product,
         combiners.Projected,
-        combiners.ProjectedStack,
+        ProjectedStack,
         combiners.Sigmoid,
         combiners.Softmax,
         combiners.SparseMKL,
@@ -192,7 +191,7 @@ def _defaults(cls: type) -> dict[str, Any]:
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object of a registered class that are saved."""
     transient = TRANSIENT.get(type(value), {})
-    return {name: part for name, part in vars(value).items() if name not in transient}
+    return {name: part for name, part in packed(vars(value)).items() if name not in transient}
 
 
 def name_in_files(cls: type, attribute: str) -> str:

@@ -14,14 +14,13 @@ from ..combiners.gates.base import Gate
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, ProjectedFeatures
 from ..combiners.gates.regions import RegionGate
-from ..combiners.localized.gated import GatedCombiner
-from ..combiners.nonlinear.difference import DifferenceState
-from ..combiners.per_output import OutputStates
+from ..combiners.localized.combiner import GatedCombiner
 from ..combiners.projected.feature_maps import KernelFeatures
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..views.kept import KeptColumns
+from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
 
 # Those of scikit-learn and SciPy that compare vectors by themselves or with the constants that `Distance` learns.
@@ -32,10 +31,10 @@ METRICS = {
 }
 STATES = (
     kernels.KernelStack,
-    combiners.AugmentedStack,
+    AugmentedStack,
     DifferenceState,
-    combiners.GatedStack,
-    combiners.ProjectedStack,
+    GatedStack,
+    ProjectedStack,
     OutputStates,
 )
 
@@ -86,7 +85,7 @@ def distance_rule(value: Any, sizes: Sizes, path: str) -> None:
 def point_kernel_rule(value: PointKernel, sizes: Sizes, path: str) -> None:
     """A kernel of points, whose view plays no part."""
     kernel = value.kernel
-    if type(kernel) not in (kernels.Linear, kernels.Polynomial, kernels.Gaussian):
+    if not (isinstance(kernel, ViewKernel) and kernel.is_differentiable):
         refuse(f"{path}.kernel", f"is a {type(kernel).__name__}, which it never is")
     for name, kind in SCHEMAS.get(type(kernel), Schema()).attributes.items():
         kind(vars(kernel).get(name), sizes, f"{path}.kernel.{name}")
@@ -145,7 +144,7 @@ def gated_stack_rule(value: Any, sizes: Sizes, path: str) -> None:
     """Gates are open for kernels that prediction can evaluate."""
     if value.gates[:, ~value.active].any():
         refuse(f"{path}.gates", "are open for kernels that are not active")
-    if type(value) is combiners.GatedStack and (value.active & ~value.stack.active).any():
+    if type(value) is GatedStack and (value.active & ~value.stack.active).any():
         refuse(f"{path}.active", "counts kernels of which nothing is kept")
 
 
@@ -242,10 +241,10 @@ def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes:
 
 def _state_of(combiner: Combiner) -> type:
     if isinstance(combiner, combiners.GeneralizedMKL):
-        return combiners.AugmentedStack if combiner.form == "product" else kernels.KernelStack
+        return AugmentedStack if combiner.form == "product" else kernels.KernelStack
     states = {
-        combiners.Localized: combiners.GatedStack,
-        combiners.Projected: combiners.ProjectedStack,
+        combiners.Localized: GatedStack,
+        combiners.Projected: ProjectedStack,
         combiners.KernelDifference: DifferenceState,
         combiners.PerOutput: OutputStates,
     }

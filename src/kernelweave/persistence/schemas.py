@@ -28,9 +28,7 @@ from ..combiners import Combiner
 from ..combiners.gates.base import NORMS, Gate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.gates.regions import RegionGate
-from ..combiners.localized.gated import GatedCombiner
-from ..combiners.nonlinear.difference import DifferenceState
-from ..combiners.per_output import OutputStates
+from ..combiners.localized.combiner import GatedCombiner
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
 from ..estimators.base import KernelMachineEstimator
@@ -44,6 +42,7 @@ from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
+from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
     Schema,
@@ -254,13 +253,13 @@ SCHEMAS |= {
         },
         rules.kernel_features_rule,
     ),
-    combiners.AugmentedStack: Schema(
+    AugmentedStack: Schema(
         {
             "stack": part(kernels.KernelStack, "columns", "kernels", "support"),
             "samples": numbers("support", "kernels"),
         }
     ),
-    combiners.GatedStack: Schema(
+    GatedStack: Schema(
         {
             "stack": part(kernels.KernelStack, "columns", "kernels", "support"),
             "inputs": part((GatingInputs, NoInputs), "columns", "kernels"),
@@ -273,7 +272,7 @@ SCHEMAS |= {
         },
         rules.gated_stack_rule,
     ),
-    combiners.ProjectedStack: Schema(
+    ProjectedStack: Schema(
         {
             "stack": part(kernels.KernelStack, "columns", "kernels", support="compared"),
             "maps": several(part((ViewFeatures, KernelFeatures)), "kernels"),

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
-from ..combiners import Combiner, Mean
+from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import FittedKernels, in_blocks
 from ..kernels import Kernel, KernelStack, Linear
@@ -46,8 +46,10 @@ class TrainingSamples:
     Attributes
     ----------
     views : Views
-    combiner, state, theta
-        The kernel in the terms of the combiner protocol (`combiners.Combiner`).
+    combiner : Combiner
+        Fitted.
+    kernel : CombinedKernel
+        The kernel over these samples.
     kernels : list of Kernel
         The fitted kernels in it.
     names : list of str
@@ -56,20 +58,19 @@ class TrainingSamples:
 
     views: Views
     combiner: Combiner
-    state: Any
-    theta: np.ndarray
+    kernel: CombinedKernel
     kernels: list[Kernel]
     names: list[str]
 
     def gram(self) -> np.ndarray:
         """The Gram matrix K of the samples, a new n x n array."""
-        return self.combiner.gram(self.state, self.theta)
+        return self.kernel.gram()
 
-    def compared_with(self, points: Views) -> KernelStack:
-        """The kernel between samples and other points (landmarks), as a state of the same combiner."""
-        if not isinstance(self.state, KernelStack):
-            raise ValueError("landmarks need a plain kernel, not a combined one with a state of its own")
-        return self.state.compared_with(points)
+    def compared_with(self, points: Views) -> WeightedSum:
+        """The kernel between samples and other points (landmarks)."""
+        if not isinstance(self.kernel, WeightedSum):
+            raise ValueError("landmarks need a plain kernel, not a combined one with parameters of its own")
+        return self.kernel.compared_with(points)
 
 
 @dataclass(frozen=True)
@@ -82,14 +83,14 @@ class Extraction:
     offset : float or ndarray of shape (n_components,)
     features : ndarray of shape (n_samples, n_components)
         Of the training samples.
-    state : object or None
+    kernel : CombinedKernel or None
         The kernel with the points (landmarks) that the coefficients belong to; None for the training samples.
     """
 
     coef: np.ndarray
     offset: Any
     features: np.ndarray
-    state: Any = None
+    kernel: CombinedKernel | None = None
 
     def with_axes(self) -> Extraction:
         """The same subspace in the principal axes of its features, strongest first, where the offset is 0."""
@@ -157,16 +158,16 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
         views = self._new_views(X)
 
         def features(part: Views) -> np.ndarray:
-            self._check_presence(self._state, self._active(), part)
-            return self.combiner_.values(self._state, self._theta, part, self.coef_)
+            self._check_presence(self._kernel, part)
+            return self._kernel.values(part, self.coef_)
 
         return in_blocks(views, len(self.coef_), features) + self.offset_
 
     def _active(self) -> np.ndarray:
-        return self.combiner_.active(self._state, self._theta)
+        return self._kernel.active
 
     def _reads(self) -> np.ndarray:
-        return self.combiner_.reads(self._state)
+        return self._kernel.reads()
 
     @abstractmethod
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
@@ -189,20 +190,22 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             samples = self._samples(X, views, y)
             found = self._extract(samples, labels, given).with_signs()
-            self.combiner_, self._theta = samples.combiner, samples.theta
+            self.combiner_ = samples.combiner
             self.kernels_, self.kernel_names_ = samples.kernels, samples.names
-            active = samples.combiner.active(samples.state, samples.theta)
-            self._check_presence(samples.state, active, views)
+            self._check_presence(samples.kernel, views)
             everything = np.arange(views.n_samples)
-            self._state = samples.state.restrict(everything, active) if found.state is None else found.state
+            self._kernel = samples.kernel.restrict(everything) if found.kernel is None else found.kernel
             self.coef_ = np.ascontiguousarray(found.coef)
             self.n_components_ = self.coef_.shape[1]
             self.offset_ = np.broadcast_to(np.asarray(found.offset, dtype=float), (self.n_components_,)).copy()
         return found.features
 
-    def _check_presence(self, state: Any, active: np.ndarray, views: Views) -> None:
-        stack = state if isinstance(state, KernelStack) else state.stack
-        check_some_view(views, stack.presence(views, active), active, stack.names)
+    def _check_presence(self, kernel: CombinedKernel, views: Views) -> None:
+        active, names = kernel.active, kernel.names
+        present = np.zeros((views.n_samples, len(names)), dtype=bool)
+        for m in np.flatnonzero(active):
+            present[:, m] = self.kernels_[m].present(views)
+        check_some_view(views, present, active, names)
 
     def _samples(self, X: Any, views: Views, y: Any) -> TrainingSamples:
         kernel = Linear() if self.kernel is None else self.kernel
@@ -213,10 +216,9 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
                     f"None here and set that of the {type(kernel).__name__}"
                 )
             self.kernel_ = clone(kernel)
-            found = self.kernel_.fit_combination(X, y)
-            combined = self.kernel_
+            kernel = self.kernel_.fit_kernel(X, y)
             return TrainingSamples(
-                views, combined.combiner_, found.state, found.theta, combined.kernels_, combined.kernel_names_
+                views, self.kernel_.combiner_, kernel, self.kernel_.kernels_, self.kernel_.kernel_names_
             )
         if isinstance(kernel, list | tuple | type) or not (isinstance(kernel, Kernel) or callable(kernel)):
             raise ValueError(
@@ -226,7 +228,8 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
         stack = KernelStack([kernel], self.normalize).fit(views)
         warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel", has_dtype=False)
         self.kernel_ = stack.kernels[0]
-        return TrainingSamples(views, Mean(), stack, np.ones(1), stack.kernels, stack.names)
+        mean = WeightedSum(stack, np.ones(1), owner="Mean")
+        return TrainingSamples(views, Mean(), mean, stack.kernels, stack.names)
 
     @property
     def _n_features_out(self) -> int:

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from kernelweave.combiners.l2_path import one_standard_error
-from kernelweave.combiners.watching import held_out_parts
+from kernelweave.combiners.descent.watching import held_out_parts
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import ClusterGate, InstanceGate, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners.localized.l2_path import one_standard_error
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import OneVsAllMachine, RegressionMachine
 from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIDE, SIGNS, TARGET, TOY, N, X, toy_model

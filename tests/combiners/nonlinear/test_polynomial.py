@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from kernelweave.combiners.watching import held_out_parts
+from kernelweave.combiners.descent.watching import held_out_parts
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split

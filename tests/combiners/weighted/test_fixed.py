@@ -6,6 +6,7 @@ from kernelweave import MKLClassifier
 from kernelweave.combiners import FixedWeights, Mean, Product
 from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial
 from kernelweave.kernels.stacking import memory as memory_module
+from kernelweave.kernels.stacking import stack as stack_module
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
@@ -69,6 +70,7 @@ def test_mapping_and_sequence_agree():
 
 
 def test_memory_is_told_before_fitting(monkeypatch):
+    monkeypatch.setattr(stack_module, "SMALL_BYTES", 0)
     monkeypatch.setattr(memory_module, "available_memory", lambda: 1000)
     with pytest.warns(MemoryWarning, match="the combined kernel needs about"):
         MKLClassifier(KERNELS).fit(X, Y)

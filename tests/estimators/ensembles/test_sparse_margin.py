@@ -16,6 +16,7 @@ from kernelweave.estimators.ensembles.sparse_margin import _Optimum
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
 from kernelweave.kernels.points.landmarks import LandmarkKernel
 from kernelweave.machines import BinaryMachine
+from own_kernels import RationalQuadratic
 
 X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:160]
@@ -47,8 +48,8 @@ def test_gradient_through_the_machine():
     rows = np.concatenate([np.flatnonzero(y == label)[:30] for label in (0, 1)])
     data, signs = X[rows, :6], 2.0 * y[rows] - 1.0
     Z = data[[0, 1, 31]] + 0.1
-    for kernel in (Gaussian(scale=5.0), Linear(), Polynomial(degree=2)):
-        spanned = LandmarkKernel(kernel.fit(data), data, 1e-3)
+    for kernel in (Gaussian(scale=5.0), Linear(), Polynomial(degree=2), RationalQuadratic(scale=5.0)):
+        spanned = LandmarkKernel(kernel.fit(data), data, ridge=1e-3)
 
         def value(z, spanned=spanned):
             return spanned.judged_by(_Optimum(BinaryMachine(signs, 1.0)))(z.reshape(Z.shape))[0]
@@ -57,6 +58,12 @@ def test_gradient_through_the_machine():
         expected = approx_fprime(Z.ravel(), value, 1e-5).reshape(Z.shape)
         assert np.abs(expected).max() > 1e-3
         np.testing.assert_allclose(gradient, expected, atol=0.02 * np.abs(expected).max())
+
+
+def test_a_kernel_of_the_user():
+    own = SparseLargeMarginClassifier(5, RationalQuadratic(), random_state=0).fit(X, y)
+    objective = own.history_["objective"].to_numpy()
+    assert objective[-1] < 0.9 * objective[0] and own.score(X, y) > 0.9
 
 
 @pytest.mark.parametrize("init", ["centroids", "samples", X[:5]])
@@ -88,7 +95,7 @@ def test_bad_input():
         ValueError, match="n_expansion of SparseLargeMarginClassifier must be a positive whole number, not 0"
     ):
         SparseLargeMarginClassifier(0).fit(X, y)
-    with pytest.raises(ValueError, match="landmarks can be moved under the kernels"):
+    with pytest.raises(ValueError, match="landmarks can be moved under kernels that are differentiable"):
         SparseLargeMarginClassifier(2, Laplacian()).fit(X, y)
     with pytest.raises(ValueError, match="C of SparseLargeMarginClassifier must be a positive finite number"):
         SparseLargeMarginClassifier(2, C=0.0).fit(X, y)

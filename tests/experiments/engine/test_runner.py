@@ -65,8 +65,8 @@ def test_numbers_are_those_of_an_independent_run():
 
 def test_gram_matrices_are_computed_once_a_fold(tmp_path, monkeypatch):
     calls = []
-    gram = Linear._gram
-    monkeypatch.setattr(Linear, "_gram", lambda self, A: calls.append(len(A)) or gram(self, A))
+    gram = Linear.gram_of
+    monkeypatch.setattr(Linear, "gram_of", lambda self, A: calls.append(len(A)) or gram(self, A))
     run_experiment(SMALL, tmp_path)
     assert calls == [50] * 10  # petal serves two methods and two values of C; sepal no method at all
 

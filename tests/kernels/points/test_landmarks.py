@@ -89,9 +89,9 @@ def test_missing_views_are_named():
 def test_projection():
     """Onto two landmarks in input space: lengths of projections, and a ridge that lets landmarks meet."""
     Z = rng.normal(size=(2, 4))
-    features = LandmarkKernel(Linear().fit(X), X, 0.0).project(Z).features
+    features = LandmarkKernel(Linear().fit(X), X, ridge=0.0).project(Z).features
     basis = np.linalg.qr(Z.T)[0]
     np.testing.assert_allclose(features @ features.T, X @ basis @ basis.T @ X.T, atol=1e-10)
     with pytest.raises(ValueError, match="depend on each other"):
-        LandmarkKernel(Linear().fit(X), X, 0.0).project(Z[[0, 0]])
-    assert np.isfinite(LandmarkKernel(Linear().fit(X), X, 1e-6).project(Z[[0, 0]]).features).all()
+        LandmarkKernel(Linear().fit(X), X, ridge=0.0).project(Z[[0, 0]])
+    assert np.isfinite(LandmarkKernel(Linear().fit(X), X, ridge=1e-6).project(Z[[0, 0]]).features).all()

@@ -15,13 +15,19 @@ from kernelweave.kernels import (
     MemoryWarning,
     Precomputed,
 )
-from kernelweave.kernels.stacking import memory
+from kernelweave.kernels.stacking import memory, stack
 from kernelweave.reduction import MKLDR, KernelFisher, LDEGraph, LocalFisher
 
 GIB = 2**30
 A = np.random.default_rng(0).normal(size=(40, 3))
 LABELS = np.arange(40) % 3
 TWO = A[:, 0] > 0
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_too_small(monkeypatch):
+    """Also the few samples here are compared with the free memory."""
+    monkeypatch.setattr(stack, "SMALL_BYTES", 0)
 
 
 @pytest.fixture

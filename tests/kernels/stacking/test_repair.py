@@ -88,9 +88,18 @@ class TestDetection:
 
     def test_nobody_looks_at_kernels_that_cannot_be_indefinite(self, monkeypatch):
         monkeypatch.setattr("kernelweave.kernels.stacking.repair.approximate_smallest", lambda K: 1 / 0)
-        for kernel in (Linear(), Linear() + Gaussian(), 2.0 * Distance(), Pairwise(Linear(), [0, 1], [2, 3])):
+        for kernel in (
+            Linear(),
+            Linear() + Gaussian(),
+            2.0 * Distance(),
+            Pairwise(Linear(), first=[0, 1], second=[2, 3]),
+        ):
             KernelStack([kernel]).fit(A).gram(0)
-        for kernel in (Distance("l1"), Linear() * Distance("l1"), Pairwise(Distance("l1"), [0, 1], [2, 3])):
+        for kernel in (
+            Distance("l1"),
+            Linear() * Distance("l1"),
+            Pairwise(Distance("l1"), first=[0, 1], second=[2, 3]),
+        ):
             with pytest.raises(ZeroDivisionError):
                 KernelStack([kernel]).fit(A).gram(0)
 
@@ -171,7 +180,7 @@ def test_absent_samples_take_no_part(method):
 class TestInTheStack:
     def stack(self, method, normalize):
         X = Views(np.column_stack([TRAIN, A[:20]]))
-        return KernelStack([Precomputed(S, [0], method), Linear([1, 2])], normalize).fit(X)
+        return KernelStack([Precomputed(S, [0], repair=method), Linear([1, 2])], normalize).fit(X)
 
     def test_the_result_is_positive_semidefinite_without_a_warning(self, method, normalize, recwarn):
         gram = self.stack(method, normalize).gram(0)
@@ -227,7 +236,7 @@ def test_distances_and_functions_are_repaired_too():
 def test_sums_products_and_pairs_are_repaired_as_a_whole():
     P = rng.normal(size=(40, 10))
     bad = Function(lambda A, B: np.tanh(A @ B.T - 1.0), repair="clip")
-    for kernel in (Linear() * bad, bad + 0.1 * Gaussian(), Pairwise(bad, slice(0, 5), slice(5, 10))):
+    for kernel in (Linear() * bad, bad + 0.1 * Gaussian(), Pairwise(bad, first=slice(0, 5), second=slice(5, 10))):
         assert kernel.repair == "clip" and not kernel.positive_semidefinite
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -236,7 +245,7 @@ def test_sums_products_and_pairs_are_repaired_as_a_whole():
         assert stack.repairs[0].smallest_ < -0.1
         assert np.linalg.eigvalsh(gram)[0] > -1e-9 * np.trace(gram)
     with pytest.raises(ValueError, match=r"parts of the kernel 'lambda\+precomputed' ask for different repairs"):
-        KernelStack([bad + Precomputed(S, [0], "shift")]).fit(np.column_stack([TRAIN, A[:20]]))
+        KernelStack([bad + Precomputed(S, [0], repair="shift")]).fit(np.column_stack([TRAIN, A[:20]]))
 
 
 @pytest.mark.parametrize(

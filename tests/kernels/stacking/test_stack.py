@@ -4,6 +4,7 @@ import pytest
 
 from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial, Precomputed
 from kernelweave.kernels.stacking import memory as memory_module
+from kernelweave.kernels.stacking import stack as stack_module
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
@@ -64,15 +65,22 @@ def test_float32_on_request():
 
 
 def test_memory_is_told_before_it_runs_out(monkeypatch):
+    monkeypatch.setattr(stack_module, "SMALL_BYTES", 0)
     monkeypatch.setattr(memory_module, "available_memory", lambda: 9 * 9 * 8 * 4 - 1)
     with pytest.warns(MemoryWarning, match="a stack of 3 kernels needs about .* GiB .4 matrices of 9 x 9 float64"):
         KernelStack(KERNELS).fit(X).matrices()
 
 
 def test_memory_is_not_mentioned_where_there_is_enough(monkeypatch, recwarn):
+    monkeypatch.setattr(stack_module, "SMALL_BYTES", 0)
     monkeypatch.setattr(memory_module, "available_memory", lambda: 9 * 9 * 8 * 4)
     KernelStack(KERNELS).fit(X).matrices()
     assert not recwarn.list
+
+
+def test_matrices_of_few_samples_are_made_without_a_look(monkeypatch):
+    monkeypatch.setattr(memory_module, "available_memory", lambda: pytest.fail("looked"))
+    KernelStack(KERNELS).fit(X).matrices()
 
 
 def test_available_memory_is_known_here():

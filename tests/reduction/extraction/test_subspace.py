@@ -212,7 +212,7 @@ def test_radius_margin_bound_falls():
 def test_gradient_by_landmarks(kernel, sparse):
     columns = np.array([2, 0, 5]) if kernel.view else np.arange(13)
     values = sp.csr_matrix(X[:, columns]) if sparse else X[:, columns]
-    spanned = LandmarkKernel(kernel.fit(X), values, 0.01)
+    spanned = LandmarkKernel(kernel.fit(X), values, ridge=0.01)
     Z = rng.normal(size=(3, len(columns)))
     function = spanned.judged_by(Alignment(y, True))
     expected = approx_fprime(Z.ravel(), lambda z: function(z.reshape(Z.shape))[0], 1e-7).reshape(Z.shape)
@@ -242,7 +242,7 @@ def test_landmarks_of_a_view():
 
 
 def test_landmarks_need_a_kernel_that_can_move_them():
-    with pytest.raises(ValueError, match="landmarks can be moved under the kernels Linear, Polynomial, Gaussian"):
+    with pytest.raises(ValueError, match="landmarks can be moved under kernels that are differentiable"):
         SubspaceKernel(Laplacian(), landmarks="centroids").fit(X, y)
     with pytest.raises(ValueError, match="landmarks can be moved under"):
         SubspaceKernel(Precomputed(K), landmarks="centroids").fit(np.arange(len(y))[:, None], y)

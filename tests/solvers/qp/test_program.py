@@ -3,7 +3,7 @@ import pytest
 
 from kernelweave.solvers.qp import program as module
 from kernelweave.solvers.qp.program import curvature
-from kernelweave.solvers.stacks.sums import images
+from kernelweave.solvers.stacks.images import images
 from reference_mkl import small_problem
 from reference_qp import exactly
 

@@ -5,7 +5,7 @@ import pytest
 
 from kernelweave.solvers import solve_box_qp
 from kernelweave.solvers.qp.working_set import solve_in_working_set
-from kernelweave.solvers.stacks.gated_sums import GatedKernel, gated_sum
+from kernelweave.solvers.stacks.sums import GatedKernel, sum_kernels
 
 rng = np.random.default_rng(0)
 N = 300
@@ -37,8 +37,8 @@ def test_optimum_is_that_of_the_whole_problem(name, move, dtype):
     problem = PROBLEMS[name]
     matrices = MATRICES.astype(dtype)
     nearby = np.abs(GATES + move * rng.normal(size=GATES.shape))
-    start = solve_box_qp(gated_sum(MATRICES, nearby), *problem, gap_tol=1e-4).solution
-    whole = solve_box_qp(gated_sum(MATRICES, GATES), *problem, gap_tol=1e-9)
+    start = solve_box_qp(sum_kernels(MATRICES, nearby), *problem, gap_tol=1e-4).solution
+    whole = solve_box_qp(sum_kernels(MATRICES, GATES), *problem, gap_tol=1e-9)
     kernel = Counted(matrices, GATES)
     result = solve_in_working_set(kernel, *problem, start, 1e-5)
     assert result.converged and result.gap <= 1e-5 * max(1.0, abs(result.objective))
@@ -47,7 +47,7 @@ def test_optimum_is_that_of_the_whole_problem(name, move, dtype):
     assert (result.solution >= problem[1] - 1e-12).all() and (result.solution <= problem[2] + 1e-12).all()
     assert all(size < 0.4 * N for size in kernel.sizes)
     # The certificate holds for all samples, not only for those of the working set.
-    slopes = problem[0] - gated_sum(MATRICES, GATES) @ result.solution - result.multiplier
+    slopes = problem[0] - sum_kernels(MATRICES, GATES) @ result.solution - result.multiplier
     idle = result.solution == 0.0
     assert (np.abs(slopes[idle & (problem[1] < 0) & (problem[2] > 0)]) < problem[4] + 0.05).all()
 
@@ -56,8 +56,8 @@ def test_samples_that_want_a_coefficient_join(monkeypatch):
     monkeypatch.setattr("kernelweave.solvers.qp.working_set.FIRST_FACTOR", 1.0)
     monkeypatch.setattr("kernelweave.solvers.qp.working_set.FIRST_SHARE", 0.0)
     problem = PROBLEMS["binary"]
-    whole = solve_box_qp(gated_sum(MATRICES, GATES), *problem, gap_tol=1e-9)
-    nearby = gated_sum(MATRICES, GATES + 0.1 * np.random.default_rng(1).random(GATES.shape))
+    whole = solve_box_qp(sum_kernels(MATRICES, GATES), *problem, gap_tol=1e-9)
+    nearby = sum_kernels(MATRICES, GATES + 0.1 * np.random.default_rng(1).random(GATES.shape))
     kernel = Counted(MATRICES, GATES)
     result = solve_in_working_set(kernel, *problem, solve_box_qp(nearby, *problem).solution, 1e-5)
     assert result.objective == pytest.approx(whole.objective, rel=1e-5)
@@ -66,7 +66,7 @@ def test_samples_that_want_a_coefficient_join(monkeypatch):
 
 def test_too_many_samples_are_left_to_the_whole_problem():
     problem = (SIGNS, np.minimum(0.01 * SIGNS, 0.0), np.maximum(0.01 * SIGNS, 0.0), 0.0, 0.0)
-    dense = solve_box_qp(gated_sum(MATRICES, GATES), *problem).solution
+    dense = solve_box_qp(sum_kernels(MATRICES, GATES), *problem).solution
     assert np.count_nonzero(dense) > 0.4 * N
     kernel = Counted(MATRICES, GATES)
     assert solve_in_working_set(kernel, *problem, dense, 1e-4) is None and kernel.sizes == []
@@ -75,7 +75,7 @@ def test_too_many_samples_are_left_to_the_whole_problem():
 
 def test_parts_are_those_of_the_sum():
     gates = GATES * (rng.random(GATES.shape) > 0.3)
-    K, kernel = gated_sum(MATRICES, gates), GatedKernel(MATRICES, gates)
+    K, kernel = sum_kernels(MATRICES, gates), GatedKernel(MATRICES, gates)
     for count in (1, 3, 4, 10):
         rows, coef = rng.choice(N, count, replace=False), rng.normal(size=count)
         np.testing.assert_allclose(kernel.block(rows), K[np.ix_(rows, rows)], atol=1e-13)

@@ -1,1 +1,1 @@
-"""."""
+"""Kernel families, and the descent that finds their parameters."""

@@ -47,6 +47,8 @@ class Gate(ABC, BaseEstimator):
         itself from 0 to 1.
     competes : bool
         Whether scores become gates by a softmax or by a sigmoid.
+    learns : bool
+        Whether there are parameters to learn.
     per_sample : bool
         Whether each training sample has parameters of its own, so that no sample can be held out.
     codes_pullback : callable or None
@@ -56,6 +58,7 @@ class Gate(ABC, BaseEstimator):
 
     norm: str = "unit"
     competes = True
+    learns = True
     per_sample = False
     codes_pullback: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
 
@@ -77,6 +80,10 @@ class Gate(ABC, BaseEstimator):
     @abstractmethod
     def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """dJ/dtheta from dJ/dscores."""
+
+    def coefficients(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Slopes of the scores by the codes, of shape (n_kernels, n_codes), and biases; None if not linear."""
+        return None
 
     def values(self, theta: np.ndarray, codes: np.ndarray, present: np.ndarray, tol: float = 0.0) -> np.ndarray:
         """The gates.

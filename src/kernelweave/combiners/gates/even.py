@@ -20,6 +20,8 @@ class EvenGate(Gate):
            [1.   , 0.   ]])
     """
 
+    learns = False
+
     def start(self, codes, n_kernels, rng) -> np.ndarray:
         """No parameters."""
         return np.empty(0)

@@ -17,6 +17,7 @@ Phi_G(x)    the same, with second-order terms
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,13 @@ class GatingInputs:
         """The same with what prediction keeps of the kernels."""
         if not self.reads_features:
             return self
-        lean = object.__new__(GatingInputs)
-        lean.__dict__.update(self.__dict__, source=self.source.restrict(stack))
+        lean = copy(self)
+        lean.source = self.source.restrict(stack)
         return lean
+
+    def replace(self, old: Kernel, new: Kernel) -> None:
+        """Install a kernel with further ids in the place of the gating kernel, if that reads the same matrix."""
+        self.source.replace(old, new)
 
     def columns(self) -> np.ndarray:
         """Positions of the columns that are read."""
@@ -150,6 +155,9 @@ class NoInputs:
     def restrict(self, stack: KernelStack) -> NoInputs:
         """There is nothing to leave out."""
         return self
+
+    def replace(self, old: Kernel, new: Kernel) -> None:
+        """There is no gating kernel."""
 
     def columns(self) -> np.ndarray:
         """No columns are read."""
@@ -229,6 +237,9 @@ class FeatureSource:
         """Features are not looked up."""
         return []
 
+    def replace(self, old: Kernel, new: Kernel) -> None:
+        """There is no gating kernel."""
+
 
 class ProjectedFeatures:
     """A source of gating inputs: all features that are projected, side by side; equal ones once.
@@ -273,9 +284,9 @@ class ProjectedFeatures:
 
     def restrict(self, stack: KernelStack) -> ProjectedFeatures:
         """The same with what prediction keeps of the kernels."""
-        lean = object.__new__(ProjectedFeatures)
-        maps = [each if m in self.chosen else each.settled() for m, each in enumerate(self.maps)]
-        lean.__dict__.update(self.__dict__, stack=stack, maps=maps)
+        lean = copy(self)
+        lean.stack = stack
+        lean.maps = [each if m in self.chosen else each.settled() for m, each in enumerate(self.maps)]
         return lean
 
     def columns(self) -> np.ndarray:
@@ -287,8 +298,11 @@ class ProjectedFeatures:
         return [f"{stack.names[m]}: {name}" for m in self.chosen for name in self.maps[m].names]
 
     def lookups(self) -> list:
-        """Those of the kernels, which are told elsewhere."""
+        """None beside those of the kernels, which `ProjectedKernel.lookups` lists."""
         return []
+
+    def replace(self, old: Kernel, new: Kernel) -> None:
+        """There is no gating kernel beside the kernels."""
 
 
 def _dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:

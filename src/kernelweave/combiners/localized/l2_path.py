@@ -13,15 +13,19 @@ of the smallest. The hinge loss would be smoother, but prefers penalties that ar
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ...machines import Machine
 from ...machines.multiclass import in_threads
-from ..descent.watching import held_out_parts
+from ..descent.family import Learner
+from ..descent.held_out import held_out_parts
 from ..gates.base import SMALL
+
+if TYPE_CHECKING:
+    from .family import GatedFamily
 
 TIE = 1e-12
 PATH = (np.inf, 0.3, 0.1, 0.03, 0.01, 0.003)
@@ -45,26 +49,27 @@ class Choice(NamedTuple):
     path: pd.DataFrame
 
 
-def choose_l2(combiner: Any, state: Any, machine: Machine, theta: np.ndarray, rng: Any, learner: Any) -> Choice:
+def choose_l2(
+    family: GatedFamily, machine: Machine, theta: np.ndarray, rng: np.random.RandomState, learner: Learner
+) -> Choice:
     """Follow the path from theta on parts of the samples, and choose.
 
     Parameters
     ----------
-    combiner : GatedCombiner
-    state : GatedStack
+    family : GatedFamily
     machine : Machine
     theta : ndarray
         Where the descent at the strongest finite penalty begins.
     rng : RandomState
     learner : callable
-        See `LearnedCombiner.starts`.
+        See `KernelFamily.starts`.
     """
     splits = held_out_parts(machine, rng)
     noise = SMALL * rng.normal(size=(len(splits), len(PATH), len(theta)))
     found = in_threads(
-        lambda k: follow(combiner, state, machine, theta, splits[k], noise[k], learner),
+        lambda k: follow(family, machine, theta, splits[k], noise[k], learner),
         range(len(splits)),
-        combiner.n_jobs,
+        family.options.n_jobs,
     )
     if not found:  # no class has a second sample
         return Choice(np.inf, [], pd.DataFrame(columns=["risk", "difference", "error"], dtype=float))
@@ -74,26 +79,25 @@ def choose_l2(combiner: Any, state: Any, machine: Machine, theta: np.ndarray, rn
 
 
 def follow(
-    combiner: Any,
-    state: Any,
+    family: GatedFamily,
     machine: Machine,
     theta: np.ndarray,
     held_out: np.ndarray,
     noise: np.ndarray,
-    learner: Any,
+    learner: Learner,
 ) -> tuple[list[np.ndarray], np.ndarray]:
     """Parameters along the path, learned without some samples, and the losses of those: (n_held_out, n_path)."""
     training = np.setdiff1d(np.arange(machine.n_samples), held_out)
-    part, its_machine, judge = state.subset(training), machine.subset(training), machine.subset(held_out)
-    scale = combiner.mean_optimum(part, its_machine)
+    part, its_machine, judge = family.subset(training), machine.subset(training), machine.subset(held_out)
+    scale = part.mean_optimum(its_machine)
     run, thetas, losses = learner(part, its_machine), [], []
     for k, l2 in enumerate(PATH):
-        part.penalty = l2 * scale
+        part.strength = l2 * scale
         begin = np.zeros_like(theta) if np.isinf(l2) else theta + noise[k]
         end = run.descend(begin)
         theta = theta if np.isinf(l2) else end.solution
         thetas.append(end.solution)
-        losses.append(judge.losses(combiner.held_out_values(state, end.solution, end.detail, training, held_out)))
+        losses.append(judge.losses(family.held_out_values(end.solution, end.detail, training, held_out)))
     return thetas, np.column_stack(losses)
 
 

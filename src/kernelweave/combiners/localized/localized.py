@@ -15,7 +15,7 @@ thesis          here
 ==============  ========================================================
 eta_m(x|V)      gates; `Gate.values`
 V               theta
-x^G             the codes of `GatedStack`, made by `GatingInputs`
+x^G             the codes of `GatedFamily`, made by `GatingInputs`
 Upsilon_i^j     C C', the outer product of coefficients
 ==============  ========================================================
 """
@@ -24,17 +24,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
-from ...solvers.stacks.gated_sums import GatedKernel, gated_pullback, gated_sum
-from ...views import Views
-from ..descent.learning import support_rows
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
-from .gated import GatedCombiner
-from .gated_stack import GatedStack
+from .combiner import GatedCombiner
+from .family import GatedFamily
 
 
 class Localized(GatedCombiner):
@@ -162,39 +156,12 @@ class Localized(GatedCombiner):
         self.validation_fraction = validation_fraction
         self.gate_tol = gate_tol
 
-    def prepare(self, stack: KernelStack, y: np.ndarray | None, rng: np.random.RandomState) -> GatedStack:
+    def family(self, stack, machine, y, control) -> GatedFamily:
         """Check the parameters, compute the gating inputs and all Gram matrices."""
         self._check()
         what = "the kernels and their combination"
         warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
-        codes = self._codes(inputs, Softmax() if self.gating is None else self.gating, stack, rng)
+        gate, codes = self._codes(Softmax() if self.gating is None else self.gating, inputs, stack, control)
         stack.matrices()
-        return GatedStack(stack, inputs, codes)
-
-    def start(self, state: GatedStack, machine, y, rng: np.random.RandomState) -> np.ndarray:
-        """Small random parameters."""
-        return self.gating_.start(state.codes, state.n_kernels, rng)
-
-    def gram(self, state: GatedStack, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """K_eta of the training samples, thesis (3.9)."""
-        return gated_sum(state.stack.matrices(), self._training_gates(state, theta), out)
-
-    def lazy_kernel(self, state: GatedStack, theta: np.ndarray) -> GatedKernel:
-        """K_eta in parts: few samples are support vectors, and only their rows matter."""
-        return GatedKernel(state.stack.matrices(), self._training_gates(state, theta))
-
-    def pullback(self, state: GatedStack, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
-        rows, coef = support_rows(coef)
-        gates = self._training_gates(state, theta)
-        slopes = gated_pullback(state.stack.matrices(), gates, rows, coef)
-        return self.gating_.pullback(theta, state.codes[rows], gates[rows], slopes[rows])
-
-    def block(self, state: GatedStack, theta: np.ndarray, m: int, views: Views, columns) -> np.ndarray:
-        """Values of base kernel m."""
-        return state.stack.cross(m, views, np.ones(views.n_samples, dtype=bool), columns)
-
-    def training_block(self, state: GatedStack, theta: np.ndarray, m: int, rows, columns) -> np.ndarray:
-        """Values of base kernel m, from its Gram matrix."""
-        return state.stack.matrices()[m][np.ix_(rows, columns)]
+        return GatedFamily(stack, gate, inputs, codes, self._options())

@@ -1,29 +1,16 @@
-"""What combiners that learn one weight per kernel from the machine's own optimum share.
+"""Combiners whose weights, one for each kernel, minimise the machine's own optimum.
 
-    minimise over eta    J(eta) + r(eta),      J(eta) = max_C l(C) - 1/2 sum_m eta_m q_m(C)
+    minimise over eta    J(eta) + r(eta)
 
-where q_m(C) = sum_r c_r' K_m c_r. J is the optimum of the machine under K = sum_m eta_m K_m, convex in eta, with
-dJ/deta_m = -1/2 q_m (Danskin). Costs d_m enter as a change of variables x_m = d_m^2 eta_m, that is, as kernels
-K_m / d_m^2 with plain constraints on x: thesis (2.4), (2.5), where sum_m d_m^2 eta_m = 1. Solvers see x only, through
-`WeightProblem.evaluate`; subclasses of `LearnedWeights` say which set x lives in and which solver finds it.
-
-==========  ===================================
-thesis      here
-==========  ===================================
-d_m         costs
-eta_m       weights; theta of a `WeightedSum`
-gamma, t    the largest q_m / d_m^2
-==========  ===================================
+`WeightProblem` evaluates J; a subclass of `OptimalWeights` defines the set that the weights live in, and the solver.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,20 +21,15 @@ from ..._parameters import is_count, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
-from ...machines import Machine, Solution
-from ...solvers.qp.program import DualProgram, curvature
-from ...solvers.stacks.sums import add_weighted, images, weighted_sum
-from ...solvers.weights.bundle import Bundle, Evaluation
-from ..base import Combination, WeightedSum
+from ...solvers.weights.bundle import Bundle
+from ..base import Combiner, FitControl
 from ..named import NamedNumbers, as_numbers
-
-MOST_STEPS = 200_000  # of one solve on the way, or 50 a sample: a rough solution gives a valid cut too
-FIRST_TOLERANCE = 1e-2  # largest KKT violation of the first solve, far from the optimal weights
-MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
+from ..weighted.sums import WeightedSum
+from .problem import WeightProblem
 
 
 @dataclass(frozen=True)
-class Learned:
+class WeightResult:
     """What a solver found.
 
     Attributes
@@ -69,121 +51,13 @@ class Learned:
     converged: bool
 
     @classmethod
-    def of(cls, bundle: Bundle) -> Learned:
-        """What the methods of `solvers.weights` return."""
+    def of(cls, bundle: Bundle) -> WeightResult:
+        """What the solvers of `solvers.weights` return."""
         point = bundle.best.point
         return cls(point, bundle.lower, bundle.upper, bundle.feasible.penalty(point), bundle.converged)
 
 
-class WeightProblem:
-    """J as a function of x = d^2 eta, evaluated by solving the machine from its last solution.
-
-    Parameters
-    ----------
-    stack : KernelStack
-        Its P Gram matrices are computed here and kept.
-    machine : Machine
-    scale : ndarray of shape (P,)
-        eta = scale * x.
-    factor : ndarray of shape (n_samples,)
-        What rows and columns of the combined kernel are multiplied by (samples that lack views).
-    max_steps : int or None
-        Passed to the machine.
-
-    Notes
-    -----
-    Memory: the P Gram matrices and one n x n matrix, the combined kernel; it is updated where one or two
-    weights move, and summed afresh otherwise.
-    """
-
-    def __init__(
-        self, stack: KernelStack, machine: Machine, scale: np.ndarray, factor: np.ndarray, max_steps: int | None
-    ):
-        self.names, self.matrices = stack.names, stack.matrices()
-        self.views = [tuple(kernel.columns()) for kernel in stack.kernels]
-        self.machine, self.scale, self.max_steps = machine, scale, max_steps
-        self.factor = None if (factor == 1.0).all() else factor
-        self.last: Solution | None = None
-        self.history: list[dict[str, float]] = []
-        self._clock = time.perf_counter()
-        self._K = np.empty(self.matrices.shape[1:], self.matrices.dtype)
-        self._weights: np.ndarray | None = None
-        self._updates = 0
-
-    def evaluate(self, point: np.ndarray, gap: float | None) -> Evaluation:
-        """J at a point to within a gap; None for a first, rough solve. The curvature is of the latest point only."""
-        K = self.kernel(self.scale * point)
-        most = min(max(MOST_STEPS, 50 * len(K)), self.max_steps or MOST_STEPS * len(K))
-        if gap is None or self.last is None:
-            solution = self.machine.solve(K, tol=FIRST_TOLERANCE, max_steps=most)
-        else:
-            # The machine's rule is gap <= gap_tol * max(1, |J|) for each output.
-            gap_tol = gap / (self.machine.n_outputs + abs(self.last.objective))
-            solution = self.machine.solve(K, self.last, gap_tol=gap_tol, max_steps=most)
-        return self.record(point, solution)
-
-    def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
-        """The machine's solution at the final weights to a KKT violation of `tol`."""
-        if self._weights is not None and np.array_equal(eta, self._weights) and (factor == 1.0).all():
-            solution = self.machine.refine(self._K, self.last, tol, self.max_steps)
-        else:
-            self.factor = None if (factor == 1.0).all() else factor
-            solution = self.machine.solve(self.kernel(eta), self.last, tol=tol, max_steps=self.max_steps)
-        self._note(solution)
-        return solution
-
-    def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
-        """An evaluation, and a line of the history, from a solution."""
-        if self.factor is None:
-            found = images(self.matrices, solution.coef)
-        else:
-            found = images(self.matrices, self.factor[:, None] * solution.coef).scaled(self.factor)
-        forms = self.scale * found.forms()
-        self._note(solution)
-
-        def bend() -> np.ndarray:
-            H = curvature(self._programs, self._K, solution.coef, found)
-            return self.scale[:, None] * H * self.scale
-
-        return Evaluation(point, solution.objective, solution.gap, forms, bend, solution)
-
-    def _note(self, solution: Solution) -> None:
-        """The latest solution, and a line of the history for it."""
-        self.last = solution
-        now = time.perf_counter()
-        n_support = np.count_nonzero(solution.coef.any(axis=1))
-        line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock, "n_support": n_support}
-        self.history.append(line)
-        self._clock = now
-
-    @cached_property
-    def _programs(self) -> list[DualProgram]:
-        return self.machine.programs()
-
-    def scaled_matrices(self) -> np.ndarray:
-        """The kernels that x weighs, as a new stack."""
-        factor = np.ones(self.matrices.shape[1]) if self.factor is None else self.factor
-        return self.scale[:, None, None] * self.matrices * np.outer(factor, factor)
-
-    def kernel(self, eta: np.ndarray) -> np.ndarray:
-        """The combined kernel, updated or summed afresh; overwritten by the next call."""
-        moved = None if self._weights is None else eta - self._weights
-        few = moved is not None and np.count_nonzero(moved) <= min(2, np.count_nonzero(eta) - 1)
-        if few and self.factor is None and self._updates < MOST_UPDATES:
-            if moved.any():
-                add_weighted(self.matrices, moved, self._K)
-                self._updates += 1
-        else:
-            weighted_sum(self.matrices, eta, self._K)
-            self._updates = 0
-            if self.factor is not None:
-                self._K *= self.factor[:, None]
-                self._K *= self.factor
-        self._weights = None if self.factor is not None else eta.copy()
-        return self._K
-
-
-class LearnedWeights(NamedNumbers, WeightedSum):
+class OptimalWeights(NamedNumbers, Combiner):
     """k(x, z) = sum_m eta_m k_m(x, z) with weights that minimise the machine's optimum: what such combiners share.
 
     Samples that lack views: the weights are learned with the rows and columns of the combined kernel scaled as for
@@ -198,11 +72,14 @@ class LearnedWeights(NamedNumbers, WeightedSum):
     max_iter: int
 
     @abstractmethod
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Callable[[Bundle], None]) -> Learned:
+    def learn(
+        self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Callable[[Bundle], None]
+    ) -> WeightResult:
         """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
 
-    def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
+    def fit(self, stack, machine, y, control=None) -> WeightedSum:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
+        control = control or FitControl()
         if not is_count(self.max_iter) or self.max_iter < 1:
             raise ValueError(
                 f"max_iter of {type(self).__name__} must be a positive whole number, not {shown(self.max_iter)}"
@@ -211,25 +88,25 @@ class LearnedWeights(NamedNumbers, WeightedSum):
         what = "the kernels and their combination"
         warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
         scale = costs**-2.0
-        equal = scale / stack.n_kernels
-        factor = self._missing_factor(stack, equal, stack.present, stack.support)
-        problem = WeightProblem(stack, machine, scale, factor, max_steps)
+        factor = self.kernel(stack, scale / stack.n_kernels).missing_factor(stack.present, stack.support)
+        problem = WeightProblem(stack, machine, scale, factor, control.max_steps)
 
         def tell(bundle: Bundle) -> None:
-            if progress is not None:
-                progress(len(problem.history), self.max_iter)
+            control.report(len(problem.history), self.max_iter)
 
-        found = self.learn(problem, costs, tol, tell)
-        eta = problem.scale * found.point
-        final = self._missing_factor(stack, eta, stack.present, stack.support)
-        solution = problem.finish(eta, final, tol)
+        found = self.learn(problem, costs, control.tol, tell)
+        kernel = self.kernel(stack, problem.scale * found.point)
+        solution = problem.finish(kernel.theta, kernel.missing_factor(stack.present, stack.support), control.tol)
         reached = solution.objective + found.penalty if stack.present.all() else found.upper
         gap = max(reached - found.lower, 0.0)
         if not found.converged:
-            self._warn(len(problem.history) - 1, gap, abs(reached), tol)
-        solution = dataclasses.replace(solution, gap=gap + solution.gap)
+            self._warn(len(problem.history) - 1, gap, abs(reached), control.tol)
         self.costs_ = pd.Series(costs, stack.names)
-        return Combination(stack, eta, solution, problem.history)
+        return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)
+
+    def kernel(self, stack: KernelStack, eta: np.ndarray) -> WeightedSum:
+        """The weighted sum with given weights, which may leave a sample without any: its row is then zero."""
+        return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)
 
     def costs_of(self, stack: KernelStack) -> np.ndarray:
         """The cost d_m of each kernel, positive."""
@@ -240,12 +117,6 @@ class LearnedWeights(NamedNumbers, WeightedSum):
         if not (costs > 0.0).all():
             raise ValueError(f"costs must be positive, not {costs.tolist()}")
         return costs
-
-    def _tell_of_no_view(self, problem: str) -> None:
-        """Weights that are learned may leave a sample without any; its row is zero then."""
-        warn(
-            f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight",
-        )
 
     def _warn(self, solves: int, gap: float, size: float, tol: float) -> None:
         reached = gap / max(size, np.finfo(float).tiny)

@@ -24,7 +24,8 @@ from ...solvers.weights.conic import minimize_conic
 from ...solvers.weights.methods import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
 from ...solvers.weights.sets import Simplex
 from ..named import as_numbers
-from .base import Learned, LearnedWeights, WeightProblem
+from .base import OptimalWeights, WeightResult
+from .problem import WeightProblem
 
 SOLVERS = {
     "newton": minimize_newton,
@@ -34,7 +35,7 @@ SOLVERS = {
 }
 
 
-class ConvexMKL(LearnedWeights):
+class ConvexMKL(OptimalWeights):
     """Multiple kernel learning: the convex combination of kernels under which the machine's optimum is smallest.
 
     Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta_m >= min_weight`` with
@@ -97,7 +98,7 @@ class ConvexMKL(LearnedWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
         """The weights on the simplex by the chosen solver."""
         if not is_choice(self.solver, ("auto", "conic", *SOLVERS)):
             raise ValueError(f"solver must be one of {['auto', *SOLVERS, 'conic']}, not {shown(self.solver)}")
@@ -105,9 +106,9 @@ class ConvexMKL(LearnedWeights):
         if self.solver == "conic":
             programs = problem.machine.programs()
             matrices = problem.scaled_matrices()
-            return Learned.of(minimize_conic(problem.evaluate, simplex, programs, matrices, tol, self.max_iter))
+            return WeightResult.of(minimize_conic(problem.evaluate, simplex, programs, matrices, tol, self.max_iter))
         minimize = SOLVERS["newton" if self.solver == "auto" else self.solver]
-        return Learned.of(minimize(problem.evaluate, simplex, tol, self.max_iter, tell))
+        return WeightResult.of(minimize(problem.evaluate, simplex, tol, self.max_iter, tell))
 
     def _limits(self, names: list[str], costs: np.ndarray) -> np.ndarray:
         limits = costs**2 * as_numbers(self.min_weight, names, "min_weight", default=0.0)

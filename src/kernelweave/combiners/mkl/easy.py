@@ -17,8 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._parameters import is_number, shown
 from ..._warnings import warn
 from ...machines import BinaryMachine, Machine
-from ...solvers.stacks.sums import images, weighted_sum
-from ..base import ChosenWeights
+from ...solvers.stacks.images import images
+from ...solvers.stacks.sums import sum_kernels
+from ..base import FitControl
+from ..weighted.sums import ChosenWeights
 
 
 class EasyMKL(ChosenWeights):
@@ -58,33 +60,30 @@ class EasyMKL(ChosenWeights):
     def __init__(self, lam: float = 0.1):
         self.lam = lam
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """The weights, averaged over the machine's binary problems."""
         if not is_number(self.lam) or not 0.0 < self.lam <= 1.0:
             raise ValueError(f"lam of EasyMKL must be a number above 0 and at most 1, not {shown(self.lam)}")
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
         matrices = stack.matrices()
-        K = weighted_sum(matrices, np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels))
+        K = sum_kernels(matrices, np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels))
         K[np.diag_indices_from(K)] += self.lam
         problems = binary_problems(machine)
         total = np.zeros(stack.n_kernels)
         for done, (rows, signs) in enumerate(problems):
             coef = np.zeros((stack.n_samples, 1))
-            coef[rows, 0] = self._distribution(
-                K if len(rows) == len(K) else K[np.ix_(rows, rows)], signs, tol, max_steps
-            )
+            coef[rows, 0] = self._distribution(K if len(rows) == len(K) else K[np.ix_(rows, rows)], signs, control)
             forms = np.maximum(images(matrices, coef).forms(), 0.0)
             total += forms / forms.sum() if forms.any() else 1.0 / stack.n_kernels
-            if progress is not None:
-                progress(done + 1, len(problems))
+            control.report(done + 1, len(problems))
         return total / total.sum(), len(problems)
 
-    def _distribution(self, K: np.ndarray, signs: np.ndarray, tol: float, max_steps: int | None) -> np.ndarray:
+    def _distribution(self, K: np.ndarray, signs: np.ndarray, control: FitControl) -> np.ndarray:
         """gamma with the signs of the classes, up to a factor."""
         # K' - lam I is positive semidefinite, so gamma'YK'Y gamma >= lam (1/n+ + 1/n-) and alpha stays below this:
         bound = 4.0 / (self.lam * ((1.0 / (signs > 0).sum()) + 1.0 / (signs < 0).sum()))
-        solution = BinaryMachine(signs, bound).solve(K, tol=tol, max_steps=max_steps)
+        solution = BinaryMachine(signs, bound).solve(K, tol=control.tol, max_steps=control.max_steps)
         if not solution.converged:
             warn(
                 f"EasyMKL's margin problem stopped after {solution.steps} solver steps; raise max_iter or lam",

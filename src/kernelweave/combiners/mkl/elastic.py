@@ -9,10 +9,11 @@ import numpy as np
 from ..._parameters import is_number, shown
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
-from .base import Learned, LearnedWeights, WeightProblem
+from .base import OptimalWeights, WeightResult
+from .problem import WeightProblem
 
 
-class ElasticMKL(LearnedWeights):
+class ElasticMKL(OptimalWeights):
     """Convex multiple kernel learning with a pull towards equal weights.
 
     Minimises ``J(eta) + lam * sum_m (d_m^2 eta_m - 1/P)^2``, J being the optimum of the machine under
@@ -61,9 +62,9 @@ class ElasticMKL(LearnedWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
         """The weights on the simplex, with the pull."""
         if not is_number(self.lam) or not 0.0 <= self.lam < np.inf:
             raise ValueError(f"lam of ElasticMKL must be a finite number of at least 0, not {shown(self.lam)}")
         simplex = Simplex(np.zeros(len(costs)), float(self.lam))
-        return Learned.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))
+        return WeightResult.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))

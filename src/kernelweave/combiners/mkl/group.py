@@ -15,10 +15,11 @@ import numpy as np
 from ..._parameters import is_number, shown
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import GroupBall, Simplex
-from .base import Learned, LearnedWeights, WeightProblem
+from .base import OptimalWeights, WeightResult
+from .problem import WeightProblem
 
 
-class GroupMKL(LearnedWeights):
+class GroupMKL(OptimalWeights):
     """Multiple kernel learning that takes all or none of the kernels of a group.
 
     Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
@@ -68,7 +69,7 @@ class GroupMKL(LearnedWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
         """The weights in the ball of the mixed norm."""
         if not is_number(self.p) or not (1.0 <= self.p <= 1e6 or self.p == np.inf):
             raise ValueError(f"p of GroupMKL must be a number from 1 to 1e6, or infinity, not {shown(self.p)}")
@@ -76,7 +77,7 @@ class GroupMKL(LearnedWeights):
             feasible = Simplex(np.zeros(len(costs)))
         else:
             feasible = GroupBall(group_numbers(self.groups, problem.names, problem.views), float(self.p))
-        return Learned.of(minimize_newton(problem.evaluate, feasible, tol, self.max_iter, tell))
+        return WeightResult.of(minimize_newton(problem.evaluate, feasible, tol, self.max_iter, tell))
 
 
 def group_numbers(groups: Any, names: list[str], views: list[Any]) -> np.ndarray:

@@ -10,10 +10,11 @@ from ..._parameters import is_choice, is_number, shown
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.norms import minimize_in_norm_ball
 from ...solvers.weights.sets import GroupBall, Simplex
-from .base import Learned, LearnedWeights, WeightProblem
+from .base import OptimalWeights, WeightResult
+from .problem import WeightProblem
 
 
-class LpMKL(LearnedWeights):
+class LpMKL(OptimalWeights):
     """Multiple kernel learning with weights in the unit ball of the lp norm.
 
     Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
@@ -63,7 +64,7 @@ class LpMKL(LearnedWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
         """The weights in the ball; on the simplex for p = 1."""
         if not is_number(self.p) or not (1.0 <= self.p <= 1e6 or self.p == np.inf):
             raise ValueError(f"p of LpMKL must be a number from 1 to 1e6, or infinity, not {shown(self.p)}")
@@ -77,4 +78,4 @@ class LpMKL(LearnedWeights):
         else:
             ball = GroupBall(np.zeros(n_kernels, dtype=int), p)
             bundle = minimize_newton(problem.evaluate, ball, tol, self.max_iter, tell)
-        return Learned.of(bundle)
+        return WeightResult.of(bundle)

@@ -22,8 +22,8 @@ from ..._warnings import warn
 from ...solvers.weights.bundle import Bundle
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Budget
-from ..base import ChosenWeights
-from .base import WeightProblem
+from ..weighted.sums import ChosenWeights
+from .problem import WeightProblem
 
 
 class BinaryMKL(ChosenWeights):
@@ -78,20 +78,19 @@ class BinaryMKL(ChosenWeights):
         self.n_selected = n_selected
         self.max_iter = max_iter
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """Weight 1 for the kernels with the largest relaxed weights."""
         n_selected = self._whole("n_selected", self.n_selected)
         max_iter = self._whole("max_iter", self.max_iter)
         if n_selected > stack.n_kernels:
             raise ValueError(f"n_selected is {n_selected}, but there are only {stack.n_kernels} kernels")
         everybody = np.ones(stack.n_samples)
-        problem = WeightProblem(stack, machine, np.ones(stack.n_kernels), everybody, max_steps)
+        problem = WeightProblem(stack, machine, np.ones(stack.n_kernels), everybody, control.max_steps)
 
         def tell(bundle: Bundle) -> None:
-            if progress is not None:
-                progress(bundle.evaluations, max_iter)
+            control.report(bundle.evaluations, max_iter)
 
-        found = minimize_newton(problem.evaluate, Budget(stack.n_kernels, n_selected), tol, max_iter, tell)
+        found = minimize_newton(problem.evaluate, Budget(stack.n_kernels, n_selected), control.tol, max_iter, tell)
         if not found.converged:
             warn(
                 f"BinaryMKL stopped after {found.evaluations} machines with a gap of {found.gap:.2g} (J is "

@@ -18,14 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._parameters import is_choice, shown
 from ..._warnings import warn
-from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers import Result, solve_alignment_program, solve_margin_program
 from ...solvers.weights.semidefinite import joint_rank
-from ...views import Views
-from ..base import ChosenWeights
-from ..checks import check_every_view, non_negative
+from ..checks import non_negative
 from ..similarity.inner_products import ideal_factor, similarities
+from ..weighted.sums import ChosenWeights, check_every_view
 
 CRITERIA = ("margin", "alignment")
 LARGEST_RANK = 100
@@ -87,11 +85,11 @@ class LinearMKL(ChosenWeights):
         self.criterion = criterion
         self.trace = trace
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """The weights at the optimum of the semidefinite program."""
         if not is_choice(self.criterion, CRITERIA):
             raise ValueError(f"criterion must be one of {list(CRITERIA)}, not {shown(self.criterion)}")
-        check_every_view(self, stack, stack.present, stack.reference)
+        check_every_view(type(self).__name__, stack, stack.present, stack.reference)
         problem = self._problem(machine) if self.criterion == "margin" else None
         factor = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None
         matrices = stack.matrices()
@@ -131,8 +129,3 @@ class LinearMKL(ChosenWeights):
                 "kernels alike, or remove kernels that others repeat",
                 ConvergenceWarning,
             )
-
-    def _missing_factor(self, stack: KernelStack, eta: np.ndarray, present: np.ndarray, views: Views) -> np.ndarray:
-        """No rescaling, which weights of both signs do not allow: every sample needs every view that has a weight."""
-        check_every_view(self, stack, present | (eta == 0), views)
-        return np.ones(len(present))

@@ -21,10 +21,11 @@ from ..._parameters import is_count, is_number, shown
 from ..._warnings import warn
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
-from .base import Learned, LearnedWeights, WeightProblem
+from .base import OptimalWeights, WeightResult
+from .problem import WeightProblem
 
 
-class SparseMKL(LearnedWeights):
+class SparseMKL(OptimalWeights):
     """Multiple kernel learning with a logarithmic penalty: fewer kernels than `ConvexMKL`.
 
     Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
@@ -76,7 +77,7 @@ class SparseMKL(LearnedWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> Learned:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
         """Convex problems with costs from the tangents, until J stops falling."""
         if not is_number(self.eps) or not 0.0 < self.eps < np.inf:
             raise ValueError(f"eps of SparseMKL must be a positive finite number, not {shown(self.eps)}")
@@ -100,7 +101,7 @@ class SparseMKL(LearnedWeights):
                 "n_rounds",
                 ConvergenceWarning,
             )
-        return Learned.of(bundle)
+        return WeightResult.of(bundle)
 
     def _equal(self, costs: np.ndarray, top: float) -> np.ndarray:
         """Equal shares d_m^2 eta_m on the boundary of the feasible set."""

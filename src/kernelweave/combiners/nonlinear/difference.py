@@ -20,6 +20,7 @@ training samples.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -29,11 +30,13 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
 from ...kernels.stacking.repair import Repair
-from ...machines import Solution
+from ...machines import Machine, Solution
 from ...views import Views
-from ..base import Combination, Combiner
-from ..checks import check_every_view, non_negative
+from ..base import Combiner, FitControl, solve_once
+from ..checks import non_negative
+from ..combined import CombinedKernel
 from ..similarity.inner_products import labels_of
+from ..weighted.sums import check_every_view
 
 FORMS = ("absolute", "difference", "square")
 
@@ -82,84 +85,33 @@ class KernelDifference(Combiner):
         self.tau = tau
         self.repair = repair
 
-    def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
-        """Solve the machine on the mean kernel where labels of new samples are needed, then on the combined one."""
-        start = time.perf_counter()
+    def fit(self, stack, machine, y, control=None) -> DifferenceKernel:
+        """Solve the machine on the mean kernel if labels of new samples are needed, then on the combined one."""
+        begin, control = time.perf_counter(), control or FitControl()
         if not is_choice(self.form, FORMS):
             raise ValueError(f"form must be one of {list(FORMS)}, not {shown(self.form)}")
         non_negative("tau", self.tau)
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
-        check_every_view(self, stack, stack.present, stack.reference)
+        check_every_view(type(self).__name__, stack, stack.present, stack.reference)
         kept = stack.n_kernels - 1 if self.form == "square" else 0
         warn_if_too_large(6 + kept, stack.n_samples, stack.dtype, "the combined kernel", per_kernel=kept > 0)
         signs = first = None
         if self.form != "square":
             signs = self._signs(machine)
             mean = sum(stack.gram(m) for m in range(stack.n_kernels)) / stack.n_kernels
-            first = machine.solve(mean, tol=tol, max_steps=max_steps)
+            first = machine.solve(mean, tol=control.tol, max_steps=control.max_steps)
             del mean
             self._warn(first)
-        state = DifferenceState(stack, signs, first, repair)
-        K = self._train(state)
-        solution = machine.solve(K, tol=tol, max_steps=max_steps)
-        solves = 1 + (first is not None)
-        history = [{"objective": solution.objective, "solves": solves, "seconds": time.perf_counter() - start}]
-        theta = 0.5 ** np.minimum(stack.n_kernels - np.arange(stack.n_kernels), stack.n_kernels - 1.0)
-        return Combination(state, theta, solution, history)
-
-    def active(self, state: DifferenceState, theta: np.ndarray) -> np.ndarray:
-        """Every kernel."""
-        return np.ones(len(theta), dtype=bool)
-
-    def gram(self, state: DifferenceState, theta: np.ndarray) -> np.ndarray:
-        """The combined kernel of the training samples, repaired."""
-        return self._train(state)
-
-    def cross(self, state: DifferenceState, theta: np.ndarray, views: Views) -> np.ndarray:
-        """The combined kernel of new samples, with estimated labels."""
-        stack = state.stack
-        present = stack.presence(views)
-        check_every_view(self, stack, present, views)
-        values = [stack.cross(m, views, present[:, m]) for m in range(stack.n_kernels)]
-        if self.form == "square":
-            K = self._recursion(values, lambda step, D: D @ state.differences[step])
-            return K[:, state.rows]
-        guess = np.clip(sum(values) / len(values) @ state.first_coef + state.first_intercept, -1.0, 1.0)
-        K = self._recursion(values, lambda step, D: guess * self._size(D) * state.signs)
-        K, _ = state.repair.cross(K, np.zeros(len(K)), state.rows)
-        return K if state.repair.needs_all_samples else K[:, state.rows]
-
-    def kernel_weights(self, state: DifferenceState, theta: np.ndarray, views: Views) -> np.ndarray:
-        """The weights of the kernels in the part without differences, the same for each sample."""
-        return np.tile(theta, (views.n_samples, 1))
-
-    def global_weights(self, state: DifferenceState, theta: np.ndarray) -> np.ndarray:
-        """The weights of the kernels in the part without differences."""
-        return theta
-
-    def _train(self, state: DifferenceState) -> np.ndarray:
-        """The combined kernel of the training samples; keeps what new samples need of it in the state."""
-        stack = state.stack
-        state.differences = []
-
-        def term(step: int, D: np.ndarray) -> np.ndarray:
-            if self.form == "square":
-                state.differences.append(stack.weight[:, None] * D)
-                return D @ state.differences[step]  # thesis 2.2.2, third form; samples count by their weight
-            return state.signs[:, None] * self._size(D) * state.signs  # thesis 2.2.2, first and second form
-
-        K = self._recursion((stack.gram(m) for m in range(stack.n_kernels)), term)
-        K = K.astype(np.float64, copy=False)
-        return state.repair.gram(K, np.ones(len(K), dtype=bool), stack.weight)
-
-    def _recursion(self, kernels, term) -> np.ndarray:
-        K = None
-        for step, other in enumerate(kernels, start=-1):
-            K = other if K is None else 0.5 * (K + other) + self.tau * term(step, K - other)
-        return K
-
-    def _size(self, D: np.ndarray) -> np.ndarray:
-        return np.abs(D) if self.form == "absolute" else D
+        kernel = DifferenceKernel(
+            stack,
+            self.form,
+            self.tau,
+            repair,
+            signs=signs,
+            first_coef=None if first is None else first.coef,
+            first_intercept=None if first is None else first.intercept,
+        )
+        return solve_once(kernel, machine, control, begin, solves=int(first is not None))
 
     def _warn(self, first: Solution) -> None:
         if not first.converged:
@@ -169,7 +121,7 @@ class KernelDifference(Combiner):
                 ConvergenceWarning,
             )
 
-    def _signs(self, machine) -> np.ndarray:
+    def _signs(self, machine: Machine) -> np.ndarray:
         if machine.strata is None or len(np.unique(machine.strata)) != 2:
             raise ValueError(
                 f'KernelDifference with form="{self.form}" multiplies by labels +1 and -1, so it is for two classes '
@@ -178,29 +130,108 @@ class KernelDifference(Combiner):
         return 2.0 * labels_of(machine, self) - 1.0
 
 
-class DifferenceState:
-    """What `KernelDifference` keeps of the training samples: all of them, because each enters every difference."""
+class DifferenceKernel(CombinedKernel):
+    """The mean of two kernels plus tau times a function of their difference, for more kernels recursively.
 
-    def __init__(self, stack: KernelStack, signs: np.ndarray | None, first: Solution | None, repair: Repair):
-        self.stack = stack
-        self.signs = signs
-        self.first_coef = None if first is None else first.coef
-        self.first_intercept = None if first is None else first.intercept
-        self.repair = repair
-        self.rows = np.arange(stack.n_samples)
-        self.differences: list[np.ndarray] = []
+    Prediction needs all training samples, because each of them enters every difference.
 
-    def restrict(self, rows: np.ndarray, active: np.ndarray) -> DifferenceState:
-        """The state for prediction with these training samples as support vectors."""
-        lean = object.__new__(DifferenceState)
-        everyone = np.arange(self.stack.n_samples)
-        lean.__dict__.update(self.__dict__, stack=self.stack.restrict(everyone, active), rows=self.rows[rows])
-        return lean
+    Parameters
+    ----------
+    stack : KernelStack
+    form : {"absolute", "difference", "square"}
+    tau : float
+    repair : Repair
+    signs : ndarray of shape (n_training,) or None
+        Labels +1 and -1 of all training samples, for the forms that multiply by labels.
+    first_coef, first_intercept : ndarray or None
+        The machine on the mean kernel, which estimates the labels of new samples.
+    differences : list of ndarray of shape (n_training, n_training)
+        For "square": what the rows of new samples are multiplied by; computed by `gram`.
+    index : ndarray of int, optional
+        The training samples that columns of the kernel belong to; all of them by default.
+    """
 
-    def replace(self, m: int, kernel) -> None:
-        """Put a kernel that is extended by new ids in the place of kernel m."""
-        self.stack.replace(m, kernel)
+    def __init__(
+        self,
+        stack: KernelStack,
+        form: str,
+        tau: float,
+        repair: Repair,
+        *,
+        signs: np.ndarray | None = None,
+        first_coef: np.ndarray | None = None,
+        first_intercept: np.ndarray | None = None,
+        differences: list[np.ndarray] | None = None,
+        index: np.ndarray | None = None,
+    ):
+        self.stack, self.form, self.tau, self.repair = stack, form, tau, repair
+        self.signs, self.first_coef, self.first_intercept = signs, first_coef, first_intercept
+        self.differences = [] if differences is None else differences
+        self.index = np.arange(stack.n_samples) if index is None else index
+        n_kernels = stack.n_kernels
+        self.theta = 0.5 ** np.minimum(n_kernels - np.arange(n_kernels), n_kernels - 1.0)
 
-    def lookups(self, active: np.ndarray) -> list:
-        """The precomputed matrices inside the kernels, as in `KernelStack.lookups`."""
-        return self.stack.lookups(active)
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples, or of those that `restrict` kept."""
+        return len(self.index)
+
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """The combined kernel of the training samples, repaired; also computes what new samples need."""
+        stack = self.stack
+        self.differences = []
+
+        def term(step: int, D: np.ndarray) -> np.ndarray:
+            if self.form == "square":
+                self.differences.append(stack.weight[:, None] * D)
+                return D @ self.differences[step]  # thesis 2.2.2, third form; samples count by their weight
+            return self.signs[:, None] * self._size(D) * self.signs  # thesis 2.2.2, first and second form
+
+        K = self._recursion((stack.gram(m) for m in range(stack.n_kernels)), term)
+        K = self.repair.gram(K.astype(np.float64, copy=False), np.ones(len(K), dtype=bool), stack.weight)
+        return K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)]
+
+    def cross(self, views: Views) -> np.ndarray:
+        """The combined kernel of new samples, with estimated labels."""
+        stack = self.stack
+        present = stack.presence(views)
+        check_every_view("KernelDifference", stack, present, views)
+        values = [stack.cross(m, views, present[:, m]) for m in range(stack.n_kernels)]
+        if self.form == "square":
+            K = self._recursion(values, lambda step, D: D @ self.differences[step])
+            return K[:, self.index]
+        guess = np.clip(sum(values) / len(values) @ self.first_coef + self.first_intercept, -1.0, 1.0)
+        K = self._recursion(values, lambda step, D: guess * self._size(D) * self.signs)
+        K, _ = self.repair.cross(K, np.zeros(len(K)), self.index)
+        return K if self.repair.needs_all_samples else K[:, self.index]
+
+    def weights(self) -> np.ndarray:
+        """The weights of the kernels in the part without differences."""
+        return self.theta
+
+    def sample_weights(self, views: Views) -> np.ndarray:
+        """The weights of the kernels in the part without differences, the same for each sample."""
+        return np.tile(self.theta, (views.n_samples, 1))
+
+    def restrict(self, index: np.ndarray) -> DifferenceKernel:
+        """The kernel with columns for some training samples; it keeps all of them."""
+        return DifferenceKernel(
+            self.stack.restrict(np.arange(self.stack.n_samples), self.active),
+            self.form,
+            self.tau,
+            self.repair,
+            signs=self.signs,
+            first_coef=self.first_coef,
+            first_intercept=self.first_intercept,
+            differences=self.differences,
+            index=self.index[index],
+        )
+
+    def _recursion(self, kernels: Iterable[np.ndarray], term: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
+        K = None
+        for step, other in enumerate(kernels, start=-1):
+            K = other if K is None else 0.5 * (K + other) + self.tau * term(step, K - other)
+        return K
+
+    def _size(self, D: np.ndarray) -> np.ndarray:
+        return np.abs(D) if self.form == "absolute" else D

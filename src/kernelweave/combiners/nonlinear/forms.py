@@ -1,7 +1,7 @@
 """Kernels as functions of one weight per kernel: monomials of a degree, and the Gaussian of weighted distances.
 
-A form offers ``gram``, ``pullback`` and ``cross`` for non-negative weights eta; which weights are good is the business
-of the `FormCombiner` that uses it. Thesis section 2.2.2:
+A form computes ``gram``, ``pullback`` and ``cross`` of a `FormKernel`, for non-negative weights eta. Thesis section
+2.2.2:
 
 - `Monomials` (Cortes et al. 2010): k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m, R all q with sum_m q_m = d, and
   a multiple of the weighted sum sum_m eta_m k_m(x, z) beside it. Degree 1 is the weighted sum.
@@ -11,7 +11,6 @@ of the `FormCombiner` that uses it. Thesis section 2.2.2:
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,44 +19,74 @@ import numpy as np
 from ...kernels import KernelStack
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ...views import Views
-from ..descent.learning import AugmentedStack, LearnedCombiner, support_rows
+from ..combined import CombinedKernel
+from ..descent.family import KernelFamily, support_rows
 
 
-class FormCombiner(LearnedCombiner):
-    """A combiner that learns one non-negative weight per kernel of a form; subclasses say which, and from where."""
+class FormKernel(CombinedKernel):
+    """A form of the base kernels with one non-negative weight for each of them.
 
-    @abstractmethod
-    def kernel_form(self, state: Any) -> Monomials | GaussianForm:
-        """The form of the kernel, for a state with its `n_kernels`."""
+    Parameters
+    ----------
+    stack : KernelStack
+    theta : ndarray of shape (n_kernels,)
+        The weights eta.
+    form : Monomials or GaussianForm
+    diagonals : ndarray of shape (n_samples, n_kernels) or None
+        k_m(x, x) of each training sample, for forms that need it (`Form.diagonals`).
+    """
 
-    def prepare(self, stack: KernelStack, y: np.ndarray | None, rng: np.random.RandomState) -> Any:
-        """Compute all Gram matrices."""
-        stack.matrices()
-        return self.kernel_form(stack).prepare(stack)
+    def __init__(self, stack: KernelStack, theta: np.ndarray, form: Monomials | GaussianForm, diagonals: Any):
+        self.stack, self.theta, self.form, self.diagonals = stack, theta, form, diagonals
 
-    def gram(self, state: Any, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """The combined kernel of the training samples."""
-        return self.kernel_form(state).gram(state, theta, out)
-
-    def pullback(self, state: Any, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """Its contraction -1/2 sum_r c_r' (dK / deta) c_r."""
-        return self.kernel_form(state).pullback(state, theta, coef)
-
-    def cross(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
-        """The combined kernel of new samples; only kernels with a weight are computed."""
-        return self.kernel_form(state).cross(state, theta, views)
-
-    def active(self, state: Any, theta: np.ndarray) -> np.ndarray:
+    @property
+    def active(self) -> np.ndarray:
         """The kernels with a positive weight."""
-        return theta > 0
+        return self.theta > 0
 
-    def kernel_weights(self, state: Any, theta: np.ndarray, views: Views) -> np.ndarray:
-        """The weights, 0 where a sample lacks the view."""
-        return self.kernel_form(state).sample_weights(state, theta, views)
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """The form of the training samples."""
+        return self.form.gram(self, out)
 
-    def global_weights(self, state: Any, theta: np.ndarray) -> np.ndarray:
-        """The weights themselves."""
-        return theta
+    def cross(self, views: Views) -> np.ndarray:
+        """The form of new samples; only kernels with a weight are computed."""
+        return self.form.cross(self, views)
+
+    def weights(self) -> np.ndarray:
+        """The weights eta."""
+        return self.theta
+
+    def sample_weights(self, views: Views) -> np.ndarray:
+        """The weights, 0 for views that a sample lacks."""
+        return self.form.sample_weights(self, views)
+
+    def restrict(self, index: np.ndarray) -> FormKernel:
+        """The same form over some training samples."""
+        diagonals = None if self.diagonals is None else self.diagonals[index]
+        return FormKernel(self.stack.restrict(index, self.active), self.theta, self.form, diagonals)
+
+
+class FormFamily(KernelFamily):
+    """A form with all weights; subclasses define where the weights start and what they may be.
+
+    Parameters
+    ----------
+    stack : KernelStack
+        All Gram matrices are computed here.
+    form : Monomials or GaussianForm
+    """
+
+    def __init__(self, stack: KernelStack, form: Monomials | GaussianForm):
+        stack.matrices()
+        self.stack, self.form, self.diagonals = stack, form, form.diagonals(stack)
+
+    def at(self, theta: np.ndarray) -> FormKernel:
+        """The form with these weights."""
+        return FormKernel(self.stack, theta, self.form, self.diagonals)
+
+    def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
+        """-1/2 sum_r c_r' (dK / deta) c_r."""
+        return self.form.pullback(kernel, coef)
 
 
 class Monomials:
@@ -84,47 +113,50 @@ class Monomials:
         self.products = products
         self.sums = sums
 
-    def prepare(self, stack: KernelStack) -> KernelStack:
-        """The stack is all that is needed."""
-        return stack
+    def diagonals(self, stack: KernelStack) -> None:
+        """Diagonals are not needed."""
+        return None
 
     def at_one(self, weights: np.ndarray) -> float:
         """The value where every kernel is 1, as on the diagonal of normalised ones."""
         return float(self._value(weights))
 
-    def gram(self, state: KernelStack, eta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
         """The kernel of the training samples."""
-        K = polynomial(state.matrices(), eta, *self._shares, out)
-        if not state.present.all():
-            factor = self._missing_factor(eta, state.present)[0]
+        stack, eta = kernel.stack, kernel.theta
+        K = polynomial(stack.matrices(), eta, *self._shares, out)
+        if not stack.present.all():
+            factor = self._missing_factor(eta, stack.present)[0]
             K *= factor[:, None]
             K *= factor[None, :]
         return K
 
-    def pullback(self, state: KernelStack, eta: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
+        stack, eta = kernel.stack, kernel.theta
         rows, coef = support_rows(coef)
-        present = state.present[rows]
+        present = stack.present[rows]
         if present.all():
-            return polynomial_pullback(state.matrices(), eta, *self._shares, rows, coef)[0]
+            return polynomial_pullback(stack.matrices(), eta, *self._shares, rows, coef)[0]
         factor, slopes = self._missing_factor(eta, present)
         coef = coef * factor[:, None]
-        gradient, row_sums = polynomial_pullback(state.matrices(), eta, *self._shares, rows, coef)
+        gradient, row_sums = polynomial_pullback(stack.matrices(), eta, *self._shares, rows, coef)
         return gradient - row_sums @ slopes  # dK_ij = f_i f_j dh_ij + K_ij (dlog f_i + dlog f_j)
 
-    def cross(self, state: KernelStack, eta: np.ndarray, views: Views) -> np.ndarray:
+    def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
         """The kernel between new samples and training samples."""
-        present = state.presence(views, eta > 0)
+        stack, eta = kernel.stack, kernel.theta
+        present = stack.presence(views, eta > 0)
         used = np.flatnonzero(eta)
-        K = self._value(eta[m] * state.cross(m, views, present[:, m]) for m in used)
-        if not present[:, used].all() or not state.present[:, used].all():
+        K = self._value(eta[m] * stack.cross(m, views, present[:, m]) for m in used)
+        if not present[:, used].all() or not stack.present[:, used].all():
             K *= self._missing_factor(eta, present)[0][:, None]
-            K *= self._missing_factor(eta, state.present)[0][None, :]
+            K *= self._missing_factor(eta, stack.present)[0][None, :]
         return K
 
-    def sample_weights(self, state: KernelStack, eta: np.ndarray, views: Views) -> np.ndarray:
+    def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
         """The weights, for a sample that lacks a view spread over the views it has."""
-        present = state.presence(views, eta > 0)
+        eta, present = kernel.theta, kernel.stack.presence(views, kernel.active)
         degree = self.degree if self.products else 1
         return present * eta * self._missing_factor(eta, present)[0][:, None] ** (2.0 / degree)
 
@@ -166,28 +198,27 @@ class GaussianForm:
     """exp(-sum_m eta_m d_m^2): a product of Gaussians of the distances in each kernel's feature space.
 
     A sample that lacks a view stands at the origin of that kernel's feature space, which is the mean of the training
-    samples where kernels are centred; the kernel stays positive semidefinite. The state holds k_m(x, x) of each
-    training sample.
+    samples if kernels are centred; the kernel stays positive semidefinite.
     """
 
-    def prepare(self, stack: KernelStack) -> AugmentedStack:
-        """The stack with the diagonals of its matrices."""
-        return AugmentedStack(stack, np.ascontiguousarray(stack.matrices().diagonal(axis1=1, axis2=2).T, dtype=float))
+    def diagonals(self, stack: KernelStack) -> np.ndarray:
+        """k_m(x, x) of each training sample, of shape (n_samples, n_kernels)."""
+        return np.ascontiguousarray(stack.matrices().diagonal(axis1=1, axis2=2).T, dtype=float)
 
-    def gram(self, state: AugmentedStack, eta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
         """The kernel of the training samples."""
-        return gaussian(state.stack.matrices(), eta, state.samples, out)
+        return gaussian(kernel.stack.matrices(), kernel.theta, kernel.diagonals, out)
 
-    def pullback(self, state: AugmentedStack, eta: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
-        return gaussian_pullback(state.stack.matrices(), eta, state.samples, *support_rows(coef))
+        return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, *support_rows(coef))
 
-    def cross(self, state: AugmentedStack, eta: np.ndarray, views: Views) -> np.ndarray:
+    def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
         """The kernel between new samples and training samples."""
-        stack = state.stack
+        stack, eta = kernel.stack, kernel.theta
         present = stack.presence(views, eta > 0)
         exponent = np.zeros((views.n_samples, stack.n_samples))
-        exponent -= (state.samples @ eta)[None, :]
+        exponent -= (kernel.diagonals @ eta)[None, :]
         for m in np.flatnonzero(eta):
             K, diagonal = stack.compare(m, views, present[:, m])
             K *= 2.0
@@ -196,6 +227,6 @@ class GaussianForm:
             exponent += K
         return np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent)
 
-    def sample_weights(self, state: AugmentedStack, eta: np.ndarray, views: Views) -> np.ndarray:
+    def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
         """The weights of the views that each sample has."""
-        return state.stack.presence(views, eta > 0) * eta
+        return kernel.stack.presence(views, kernel.active) * kernel.theta

@@ -13,21 +13,20 @@ k^S, k^P    form "sum", "product"
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
 from ...solvers.descent.domains import ConvexSet
+from ..descent.combiner import DescentCombiner
 from ..named import as_number
-from .forms import FormCombiner, GaussianForm, Monomials
+from .forms import FormFamily, FormKernel, GaussianForm, Monomials
 
 _FORMS = {"sum": Monomials(1), "product": GaussianForm()}
 _PENALTIES = ("l1", "l2")
 
 
-class GeneralizedMKL(FormCombiner):
+class GeneralizedMKL(DescentCombiner):
     """A weighted sum or a product of Gaussians; minimises J(eta) + r(eta) over eta >= 0 (Varma and Babu 2009).
 
     - ``form="product"``: k(x, z) = exp(-sum_m eta_m d_m^2(x, z)), where d_m is the distance in the feature space of
@@ -95,8 +94,8 @@ class GeneralizedMKL(FormCombiner):
         self.optimizer = optimizer
         self.max_iter = max_iter
 
-    def prepare(self, stack, y, rng) -> Any:
-        """Check the parameters and compute all Gram matrices."""
+    def family(self, stack, machine, y, control) -> PenalizedFamily:
+        """Check the parameters."""
         if not is_choice(self.form, _FORMS):
             raise ValueError(f"form of GeneralizedMKL must be one of {list(_FORMS)}, not {shown(self.form)}")
         if not is_choice(self.penalty, _PENALTIES):
@@ -105,42 +104,59 @@ class GeneralizedMKL(FormCombiner):
             raise ValueError(
                 'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls for ever'
             )
-        return super().prepare(stack, y, rng)
-
-    def kernel_form(self, state: Any) -> Monomials | GaussianForm:
-        """The weighted sum or the product."""
-        return _FORMS[self.form]
-
-    def start(self, state, machine, y, rng) -> np.ndarray:
-        """Equal shares, of the squared distance (product) or of the kernel (sum)."""
         if y is None and (self.form, self.penalty) != ("sum", "l2"):
             # J = -1/2 c'Kc: weights of a product fall to 0 (K = 1), those of a sum under l1 too, or grow for ever.
             raise ValueError(
                 'GeneralizedMKL learns nothing for novelty detection but with form="sum" and penalty="l2": otherwise '
                 "all weights or none at all would be best"
             )
-        if self.form == "sum":
-            return np.full(state.n_kernels, 1.0 / state.n_kernels)
-        variances = np.array([_variance(state.stack, m) for m in range(state.n_kernels)])
-        return np.divide(1.0, state.n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
+        return PenalizedFamily(stack, self.kernel_form(stack.n_kernels), self.penalty, self.strength)
 
-    def domain(self, state: Any) -> ConvexSet:
+    def kernel_form(self, n_kernels: int) -> Monomials | GaussianForm:
+        """The weighted sum or the product."""
+        return _FORMS[self.form]
+
+
+class PenalizedFamily(FormFamily):
+    """A form with all non-negative weights, under a penalty.
+
+    Parameters
+    ----------
+    stack : KernelStack
+    form : Monomials or GaussianForm
+    norm : {"l1", "l2"}
+    strength : float
+    """
+
+    def __init__(self, stack: KernelStack, form: Monomials | GaussianForm, norm: str, strength: float):
+        super().__init__(stack, form)
+        self.norm, self.strength = norm, strength
+
+    def start(self, machine, y, rng) -> np.ndarray:
+        """Equal shares, of the squared distance (product) or of the kernel (sum)."""
+        n_kernels = self.stack.n_kernels
+        if self.diagonals is None:
+            return np.full(n_kernels, 1.0 / n_kernels)
+        variances = np.array([_variance(self.stack, m) for m in range(n_kernels)])
+        return np.divide(1.0, n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
+
+    def domain(self) -> ConvexSet:
         """The non-negative weights."""
         return ConvexSet(lambda eta: np.maximum(eta, 0.0))
 
-    def penalize(self, state: Any, theta: np.ndarray) -> tuple[float, np.ndarray]:
+    def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """r(eta) and its gradient."""
-        if self.penalty == "l1":
+        if self.norm == "l1":
             return self.strength * theta.sum(), np.full_like(theta, self.strength)
         return 0.5 * self.strength * (theta @ theta), self.strength * theta
 
-    def finish(self, state: Any, theta: np.ndarray) -> np.ndarray:
-        """The weights, of which at least one must be positive."""
+    def finish(self, theta: np.ndarray) -> FormKernel:
+        """The kernel, of which at least one weight must be positive."""
         if not theta.any():
             raise ValueError(
                 f"the penalty of GeneralizedMKL has removed every kernel; lower strength ({self.strength:g})"
             )
-        return theta
+        return self.at(theta)
 
 
 def _variance(stack: KernelStack, m: int) -> float:

@@ -31,17 +31,17 @@ from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.descent.domains import ConvexSet
 from ...solvers.weights.ball import project_ball
-from ..base import Combination
-from ..descent.watching import held_out_parts
-from ..localized.gated import is_one_class
+from ..base import FitControl
+from ..descent.combiner import DescentCombiner
+from ..descent.held_out import held_out_parts
 from ..named import NamedNumbers, as_number, as_numbers
-from .forms import FormCombiner, Monomials
+from .forms import FormFamily, FormKernel, Monomials
 
 TAUS = (0.0, 0.25, 0.5, 1.0)
 UNSEEN_TAU = 0.0  # where no samples can be held out
 
 
-class PolynomialMKL(NamedNumbers, FormCombiner):
+class PolynomialMKL(NamedNumbers, DescentCombiner):
     """A weighted sum of kernels and their products; minimises J(eta) over weights in a ball (Cortes et al. 2010).
 
     k(x, z) = (1 - tau) / (P u) sum_m eta_m k_m(x, z) + tau sum over all q with sum_m q_m = degree of
@@ -130,37 +130,16 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
 
         self.tau = tau
 
-    def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
-        """Choose the share of the products, then minimise over the weights."""
+    def family(self, stack, machine, y, control) -> BallFamily:
+        """Check the parameters, and choose the share of the products."""
         self._check(stack)
         if isinstance(self.tau, str):
-            self.tau_ = self._held_out_tau(stack, machine, rng, tol, max_steps)
-        return super().fit(stack, machine, y, rng, tol, max_steps, progress)
+            self.tau_ = self._held_out_tau(stack, machine, control)
+        return BallFamily(stack, self.kernel_form(stack.n_kernels), *self._ball(stack))
 
-    def prepare(self, stack, y, rng) -> KernelStack:
-        """Check the parameters and compute all Gram matrices."""
-        self._check(stack)
-        return super().prepare(stack, y, rng)
-
-    def kernel_form(self, state: KernelStack) -> Monomials:
+    def kernel_form(self, n_kernels: int) -> Monomials:
         """The sum and the monomials, with the constant in units of the uniform weights."""
-        return self._form(state.n_kernels, self.tau_)
-
-    def start(self, state, machine, y, rng) -> np.ndarray:
-        """The point of the ball furthest in the uniform direction."""
-        center, radius = self._ball(state)
-        return center + radius / np.sqrt(state.n_kernels)
-
-    def domain(self, state: KernelStack) -> ConvexSet:
-        """The non-negative part of the ball."""
-        center, radius = self._ball(state)
-        return ConvexSet(lambda eta: project_ball(eta, center, radius))
-
-    def finish(self, state: KernelStack, theta: np.ndarray) -> np.ndarray:
-        """The weights, of which at least one must be positive."""
-        if not theta.any():
-            raise ValueError("every weight of PolynomialMKL is 0; give it another center or a larger radius")
-        return theta
+        return self._form(n_kernels, self.tau_)
 
     def _form(self, n_kernels: int, tau: float) -> Monomials:
         uniform = self._uniform(n_kernels)
@@ -170,25 +149,27 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
         """The weight u: h_d(constant u, u, .., u) - (constant u)^d = u^d (h_d(constant, 1, .., 1) - constant^d) = 1."""
         return Monomials(self.degree, self.constant).at_one(np.ones(n_kernels)) ** (-1.0 / self.degree)
 
-    def _ball(self, state: KernelStack) -> tuple[np.ndarray, float]:
-        uniform = self._uniform(state.n_kernels)
-        center = as_numbers(0.5 * uniform if self.center is None else self.center, state.names, "center", default=0.0)
+    def _ball(self, stack: KernelStack) -> tuple[np.ndarray, float]:
+        uniform = self._uniform(stack.n_kernels)
+        center = as_numbers(0.5 * uniform if self.center is None else self.center, stack.names, "center", default=0.0)
         if self.radius is None:
             return center, float(np.linalg.norm(uniform - center))
         return center, as_number(self.radius, "radius")
 
-    def _held_out_tau(self, stack: KernelStack, machine: Machine, rng, tol: float, max_steps: int | None) -> float:
+    def _held_out_tau(self, stack: KernelStack, machine: Machine, control: FitControl) -> float:
         """The share of least held-out error under uniform weights."""
-        parts = [] if is_one_class(machine) else held_out_parts(machine, rng)
+        parts = [] if machine.detects_novelty else held_out_parts(machine, control.rng)
         if not parts:
             return UNSEEN_TAU
         eta, K = np.full(stack.n_kernels, self._uniform(stack.n_kernels)), None
         errors = np.zeros(len(TAUS))
         for t, tau in enumerate(TAUS):
-            K = self._form(stack.n_kernels, tau).gram(stack, eta, K)
+            K = FormKernel(stack, eta, self._form(stack.n_kernels, tau), None).gram(K)
             for held_out in parts:
                 training = np.setdiff1d(np.arange(machine.n_samples), held_out)
-                solution = machine.subset(training).solve(K[np.ix_(training, training)], tol=tol, max_steps=max_steps)
+                solution = machine.subset(training).solve(
+                    K[np.ix_(training, training)], tol=control.tol, max_steps=control.max_steps
+                )
                 values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
                 errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
         return TAUS[int(errors.argmin())]
@@ -202,3 +183,33 @@ class PolynomialMKL(NamedNumbers, FormCombiner):
             self.tau_ = float(self.tau)
         elif not is_choice(self.tau, ("auto",)):
             raise ValueError(f'tau of PolynomialMKL must be a number from 0 to 1 or "auto", not {shown(self.tau)}')
+
+
+class BallFamily(FormFamily):
+    """A form with the weights of the non-negative part of a ball.
+
+    Parameters
+    ----------
+    stack : KernelStack
+    form : Monomials
+    center : ndarray of shape (n_kernels,)
+    radius : float
+    """
+
+    def __init__(self, stack: KernelStack, form: Monomials, center: np.ndarray, radius: float):
+        super().__init__(stack, form)
+        self.center, self.radius = center, radius
+
+    def start(self, machine, y, rng) -> np.ndarray:
+        """The point of the ball furthest in the uniform direction."""
+        return self.center + self.radius / np.sqrt(len(self.center))
+
+    def domain(self) -> ConvexSet:
+        """The non-negative part of the ball."""
+        return ConvexSet(lambda eta: project_ball(eta, self.center, self.radius))
+
+    def finish(self, theta: np.ndarray) -> FormKernel:
+        """The kernel, of which at least one weight must be positive."""
+        if not theta.any():
+            raise ValueError("every weight of PolynomialMKL is 0; give it another center or a larger radius")
+        return self.at(theta)

@@ -1,1 +1,1 @@
-"""."""
+"""Kernels of learned projections, thesis chapter 4."""

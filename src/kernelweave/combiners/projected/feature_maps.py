@@ -1,9 +1,10 @@
 """The vectors that projections act on: features of a view, or those that kernel values give (SLDR, B.2).
 
-A linear, polynomial or Gaussian kernel is a kernel of its view's features, so these are projected and the kernel is
-evaluated afterwards, between the projected points. Any other kernel (precomputed, of sequences or distances) enters
-through kernel PCA, whose features have the kernel as their inner product, or through the empirical kernel map; between
-their projections the kernel is linear.
+A kernel that is differentiable by its view's features (`Kernel.is_differentiable`; linear, polynomial and Gaussian
+kernels are) takes projected features as well, so the features are projected and the kernel is evaluated afterwards,
+between the projected points. Any other kernel (precomputed, of sequences or distances) enters through
+kernel PCA, whose features have the kernel as their inner product, or through the empirical kernel map; between their
+projections the kernel is linear.
 
 Normalisation comes before the projection: a linear kernel of one-dimensional projections, normalised afterwards, would
 be +-1. What a kernel of features is divided by is also taken before:
@@ -11,14 +12,16 @@ be +-1. What a kernel of features is divided by is also taken before:
 =================  =======================================================================================
 normalize          here
 =================  =======================================================================================
-``unit-diagonal``  rows of length 1, polynomials divided by (1 + coef0)^degree; a Gaussian has it anyway
+``unit-diagonal``  rows of length 1, and divided by the mean over training samples of k(x, x) for such rows, which is
+                   (1 + coef0)^degree for a polynomial; a stationary kernel is divided by its k(x, x) only
 ``unit-trace``     divided by the mean over training samples of k(x, x), without projection
-``center``         features minus their mean; a Gaussian depends on differences only
+``center``         features minus their mean; a stationary kernel depends on differences only
 =================  =======================================================================================
 """
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -27,9 +30,9 @@ import scipy.sparse as sp
 
 from ..._parameters import is_choice, shown
 from ..._warnings import warn
-from ...kernels import Gaussian, KernelStack, Linear, Polynomial
+from ...kernels import KernelStack, Linear
+from ...kernels.base import ViewKernel
 from ...kernels.features import squared_norms
-from ...kernels.points.derivatives import is_differentiable
 from ...kernels.points.projected import PointKernel
 from ...views import Views
 
@@ -52,13 +55,13 @@ class ViewFeatures:
     def fit(self, stack: KernelStack, m: int) -> Any:
         """Learn the constants; returns the features of the training samples, an array or CSR matrix."""
         kernel, self.method = stack.kernels[m], stack.normalizers[m].method
-        values, present = kernel._values(stack.support)
+        values, present = kernel.read(stack.support)
         columns = kernel.columns()
         self.names = columns.tolist() if stack.support.names is None else stack.support.names[columns].tolist()
         self.label = stack.names[m]
         self.largest = float(np.finfo(stack.dtype).max)
-        self.scales = not isinstance(kernel, Gaussian)
-        gain, self.factor, self.mean = 1.0, 1.0, None
+        self.scales = not kernel.is_stationary
+        self.factor, self.mean = 1.0, None
         if self.method == "center" and self.scales:
             if sp.issparse(values):
                 raise ValueError(
@@ -67,23 +70,34 @@ class ViewFeatures:
                 )
             weight = np.where(present, stack.weight, 0.0)
             self.mean = weight @ values / weight.sum()
-        if self.method == "unit-trace":
-            with np.errstate(over="ignore"):
-                shares = stack.weight[present] / max(stack.weight[present].sum(), np.finfo(float).tiny)
-                mean = shares @ kernel._diagonal(values[present])
-                gain = float(1.0 / mean) if mean > 0.0 else 0.0
-            if not np.isfinite(mean):
-                raise self._overflow()
-        if self.method == "unit-diagonal" and isinstance(kernel, Polynomial):
-            gain = (1.0 + kernel.coef0) ** -kernel.degree
-        if isinstance(kernel, Linear):
+        gain = self._gain(kernel, values[present], stack.weight[present])
+        if kernel.is_linear:
             self.factor, gain = np.sqrt(gain), 1.0
         self.kernel = PointKernel(kernel, gain)
         return self._normalized(values, present, tell=True)
 
+    def _gain(self, kernel: ViewKernel, values: Any, weight: np.ndarray) -> float:
+        """What the kernel is multiplied by, beyond what is done to the rows."""
+        if self.method == "unit-trace":
+            with np.errstate(over="ignore"):
+                shares = weight / max(weight.sum(), np.finfo(float).tiny)
+                mean = shares @ kernel.diagonal_of(values)
+            if not np.isfinite(mean):
+                raise self._overflow()
+            return float(1.0 / mean) if mean > 0.0 else 0.0
+        if self.method != "unit-diagonal" or kernel.is_linear:
+            return 1.0
+        if self.scales:
+            values, zero = _unit_rows(values)
+            values, weight = values[~zero], weight[~zero]
+        if not weight.any():
+            return 1.0
+        mean = np.average(kernel.diagonal_of(values), weights=weight)
+        return float(1.0 / mean) if mean > 0.0 else 0.0
+
     def read(self, stack: KernelStack, m: int, views: Views) -> Any:
         """What `directions` are applied to, of new samples: their normalised features."""
-        return self._normalized(*stack.kernels[m]._values(views))
+        return self._normalized(*stack.kernels[m].read(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
         """A projection of features as one of what `read` gives."""
@@ -97,16 +111,12 @@ class ViewFeatures:
         if self.mean is not None:
             values = np.where(present[:, None], values - self.mean, 0.0)
         if self.method == "unit-diagonal" and self.scales:
-            largest = abs(values).max(axis=1)  # rows divided by it have squares that neither overflow nor vanish
-            largest = largest.toarray().ravel() if sp.issparse(largest) else largest
-            zero = largest == 0.0
-            values = _scaled_rows(values, np.where(zero, 1.0, largest))
+            values, zero = _unit_rows(values)
             if tell:
-                self._warn_of_zeros(zero & present & (self.kernel.kernel._diagonal(values) == 0.0))
-            values = _scaled_rows(values, np.where(zero, 1.0, np.sqrt(squared_norms(values))))
+                self._warn_of_zeros(zero & present & (self.kernel.kernel.diagonal_of(values) == 0.0))
         with np.errstate(over="ignore", invalid="ignore"):
             values = values if self.factor == 1.0 else values * self.factor
-            sizes = self.kernel.kernel._diagonal(values) if self.scales else squared_norms(values)
+            sizes = self.kernel.kernel.diagonal_of(values) if self.scales else squared_norms(values)
             # Orthonormal projections only make them smaller.
             finite = self.kernel.gain * sizes.sum() < self.largest
         if not finite:
@@ -176,8 +186,8 @@ class KernelFeatures:
 
     def settled(self) -> KernelFeatures:
         """What `read` needs, once `directions` are known: nothing of the size of the Gram matrix."""
-        lean = KernelFeatures(self.method)
-        lean.__dict__.update(self.__dict__, training=None)
+        lean = copy(self)
+        lean.training = None
         return lean
 
     def features(self, values: np.ndarray) -> np.ndarray:
@@ -214,14 +224,23 @@ def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | Kerne
                 raise ValueError(f"features of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
     maps: list[ViewFeatures | KernelFeatures] = []
     for name, kernel in zip(names, stack.kernels, strict=True):
-        method = chosen.get(name, "view" if is_differentiable(kernel) else "kpca")
-        if method == "view" and not is_differentiable(kernel):
+        method = chosen.get(name, "view" if kernel.is_differentiable else "kpca")
+        if method == "view" and not kernel.is_differentiable:
             raise ValueError(
-                f"the kernel {name!r} ({type(kernel).__name__}) is no function of projected features as Linear, "
-                'Polynomial and Gaussian are; use features "kpca" or "map" for it'
+                f"the kernel {name!r} ({type(kernel).__name__}) has no derivatives by its features as Linear, "
+                'Polynomial and Gaussian have; use features "kpca" or "map" for it'
             )
         maps.append(ViewFeatures() if method == "view" else KernelFeatures(method))
     return maps
+
+
+def _unit_rows(values: Any) -> tuple[Any, np.ndarray]:
+    """Rows divided by their length, and which of them are zero and stay it."""
+    largest = abs(values).max(axis=1)  # rows divided by it have squares that neither overflow nor vanish
+    largest = largest.toarray().ravel() if sp.issparse(largest) else largest
+    zero = largest == 0.0
+    values = _scaled_rows(values, np.where(zero, 1.0, largest))
+    return _scaled_rows(values, np.where(zero, 1.0, np.sqrt(squared_norms(values)))), zero
 
 
 def _scaled_rows(values: Any, divisors: np.ndarray) -> Any:

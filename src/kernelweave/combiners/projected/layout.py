@@ -61,6 +61,11 @@ class Layout:
             begin = end
         return matrices
 
+    def projected_codes(self, theta: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """T' x^G if there is a T, else the codes themselves, SLDR (3)."""
+        T = self.gating(theta)[1]
+        return codes if T is None else (T.T @ codes.T).T  # in this order BLAS takes two thirds of the time
+
     def join(self, V: np.ndarray, T: np.ndarray | None, matrices: list[np.ndarray]) -> np.ndarray:
         """theta of its parts."""
         parts = [V, *([] if T is None else [T.ravel()]), *(W.ravel() for W in matrices)]

@@ -3,9 +3,8 @@
     k(x, z) = sum_m eta_m(x|V, T) k_m(W_m' x^m, W_m' z^m) eta_m(z|V, T)                        SLDR (3), (5)
     minimise over V, T, W_m   J + l2/2 J0 ||V||^2,     J = max_C l(C) - 1/2 sum_r c_r' K c_r,     any machine
 
-A projection is one more block of parameters. Its gradient goes from kernel values to the projected points z_i^m and
-from there to W_m, dJ/dW_m = sum_i x_i^m (dJ/dz_i^m)', a sum over support vectors only. One kernel without gating is GPK
-(Figure 4.1), gates over copies of one kernel are LPK (Figure 4.2), one kernel for each representation is SLDR.
+One kernel without gating is GPK (Figure 4.1), gates over copies of one kernel are LPK (Figure 4.2), one kernel for each
+representation is SLDR.
 
 ==================  ====================================================
 paper               here
@@ -13,7 +12,7 @@ paper               here
 W_m, R_m            `Layout.projections`, n_components
 T, R_G              `Layout.gating`, gating_components
 V                   the parameters of the gating model
-z^m                 `ProjectedStack.points`
+z^m                 `ProjectedKernel.points`
 x^m                 features, normalised before they are projected
 Upsilon             C C', the outer product of coefficients
 ==================  ====================================================
@@ -27,23 +26,17 @@ import numpy as np
 
 from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
-from ...kernels.points.projected import ProjectedSum
 from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
-from ...solvers.descent.domains import Domain
-from ...views import Views
-from ..base import Combination
-from ..descent.learning import support_rows
-from ..gates.base import SMALL, Gate
+from ..gates.base import Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import SCALINGS, GatingInputs, NoInputs, ProjectedFeatures
-from ..localized.gated import GatedCombiner, is_one_class
+from ..localized.combiner import GatedCombiner
+from .family import ProjectedFamily, ProjectionOptions
 from .feature_maps import feature_maps
+from .kernel import ProjectedKernel
 from .layout import CONSTRAINTS, Layout, as_count, component_counts
-from .projected_stack import Evaluation, ProjectedStack
-from .starts import STARTS, class_indicators, given_projections, starting_projection
-
-SCORES = 0.2  # spread of the scores of standardised gating inputs at the start
+from .starts import STARTS
 
 
 class Projected(GatedCombiner):
@@ -178,18 +171,17 @@ class Projected(GatedCombiner):
         self.validation_fraction = validation_fraction
         self.gate_tol = gate_tol
 
-    def fit(self, stack, machine, y, rng, tol=1e-3, max_steps=None, progress=None) -> Combination:
-        """Learn projections and the gating model, close small gates, then solve the machine."""
-        if is_choice(self.constraint, ("penalty",)) and is_one_class(machine):
-            raise ValueError(
-                'constraint="penalty" does not bound the projections of a one-class machine, whose J falls with the '
-                'square of their scale; use "orthonormal" or "norm"'
-            )
-        return super().fit(stack, machine, y, rng, tol, max_steps, progress)
+    @property
+    def offers(self) -> frozenset[str]:
+        """Projections, and what the gating model allows."""
+        found = super().offers | {"project"}
+        found = found if self.gating_components is None else found | {"gating_space"}
+        return found if self.gating is not None else found - {"region"}
 
-    def prepare(self, stack: KernelStack, y: np.ndarray | None, rng: np.random.RandomState) -> ProjectedStack:
+    def family(self, stack, machine, y, control) -> ProjectedFamily:
         """Check the parameters, find the features of all kernels and the gating inputs."""
         self._check()
+        self._check_machine(machine)
         maps = feature_maps(self.features, stack)
         by_kernel = sum(each.by_kernel for each in maps)
         gated = self.gating is not None and self.inputs is None
@@ -198,158 +190,16 @@ class Projected(GatedCombiner):
         warn_if_too_large(needed, stack.n_samples, stack.dtype, what, per_kernel=by_kernel > 0)
         features = [each.fit(stack, m) for m, each in enumerate(maps)]
         inputs = self._inputs(maps, features)
-        codes = self._codes(inputs, EvenGate() if self.gating is None else self.gating, stack, rng)
-        self.layout_ = self._layout(stack, features, codes)
-        return ProjectedStack(stack, inputs, codes, maps, features)
+        gate, codes = self._codes(EvenGate() if self.gating is None else self.gating, inputs, stack, control)
+        layout = self._layout(stack, features, codes, gate)
+        penalty = self.penalty if self.constraint == "penalty" else 0.0
+        projection = ProjectionOptions(self.init, penalty)
+        return ProjectedFamily(stack, gate, inputs, codes, self._options(), layout, maps, features, projection)
 
-    def start(self, state: ProjectedStack, machine: Machine, y, rng: np.random.RandomState) -> np.ndarray:
-        """Random gating parameters that tell regions apart a little, and projections as `init` says."""
-        method = self.init if isinstance(self.init, str) else "random"
-        shapes, weight = self.layout_.shapes, state.stack.weight
-        target = class_indicators(machine.strata) if machine.strata is not None else _numeric(y)
-        matrices = [
-            starting_projection(method, F, n_components, target, weight, rng)
-            for F, (_, n_components) in zip(state.features, shapes, strict=True)
-        ]
-        if not isinstance(self.init, str):
-            given = given_projections(self.init, state.stack.names, shapes)
-            if self.constraint != "penalty":  # their scale means nothing
-                given = {m: W / np.abs(W).max() for m, W in given.items()}
-            matrices = [given.get(m, W) for m, W in enumerate(matrices)]
-        T, codes = None, state.codes
-        if self.layout_.gating_shape is not None:
-            T = starting_projection(method, codes, self.layout_.gating_shape[1], target, weight, rng)
-            codes = codes @ T
-        V = self.gating_.start(codes, state.n_kernels, rng)
-        if codes.ndim == 2 and codes.shape[1]:
-            V = V * (SCORES / (SMALL * np.sqrt(codes.shape[1])))
-        theta = self.layout_.domain().enter(self.layout_.join(V, T, matrices))
-        if not state.has_widths:
-            state.learn_widths(self.layout_.projections(theta))
-        return theta
-
-    def gram(self, state: ProjectedStack, theta: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """K of the training samples, SLDR A.1."""
-        return self._evaluate(state, theta).kernel.gram(out, state.stack.dtype)
-
-    def mean_gram(self, state: ProjectedStack) -> np.ndarray:
-        """The mean of the kernels of whole features, without projection."""
-        return state.whole_gram(EvenGate().values(np.empty(0), state.codes, state.stack.present))
-
-    def lazy_kernel(self, state: ProjectedStack, theta: np.ndarray) -> ProjectedSum:
-        """K in parts: few samples are support vectors, and only their rows matter."""
-        return self._evaluate(state, theta).kernel
-
-    def pullback(self, state: ProjectedStack, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / dtheta) c_r, SLDR A.2 and A.3 for any machine."""
-        rows, coef = support_rows(coef)
-        _, codes, kernel = self._evaluate(state, theta)
-        by_gates, by_points = kernel.pullback(rows, coef)
-        V, T = self.layout_.gating(theta)
-        by_scores = self.gating_.score_slopes(V, codes[rows], kernel.gates[rows], by_gates)
-        by_V = self.gating_.scores_pullback(V, codes[rows], by_scores)
-        by_T = None if T is None else state.codes[rows].T @ self.gating_.codes_pullback(V, codes[rows], by_scores)
-        matrices = [np.asarray(F[rows].T @ slopes) for F, slopes in zip(state.features, by_points, strict=True)]
-        return self.layout_.join(by_V, by_T, matrices)
-
-    def penalize(self, state: ProjectedStack, theta: np.ndarray) -> tuple[float, np.ndarray]:
-        """l2/2 J0 ||V||^2, and penalty/2 ||W||^2 where W is free."""
-        gradient, n_gating, first = np.zeros_like(theta), self.layout_.n_gating, self.layout_.first_projection
-        value, gradient[:n_gating] = super().penalize(state, theta[:n_gating])
-        if self.constraint == "penalty":
-            W = theta[first:]
-            value += 0.5 * self.penalty * float(W @ W)
-            gradient[first:] = self.penalty * W
-        return value, gradient
-
-    def domain(self, state: ProjectedStack) -> Domain:
-        """Stiefel manifolds for T and W_m, spheres or all of space for the W_m as `constraint` says."""
-        return self.layout_.domain()
-
-    def blocks(self, state: ProjectedStack) -> list[tuple[slice, Domain]]:
-        """W, T and V, which take turns in the papers' descent."""
-        return self.layout_.blocks()
-
-    def finish(self, state: ProjectedStack, theta: np.ndarray) -> np.ndarray:
-        """Close small gates, drop kernels that are closed everywhere, and make the projections final."""
-        theta = super().finish(state, theta)
-        state.settle_projections(self.layout_.projections(theta))
-        return theta
-
-    def block(self, state: ProjectedStack, theta: np.ndarray, m: int, views: Views, columns) -> np.ndarray:
-        """k_m between projected samples."""
-        points = state.points[m] if columns is None else state.points[m][columns]
-        return state.maps[m].kernel.cross(self._points(state, m, views), points)
-
-    def training_block(self, state: ProjectedStack, theta: np.ndarray, m: int, rows, columns) -> np.ndarray:
-        """k_m between projected training samples."""
-        points = self._evaluate(state, theta).kernel.points[m]
-        return state.maps[m].kernel.cross(points[rows], points[columns])
-
-    def values_per_sample(self, state: ProjectedStack, coef: np.ndarray) -> int:
-        """Support vectors, or all training samples where kernel values give features."""
-        return max(len(coef), state.stack.n_samples)
-
-    def evaluations(self, state: ProjectedStack, theta: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """As for `Localized`, but kernels whose values give features compare with all training samples.
-
-        They do for every new sample where the gating model reads those features, else for those with an open gate.
-        """
-        share = 1.0 if state.inputs.reads_features else state.open_share
-        return np.where(state.stack.active, state.stack.n_samples * share, super().evaluations(state, theta, coef))
-
-    def project(self, state: ProjectedStack, theta: np.ndarray, views: Views) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The gates of new samples, and their projections for each kernel, NaN where a sample lacks the view."""
-        gates = self.gates(state, theta, views)
-        present = state.stack.presence(views, state.active)
-        found = []
-        for m, (_, n_components) in enumerate(self.layout_.shapes):
-            points = np.full((views.n_samples, n_components), np.nan)
-            rows = np.flatnonzero(present[:, m])
-            if len(rows):
-                points[rows] = self._points(state, m, views if len(rows) == len(points) else views.rows(rows))
-            found.append(points)
-        return gates, found
-
-    def gating_space(self, state: ProjectedStack, theta: np.ndarray, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples: T' x^G where there is a T, x^G otherwise."""
-        return self._gating(theta, self.gating_.encode(state.inputs.transform(views)))[1]
-
-    def gates_at(self, state: ProjectedStack, theta: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """The gates of samples that have all views and of which the gating model reads this."""
-        present = np.tile(state.active, (len(codes), 1))
-        return self.gating_.values(self.layout_.gating(theta)[0], codes, present, self.gate_tol)
-
-    def gating_coefficients(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """T v_m, for scores are linear in the inputs before their projection too, and v_m0."""
-        V, T = self.layout_.gating(theta)
-        found = super().gating_coefficients(V, n_kernels)
-        return found if found is None or T is None else (T @ found[0], found[1])
-
-    def values_at(self, state: ProjectedStack, m: int, points: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """What kernel m adds to the values of samples that lie at these points of its space and have gate 1 there."""
-        return state.maps[m].kernel.cross(points, state.points[m]) @ (state.gates[:, m, None] * coef)
-
-    def _points(self, state: ProjectedStack, m: int, views: Views) -> np.ndarray:
-        return np.asarray(state.maps[m].read(state.stack, m, views) @ state.directions[m])
-
-    def _evaluate(self, state: ProjectedStack, theta: np.ndarray) -> Evaluation:
-        """Points and gates of the training samples under theta; those of the last theta are kept."""
-        last = state.evaluation
-        if last is not None and last.theta is theta:
-            return last
-        matrices = self.layout_.projections(theta)
-        points = [np.asarray(F @ W) for F, W in zip(state.features, matrices, strict=True)]
-        V, codes = self._gating(theta, state.codes)
-        gates = state.gates if state.gates is not None else self.gating_.values(V, codes, state.stack.present)
-        kernels = [each.kernel for each in state.maps]
-        found = Evaluation(theta, codes, ProjectedSum(kernels, points, gates))
-        state.evaluation = found  # other threads may put theirs here at any time
-        return found
-
-    def _gating(self, theta: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        V, T = self.layout_.gating(theta)
-        return V, codes if T is None else (T.T @ codes.T).T  # SLDR (3); in this order BLAS takes two thirds of the time
+    def remember(self, family: ProjectedFamily, kernel: ProjectedKernel) -> None:
+        """The gating model, and the layout of theta."""
+        super().remember(family, kernel)
+        self.layout_ = family.layout
 
     def _inputs(self, maps: list, features: list) -> GatingInputs | NoInputs:
         if self.gating is None:
@@ -359,7 +209,7 @@ class Projected(GatedCombiner):
             source = ProjectedFeatures(maps, features)
         return GatingInputs(source, self.quadratic, self.scaling)
 
-    def _layout(self, stack: KernelStack, features: list, codes: np.ndarray) -> Layout:
+    def _layout(self, stack: KernelStack, features: list, codes: np.ndarray, gate: Gate) -> Layout:
         counts = component_counts(self.n_components, stack.names, [F.shape[1] for F in features])
         shapes = [(F.shape[1], count) for F, count in zip(features, counts, strict=True)]
         gating_shape = None
@@ -367,8 +217,15 @@ class Projected(GatedCombiner):
             limit = as_count(self.gating_components, "gating_components of Projected")
             gating_shape = (codes.shape[1], min(limit, codes.shape[1]))
         codes = codes if gating_shape is None else codes[:, : gating_shape[1]]
-        n_gating = len(self.gating_.start(codes, stack.n_kernels, np.random.RandomState(0)))
+        n_gating = len(gate.start(codes, stack.n_kernels, np.random.RandomState(0)))
         return Layout(n_gating, gating_shape, shapes, self.constraint)
+
+    def _check_machine(self, machine: Machine) -> None:
+        if self.constraint == "penalty" and machine.detects_novelty:
+            raise ValueError(
+                'constraint="penalty" does not bound the projections of a one-class machine, whose J falls with the '
+                'square of their scale; use "orthonormal" or "norm"'
+            )
 
     def _check(self) -> None:
         super()._check()
@@ -390,7 +247,3 @@ class Projected(GatedCombiner):
             raise ValueError(f"scaling of Projected must be one of {list(SCALINGS)}, not {shown(self.scaling)}")
         if self.gating is None and self.inputs is not None:
             raise ValueError("inputs of Projected are what a gating model sees; set gating=Softmax(), or inputs=None")
-
-
-def _numeric(y: np.ndarray | None) -> np.ndarray | None:
-    return None if y is None else np.asarray(y, dtype=float).reshape(len(y), -1)

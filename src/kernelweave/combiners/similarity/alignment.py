@@ -27,8 +27,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._parameters import check_flag, is_choice, shown
 from ..._warnings import warn
 from ...solvers import minimize_scale_free
-from ..base import ChosenWeights
 from ..checks import non_negative
+from ..weighted.sums import ChosenWeights
 from .inner_products import Similarity, ideal_factor, similarities
 
 RULES = ("proportional", "qp", "qcqp", "gradient")
@@ -94,7 +94,7 @@ class AlignmentWeights(ChosenWeights):
         self.centered = centered
         self.ridge = ridge
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """Weights of the chosen rule, scaled to sum 1."""
         if not is_choice(self.rule, RULES):
             raise ValueError(f"rule must be one of {list(RULES)}, not {shown(self.rule)}")

@@ -23,8 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...solvers import minimize_on_simplex
-from ..base import ChosenWeights
 from ..checks import non_negative
+from ..weighted.sums import ChosenWeights
 from .inner_products import ideal_factor
 
 _TOLERANCE = 1e-4
@@ -74,7 +74,7 @@ class KLDivergence(ChosenWeights):
         self.sigma = sigma
         self.ridge = ridge
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """The minimiser of the divergence on the simplex."""
         sigma = non_negative("sigma", self.sigma, above_zero=True)
         ridge = non_negative("ridge", self.ridge, above_zero=True)

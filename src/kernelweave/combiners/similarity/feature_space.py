@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...solvers import minimize_scale_free
-from ..base import ChosenWeights
+from ..weighted.sums import ChosenWeights
 from .inner_products import labels_of
 
 # Of the squared distance of two centres, relative to the mean diagonal: less is no distance.
@@ -72,7 +72,7 @@ class FeatureSpaceMeasure(ChosenWeights):
     dtype: float64
     """
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """The minimiser of the measure on the simplex."""
         labels = labels_of(machine, self)
         means = np.stack([_class_means(stack, m, labels) for m in range(stack.n_kernels)])

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...solvers import solve_box_qp
-from ..base import ChosenWeights
+from ..weighted.sums import ChosenWeights
 from .inner_products import ideal_factor, similarities
 
 _GAP = 1e-10
@@ -53,7 +53,7 @@ class IdealKernelDistance(ChosenWeights):
     dtype: float64
     """
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """The minimiser of the distance on the simplex."""
         found = similarities(stack, ideal_factor(machine, y, stack.weight, self), centered=False, pairs=True)
         unit = max(found.norms.max() ** 2, np.finfo(float).tiny)  # the solver's tolerance is relative to 1

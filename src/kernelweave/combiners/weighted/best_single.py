@@ -44,12 +44,12 @@ class BestSingle(SingleKernelScores):
     def __init__(self, cv: Any = 5):
         self.cv = cv
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """Weight 1 for the kernel with the smallest risk, 0 for the others."""
         candidates = np.flatnonzero(stack.present.all(axis=0))
         if len(candidates) == 0:
             raise ValueError("BestSingle needs a kernel whose view no training sample lacks; use Mean instead")
-        self.risk_, solves = self.scores(stack, machine, rng, tol, max_steps, progress, risk, candidates)
+        self.risk_, solves = self.scores(stack, machine, control, risk, candidates)
         eta = np.zeros(stack.n_kernels)
         eta[np.nanargmin(self.risk_)] = 1.0
         return eta, solves

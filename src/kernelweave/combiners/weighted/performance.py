@@ -64,12 +64,12 @@ class AccuracyWeights(SingleKernelScores):
         self.threshold = threshold
         self.cv = cv
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """Accuracies above the threshold, scaled to sum 1."""
         if machine.strata is None:
             raise ValueError("AccuracyWeights is for classification only; see CorrelationWeights for regression")
         threshold = self._threshold(machine)
-        risks, solves = self.scores(stack, machine, rng, tol, max_steps, progress, risk, np.arange(stack.n_kernels))
+        risks, solves = self.scores(stack, machine, control, risk, np.arange(stack.n_kernels))
         self.accuracy_ = 1.0 - risks
         return _shares(np.maximum(self.accuracy_.to_numpy() - threshold, 0.0)), solves  # thesis 2.2.1.3
 
@@ -120,7 +120,7 @@ class CorrelationWeights(SingleKernelScores):
     def __init__(self, cv: Any = 5):
         self.cv = cv
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """Positive correlations, scaled to sum 1."""
         y = _regression_targets(self, machine, y)
 
@@ -131,9 +131,7 @@ class CorrelationWeights(SingleKernelScores):
             size = np.linalg.norm(predicted) * np.linalg.norm(true)
             return float(predicted @ true / size) if size > 0 else 0.0
 
-        self.correlation_, solves = self.scores(
-            stack, machine, rng, tol, max_steps, progress, correlation, np.arange(stack.n_kernels)
-        )
+        self.correlation_, solves = self.scores(stack, machine, control, correlation, np.arange(stack.n_kernels))
         return _shares(np.maximum(self.correlation_.to_numpy(), 0.0)), solves  # thesis 2.2.1.3, erratum: no negatives
 
 
@@ -175,12 +173,10 @@ class ErrorWeights(SingleKernelScores):
     def __init__(self, cv: Any = 5):
         self.cv = cv
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         """What each kernel's error leaves of the sum of errors, scaled to sum 1."""
         _regression_targets(self, machine, y)
-        self.error_, solves = self.scores(
-            stack, machine, rng, tol, max_steps, progress, risk, np.arange(stack.n_kernels)
-        )
+        self.error_, solves = self.scores(stack, machine, control, risk, np.arange(stack.n_kernels))
         errors = self.error_.to_numpy()
         return _shares(errors.sum() - errors), solves  # thesis 2.2.1.3
 

@@ -13,7 +13,8 @@ from ..._parameters import blamed_on, is_count
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
-from ..base import ChosenWeights, Progress
+from ..base import FitControl
+from .sums import ChosenWeights
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
@@ -27,10 +28,7 @@ class SingleKernelScores(ChosenWeights):
         self,
         stack: KernelStack,
         machine: Machine,
-        rng: np.random.RandomState,
-        tol: float,
-        max_steps: int | None,
-        progress: Progress | None,
+        control: FitControl,
         score: Callable[[Machine, Folds], float],
         candidates: np.ndarray,
     ) -> tuple[pd.Series, int]:
@@ -38,22 +36,21 @@ class SingleKernelScores(ChosenWeights):
 
         Parameters
         ----------
-        stack, machine, rng, tol, max_steps, progress
+        stack, machine, control
             As in `ChosenWeights.choose`.
         score : callable
             Gets the machine and the held-out samples with their raw values, fold by fold.
         candidates : ndarray of int
             The kernels to try. Samples that lack a kernel's view take no part in its folds.
         """
-        splits = _splits(self, machine, rng)
+        splits = _splits(self, machine, control.rng)
         values = np.full(stack.n_kernels, np.nan)
         early = []
         for done, m in enumerate(candidates):
-            folds, converged = _held_out(self, stack, m, machine, splits, tol, max_steps)
+            folds, converged = _held_out(self, stack, m, machine, splits, control)
             values[m] = score(machine, folds)
             early += [] if converged else [stack.names[m]]
-            if progress is not None:
-                progress(done + 1, len(candidates))
+            control.report(done + 1, len(candidates))
         if early:
             warn(
                 f"{type(self).__name__} compares machines that stopped early, with the kernels {early}; raise "
@@ -75,8 +72,7 @@ def _held_out(
     m: int,
     machine: Machine,
     splits: list,
-    tol: float,
-    max_steps: int | None,
+    control: FitControl,
 ) -> tuple[Folds, bool]:
     """Raw values of held-out samples under kernel m, and whether all machines converged."""
     K = stack.gram(m)
@@ -90,7 +86,7 @@ def _held_out(
                     f"cv of {type(combiner).__name__} gives a fold in which no training or no test sample has the view "
                     f"of the kernel {stack.names[m]!r}; use fewer folds or remove that kernel"
                 )
-        solution = machine.subset(train).solve(K[np.ix_(train, train)], tol=tol, max_steps=max_steps)
+        solution = machine.subset(train).solve(K[np.ix_(train, train)], tol=control.tol, max_steps=control.max_steps)
         folds.append((test, K[np.ix_(test, train)] @ solution.coef + solution.intercept))
         converged = converged and solution.converged
     return folds, converged

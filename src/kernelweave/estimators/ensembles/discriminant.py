@@ -27,7 +27,7 @@ from ...validation.inputs import (
     unchanged_on_failure,
 )
 from ...views import Views
-from ..fitted import FittedKernels
+from ..fitted import FittedStack
 from ..parameters import KernelParameters
 
 
@@ -98,7 +98,7 @@ class DiscriminantRule:
         return Discriminant(coefficients, places, labels)
 
 
-class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
+class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
     """Base of `KernelVoting` and `KernelSAMME`: fits one discriminant for each kernel."""
 
     _constraints = Constraints(
@@ -116,7 +116,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedKernels, KernelParameters):
             views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
             # Measured: a kernel, its copy without absent samples, and what the discriminant's eigenproblem takes.
             needed = 5 if rule.graph is None else 6, stack.n_samples, np.float64, "the discriminant of a kernel"

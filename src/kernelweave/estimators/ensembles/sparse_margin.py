@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...combiners import Mean
+from ...combiners import Mean, WeightedSum
 from ...kernels import Gaussian, KernelStack
 from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ...kernels.stacking.memory import warn_if_too_large
@@ -159,7 +159,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
-            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), given.ridge)
+            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge=given.ridge)
             start = starting_landmarks(self.init, spanned.values, labels, given.n_expansion, given.random_state, "init")
             several = len(self.classes_) > 2
             machine = OneVsAllMachine(labels, given.C) if several else BinaryMachine(2.0 * labels - 1.0, given.C)
@@ -180,7 +180,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         views, coef = self._new_views(X), self.dual_coef_.T
 
         def values(part: Views) -> np.ndarray:
-            return self.combiner_.values(self._state, self._theta, part, coef)
+            return self._kernel.values(part, coef)
 
         return self._rule.decision(in_blocks(views, len(coef), values) + self.intercept_)
 
@@ -202,7 +202,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         coef = solve_triangular(projection.root, projection.features.T @ solution.coef, lower=True, trans="T")
         n_features = stack.reference.X.shape[1]
         points = landmark_views(self.kernel_.columns(), self.expansion_vectors_, n_features)
-        self.combiner_, self._theta, self._state = Mean(), np.ones(1), stack.compared_with(points)
+        self.combiner_, self._kernel = Mean(), WeightedSum(stack.compared_with(points), np.ones(1), owner="Mean")
         self.kernels_, self.kernel_names_ = stack.kernels, stack.names
         self._rule = optimum.machine.without_samples()
         self.dual_coef_ = np.ascontiguousarray(coef.T)

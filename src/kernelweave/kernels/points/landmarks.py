@@ -24,7 +24,6 @@ from ..._parameters import blamed_on, is_choice, shown
 from ...views import Views
 from ...views.kept import KeptColumns
 from ..base import Kernel, ViewKernel
-from .derivatives import is_differentiable, row_pullback
 
 # Landmarks whose part outside the span of the others is below this share of the largest depend on them.
 _DEPENDENT = 1e-7
@@ -51,8 +50,8 @@ class LandmarkKernel:
 
     Parameters
     ----------
-    kernel : Linear, Polynomial or Gaussian
-        Fitted.
+    kernel : Kernel
+        Fitted and differentiable, see `Kernel.is_differentiable`.
     values : ndarray or CSR matrix of shape (n_samples, n_columns)
         The kernel's view of the training samples.
     ridge : float
@@ -64,18 +63,19 @@ class LandmarkKernel:
     >>> from kernelweave.kernels import Linear
     >>> from kernelweave.kernels.points.landmarks import LandmarkKernel
     >>> X = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> LandmarkKernel(Linear().fit(X), X, 0.0).project(np.array([[2.0, 0.0]])).features.ravel()
+    >>> LandmarkKernel(Linear().fit(X), X, ridge=0.0).project(np.array([[2.0, 0.0]])).features.ravel()
     array([1., 3.])
     """
 
-    def __init__(self, kernel: Kernel, values: Any, ridge: float):
-        if not is_differentiable(kernel):
+    def __init__(self, kernel: Kernel, values: Any, *, ridge: float):
+        if not kernel.is_differentiable:
             raise ValueError(
-                f"landmarks can be moved under the kernels Linear, Polynomial, Gaussian, not {shown(kernel)}"
+                "landmarks can be moved under kernels that are differentiable by their features, such as Linear, "
+                f"Polynomial and Gaussian, not {shown(kernel)}"
             )
         self.kernel = kernel
         self.values = values
-        self.ridge = ridge * float(kernel._diagonal(values).mean())
+        self.ridge = ridge * float(kernel.diagonal_of(values).mean())
 
     def judged_by(
         self, criterion: Callable[[np.ndarray], tuple[float, np.ndarray]]
@@ -97,7 +97,7 @@ class LandmarkKernel:
 
     def project(self, landmarks: np.ndarray) -> Projection:
         """Project the training samples."""
-        products = self.kernel._gram(landmarks)
+        products = self.kernel.gram_of(landmarks)
         products[np.diag_indices_from(products)] += self.ridge
         try:
             root = cholesky(products, lower=True)
@@ -109,7 +109,7 @@ class LandmarkKernel:
                 "the landmarks depend on each other (two are equal, or more than the rank of the kernel); give ridge a "
                 "positive value or ask for fewer"
             )
-        features = solve_triangular(root, self.kernel._cross(self.values, landmarks).T, lower=True).T
+        features = solve_triangular(root, self.kernel.cross_of(self.values, landmarks).T, lower=True).T
         return Projection(features, root)
 
     def pullback(self, landmarks: np.ndarray, projection: Projection, derivative: np.ndarray) -> np.ndarray:
@@ -128,8 +128,8 @@ class LandmarkKernel:
         of_psi = 2.0 * _right(root, derivative)
         inner = projection.features.T @ derivative
         of_products = _right(root, _right(root, inner).T)
-        of_landmarks = row_pullback(self.kernel, landmarks, landmarks, of_products)
-        return row_pullback(self.kernel, self.values, landmarks, of_psi) - 2.0 * of_landmarks
+        of_landmarks = self.kernel.pullback(landmarks, landmarks, of_products)
+        return self.kernel.pullback(self.values, landmarks, of_psi) - 2.0 * of_landmarks
 
 
 def starting_landmarks(
@@ -210,7 +210,7 @@ def class_means(views: Views, kernels: Sequence[Kernel], labels: np.ndarray) -> 
 
 def view_values(kernel: ViewKernel, views: Views) -> Any:
     """The values of a kernel's view, an array or CSR matrix; every sample must have it."""
-    values, present = kernel._values(views)
+    values, present = kernel.read(views)
     if not present.all():
         raise ValueError(f"{views.first(~present)} lacks the view of the kernel {kernel.name!r}; remove such samples")
     return values

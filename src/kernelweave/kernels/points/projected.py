@@ -18,14 +18,11 @@ Upsilon        C C', the outer product of coefficients
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..base import Kernel
-from ..features import Gaussian, Linear
-from .derivatives import row_pullback
+from ..base import ViewKernel
 
 
 @dataclass(frozen=True)
@@ -34,13 +31,13 @@ class PointKernel:
 
     Attributes
     ----------
-    kernel : Linear, Polynomial or Gaussian
-        Fitted; its view plays no part here.
+    kernel : ViewKernel
+        Fitted and differentiable; its view plays no part here.
     gain : float
         The constant; 1 for a linear kernel, whose points can be scaled instead.
     """
 
-    kernel: Kernel
+    kernel: ViewKernel
     gain: float = 1.0
 
     def __post_init__(self):
@@ -48,30 +45,26 @@ class PointKernel:
             raise ValueError("a linear kernel has no gain; scale its points")
 
     def with_width_of(self, points: np.ndarray, sample_weight: np.ndarray) -> PointKernel:
-        """The same, as wide as its kernel's rule says for these points; itself where the kernel has no such rule."""
-        if not isinstance(self.kernel, Gaussian):
-            return self
-        kernel = copy(self.kernel)
-        kernel._learn(points, sample_weight)
-        return replace(self, kernel=kernel)
+        """The same, with the width that the kernel learns from these points; itself where the kernel has no width."""
+        return replace(self, kernel=self.kernel.learned_from(points, sample_weight)) if self.kernel.has_width else self
 
-    def of_width(self, kernel: Kernel) -> PointKernel:
-        """The same, as wide as another kernel is; itself where kernels have no width."""
-        return replace(self, kernel=kernel) if isinstance(self.kernel, Gaussian) else self
+    def of_width(self, kernel: ViewKernel) -> PointKernel:
+        """The same, with the width of another kernel; itself where the kernel has no width."""
+        return replace(self, kernel=kernel) if self.kernel.has_width else self
 
     @property
     def is_linear(self) -> bool:
         """Whether this is the inner product."""
-        return isinstance(self.kernel, Linear)
+        return self.kernel.is_linear
 
     def gram(self, points: np.ndarray) -> np.ndarray:
         """Values among points, a new array."""
-        values = self.kernel._gram(points)
+        values = self.kernel.gram_of(points)
         return values if self.gain == 1.0 else np.multiply(values, self.gain, out=values)
 
     def cross(self, points: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Values between points and others, a new array."""
-        values = self.kernel._cross(points, others)
+        values = self.kernel.cross_of(points, others)
         return values if self.gain == 1.0 else np.multiply(values, self.gain, out=values)
 
     def contract(self, points: np.ndarray, weighted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,7 +72,7 @@ class PointKernel:
         if self.is_linear:
             inner = points.T @ weighted
             return points @ inner, weighted @ inner.T
-        pulled = row_pullback(self.kernel, points, points, weighted @ weighted.T)
+        pulled = self.kernel.pullback(points, points, weighted @ weighted.T)
         return self.gram(points) @ weighted, self.gain * pulled
 
 

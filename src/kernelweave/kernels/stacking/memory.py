@@ -49,21 +49,28 @@ def warn_if_too_large(
         warn(_described(n_matrices, n_samples, dtype, what, free, per_kernel, has_dtype), MemoryWarning)
 
 
+def kernel_memory_error(
+    n_matrices: int, n_samples: int, dtype: np.dtype, what: str, per_kernel: bool = False, has_dtype: bool = True
+) -> KernelMemoryError:
+    """The error of a fit that ran out of memory, with the message of `warn_if_too_large`; parameters are the same."""
+    told = _described(n_matrices, n_samples, dtype, what, available_memory(), per_kernel, has_dtype)
+    return KernelMemoryError(f"out of memory: {told}")
+
+
 @contextmanager
 def telling_memory_errors(
     n_matrices: int, n_samples: int, dtype: np.dtype, what: str, per_kernel: bool = False, has_dtype: bool = True
 ) -> Iterator[None]:
-    """Turn a `MemoryError` of the block into a `KernelMemoryError` that says what `warn_if_too_large` would.
+    """Turn a `MemoryError` of the block into a `kernel_memory_error`; parameters are those of `warn_if_too_large`.
 
-    Parameters are those of `warn_if_too_large`. An error that was turned already, inside, stays as it is.
+    An error that was turned already, inside, stays as it is.
     """
     try:
         yield
     except KernelMemoryError:
         raise
     except MemoryError as error:
-        told = _described(n_matrices, n_samples, dtype, what, available_memory(), per_kernel, has_dtype)
-        raise KernelMemoryError(f"out of memory: {told}") from error
+        raise kernel_memory_error(n_matrices, n_samples, dtype, what, per_kernel, has_dtype) from error
 
 
 def _described(

@@ -15,6 +15,8 @@ Samples without the view take no part in any constant, and their rows are zero a
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from ..._parameters import is_choice, shown
@@ -66,26 +68,64 @@ class Normalizer:
         weight : ndarray
             How often each sample counts.
         """
-        self.present_ = present
-        weight = np.where(present, weight, 0.0)
-        if self.method == "unit-diagonal":
-            self.factor_ = self._inverse_root(np.diagonal(K), told=present)
-            K *= self.factor_[:, None]
-            K *= self.factor_[None, :]
-            np.fill_diagonal(K, np.where(self.factor_ > 0, 1.0, 0.0))
-        elif self.method == "unit-trace":
-            shares = weight / max(weight.sum(), np.finfo(float).tiny)
-            self.factor_ = self._inverse_mean(float(shares @ np.diagonal(K)))
-            K *= self.factor_
-        elif self.method == "center":
+        if self.method == "center":
+            self.present_ = present
+            weight = np.where(present, weight, 0.0)
             self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
             self.means_ = K @ self.weight_
             self.mean_ = float(self.means_ @ self.weight_)
-            K -= self.means_[:, None]
+        else:
+            self.learn(np.diagonal(K), present, weight)
+        return self.gram_rows(K, np.arange(len(K)))
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the constants of the training samples are known."""
+        return hasattr(self, "present_")
+
+    @property
+    def needs_gram(self) -> bool:
+        """Whether constants are to be learned that only the whole Gram matrix gives."""
+        return self.method == "center" and not self.is_learned
+
+    def learn(self, diagonal: np.ndarray, present: np.ndarray, weight: np.ndarray) -> None:
+        """Learn the constants from the diagonal of the training Gram matrix; not for "center".
+
+        Parameters
+        ----------
+        diagonal : ndarray of shape (n_samples,)
+        present, weight : ndarray of shape (n_samples,)
+            As in `gram`.
+        """
+        self.present_ = present
+        if self.method == "unit-diagonal":
+            self.factor_ = self._inverse_root(diagonal, told=present)
+        elif self.method == "unit-trace":
+            weight = np.where(present, weight, 0.0)
+            shares = weight / max(weight.sum(), np.finfo(float).tiny)
+            self.factor_ = self._inverse_mean(float(shares @ diagonal))
+
+    def gram_rows(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Normalise rows of the training Gram matrix with the constants that are learned already.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_chosen, n_samples)
+        chosen : ndarray of int, shape (n_chosen,)
+            Which samples the rows are.
+        """
+        if self.method == "unit-diagonal":
+            K *= self.factor_[chosen, None]
+            K *= self.factor_[None, :]
+            K[np.arange(len(chosen)), chosen] = np.where(self.factor_[chosen] > 0, 1.0, 0.0)
+        elif self.method == "unit-trace":
+            K *= self.factor_
+        elif self.method == "center":
+            K -= self.means_[chosen, None]
             K -= self.means_[None, :]
             K += self.mean_
-        K[~present] = 0.0
-        K[:, ~present] = 0.0
+        K[~self.present_[chosen]] = 0.0
+        K[:, ~self.present_] = 0.0
         return K
 
     def cross(self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -126,12 +166,11 @@ class Normalizer:
 
     def restrict(self, rows: np.ndarray) -> Normalizer:
         """The constants that comparing new samples with these training samples needs."""
-        lean = Normalizer(self.method, self.name)
-        per_sample = ("present_", "factor_", "weight_", "means_")
-        lean.__dict__.update(
-            (name, value[rows] if name in per_sample and np.ndim(value) else value)
-            for name, value in vars(self).items()
-        )
+        lean = copy(self)
+        for name in ("present_", "factor_", "weight_", "means_"):
+            value = getattr(self, name, None)
+            if np.ndim(value):
+                setattr(lean, name, value[rows])
         return lean
 
     def _inverse_root(self, diagonal: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:

@@ -20,6 +20,9 @@ Repair comes before normalisation. MKL-DR, below (8), warns of such kernels.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
+
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
@@ -37,10 +40,17 @@ _DENSE_SAMPLES = 200
 _LANCZOS_STEPS = 40
 
 
+def check_repair(method: Any, name: str) -> None:
+    """Raise a `ValueError` where a kernel's `repair` is not one of `METHODS`."""
+    if not is_choice(method, METHODS):
+        raise ValueError(f"repair of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
+
+
 class IndefiniteKernelWarning(UserWarning):
     """A kernel has a negative eigenvalue among the training samples, and nothing repairs it."""
 
 
+@dataclass(eq=False)
 class Repair:
     """Make one kernel positive semidefinite: first the Gram matrix of training samples, then new samples' values.
 
@@ -74,14 +84,17 @@ class Repair:
     -1.0
     """
 
-    def __init__(self, method: str | None, name: str, trusted: bool = False):
-        if not is_choice(method, METHODS):
-            raise ValueError(f"repair of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
-        self.method = method
-        self.name = name
-        self.trusted = trusted
-        self.smallest_: float | None = None
-        self._looked_at = trusted
+    method: str | None
+    name: str
+    _: KW_ONLY
+    trusted: bool = False
+    smallest_: float | None = field(default=None, init=False)
+    _looked_at: bool = field(default=False, init=False)
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether the Gram matrix of the training samples was looked at."""
+        return self._looked_at
 
     @property
     def needs_all_samples(self) -> bool:
@@ -99,7 +112,8 @@ class Repair:
         weight : ndarray
             How often each sample counts; clipping is then that of a matrix where it stands so often.
         """
-        if not self._looked_at:
+        if not (self.trusted or self._looked_at):
+            check_repair(self.method, self.name)
             self._learn(K if present.all() else K[np.ix_(present, present)], present, weight)
             self._looked_at = True
         if self.smallest_ is None or self.method is None:
@@ -107,9 +121,37 @@ class Repair:
         if self.method == "shift":
             K.flat[:: len(K) + 1] -= self.smallest_
             return K
+        half = self._half()
+        return np.matmul(half, half.T, out=K)
+
+    def gram_rows(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Repair some rows of a training Gram matrix with the constants that are learned already, see `is_learned`.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_chosen, n_samples)
+        chosen : ndarray of int, shape (n_chosen,)
+            Which samples the rows are.
+        """
+        if self.smallest_ is None or self.method is None:
+            return K
+        if self.method == "shift":
+            K[np.arange(len(chosen)), chosen] -= self.smallest_
+            return K
+        half = self._half()
+        return np.matmul(half[chosen], half.T, out=K)
+
+    def gram_diagonal(self, diagonal: np.ndarray) -> np.ndarray:
+        """The diagonal of a training Gram matrix, repaired with the constants that are learned already."""
+        if self.smallest_ is None or self.method is None:
+            return diagonal
+        return diagonal - self.smallest_ if self.method == "shift" else (self._half() ** 2).sum(axis=1)
+
+    def _half(self) -> np.ndarray:
+        """U_+ Lambda_+^(1/2), without the samples' weights."""
         half = self.basis_ * np.sqrt(self.eigenvalues_)
         half /= self.root_weight_[:, None]
-        return np.matmul(half, half.T, out=K)
+        return half
 
     def cross(self, K: np.ndarray, diagonal: np.ndarray, columns: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
         """Repair kernel values of new samples (rows) to training samples (columns), and of new samples to themselves.

@@ -88,7 +88,7 @@ class KernelSheet(Kernel):
     _source: object = None
     _place_of_position: np.ndarray
 
-    def __init__(self, kernel: Kernel, key: bytes, places: dict, values: np.ndarray, self_similarity: np.ndarray):
+    def __init__(self, kernel: Kernel, key: bytes, *, places: dict, values: np.ndarray, self_similarity: np.ndarray):
         self.kernel = kernel
         self.key = key
         self.places = places
@@ -118,14 +118,20 @@ class KernelSheet(Kernel):
             places.setdefault(digest, place)
         values = np.vstack([fitted.gram(views), fitted.cross(others, views)])
         self_similarity = np.concatenate([fitted.diagonal(views), fitted.diagonal(others)])
-        return cls(fitted, _training_key(views, sample_weight), places, values, self_similarity)
+        key = _training_key(views, sample_weight)
+        return cls(fitted, key, places=places, values=values, self_similarity=self_similarity)
 
     def bound(self, views: Views) -> KernelSheet:
-        """A copy, sharing the values, that knows these `Views` of the training samples and parts of them at sight."""
-        copy = object.__new__(KernelSheet)
-        place_of_position = np.full(views.positions.max(initial=-1) + 1, -1)
-        place_of_position[views.positions] = np.arange(views.n_samples)
-        copy.__dict__.update(self.__dict__, _source=views.source, _place_of_position=place_of_position)
+        """A copy, sharing the values, that finds these `Views` of the training samples, and parts of them, by position.
+
+        Other samples are found by their digests.
+        """
+        copy = KernelSheet(
+            self.kernel, self.key, places=self.places, values=self.values, self_similarity=self.self_similarity
+        )
+        copy._source = views.source
+        copy._place_of_position = np.full(views.positions.max(initial=-1) + 1, -1)
+        copy._place_of_position[views.positions] = np.arange(views.n_samples)
         return copy
 
     def __sklearn_clone__(self) -> KernelSheet:

@@ -1,7 +1,7 @@
 """`KernelStack`: the kernels of a model, fitted, repaired and normalised, over one set of training samples.
 
-It computes the P Gram matrices when they are asked for, knows which sample has which view, and compares new
-samples with the training samples by the same constants. Combiners see kernels only through it.
+A stack computes Gram matrices, whole or in rows, holds which sample has which view, and compares new samples with the
+training samples by the same constants. Combiners reach kernels only through it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
 from ..precomputed import Precomputed
-from .memory import telling_memory_errors, warn_if_too_large
+from .memory import kernel_memory_error, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
-from .repair import Repair
+from .repair import Repair, check_repair
+
+SMALL_BYTES = 2**26  # Gram matrices that take less are made without a look at the free memory
 
 
 class KernelStack:
@@ -38,13 +40,23 @@ class KernelStack:
     names : list of str
     kernels : list of Kernel
         Fitted copies.
+    normalizers : list of Normalizer
+    repairs : list of Repair
+    reference : Views
+        The samples that kernels compare with: the training samples or, after `restrict`, what prediction keeps.
+    support : Views
+        The samples that have coefficients; `rows` are their positions in `reference`.
+    weight : ndarray of shape (n_samples,)
+        How often each sample counts in learned constants.
     present : ndarray of bool, shape (n_samples, n_kernels)
         Which sample has a row in which kernel.
+    active : ndarray of bool, shape (n_kernels,)
+        The kernels that prediction evaluates.
 
     Notes
     -----
-    Memory: `gram` makes one n x n matrix, `matrices` keeps all P of them and warns beforehand (`MemoryWarning`)
-    where that exceeds the machine's free memory.
+    Memory: `gram` makes one n x n matrix, `gram_rows` only some of its rows where kernel and normalisation allow it,
+    `matrices` keeps all P of them and warns beforehand (`MemoryWarning`) where that exceeds the machine's free memory.
 
     Examples
     --------
@@ -56,12 +68,12 @@ class KernelStack:
     (2, 5, 5)
     """
 
-    def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", dtype: str = "float64"):
+    def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", *, dtype: str = "float64"):
         if not is_choice(dtype, ("float64", "float32")):
             raise ValueError(f'dtype must be "float64" or "float32", not {shown(dtype)}')
         pairs = named_kernels(kernels)
         self.names = [name for name, _ in pairs]
-        self.kernels = [clone(kernel) for _, kernel in pairs]
+        self.kernels = [kernel for _, kernel in pairs]
         self.normalizers = [Normalizer(normalize, name) for name in self.names]
         self.dtype = np.dtype(dtype)
         self._matrices: np.ndarray | None = None
@@ -77,7 +89,7 @@ class KernelStack:
         return len(self.rows)
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None) -> KernelStack:
-        """Fit every kernel to the training samples and find out who has which view.
+        """Fit a copy of every kernel to the training samples and find out who has which view.
 
         Parameters
         ----------
@@ -85,25 +97,59 @@ class KernelStack:
         sample_weight : ndarray of shape (n_samples,), optional
             How often each sample counts in learned constants; all positive.
         """
-        self.reference = as_views(X)
-        self.rows = np.arange(self.reference.n_samples)
-        self.weight = np.ones(len(self.rows)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        views = as_views(X)
+        weight = np.ones(views.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self.kernels = [
-            kernel.fit(self.reference, self.weight, label)
-            for label, kernel in zip(self.names, self.kernels, strict=True)
+            clone(kernel).fit(views, weight, label) for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
-        self.repairs = [
-            Repair(kernel.repair, label, trusted=kernel.positive_semidefinite)
-            for label, kernel in zip(self.names, self.kernels, strict=True)
-        ]
-        self.support = self.reference
-        self.active = np.ones(self.n_kernels, dtype=bool)
-        self.present = self.presence(self.reference)
-        for name, somebody in zip(self.names, self.present.any(axis=0), strict=True):
+        repairs = [_repair_of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
+        active, present = np.ones(self.n_kernels, dtype=bool), self.presence(views)
+        for name, somebody in zip(self.names, present.any(axis=0), strict=True):
             if not somebody:
                 raise ValueError(f"no training sample has the view of the kernel {name!r}; remove that kernel")
-        self._matrices = None
+        self._hold(views, views, np.arange(views.n_samples), weight, repairs, present, active)
         return self
+
+    def _hold(
+        self,
+        reference: Views,
+        support: Views,
+        rows: np.ndarray,
+        weight: np.ndarray,
+        repairs: list[Repair],
+        present: np.ndarray,
+        active: np.ndarray,
+    ) -> None:
+        """Make these the samples of the stack; see the attributes of the class."""
+        self.reference = reference
+        self.rows = rows
+        self.weight = weight
+        self.repairs = repairs
+        self.support = support
+        self.active = active
+        self.present = present
+        self._matrices = None
+
+    def _over(
+        self,
+        reference: Views,
+        support: Views,
+        rows: np.ndarray,
+        weight: np.ndarray,
+        present: np.ndarray,
+        *,
+        active: np.ndarray | None = None,
+        normalizers: list[Normalizer] | None = None,
+        repairs: list[Repair] | None = None,
+    ) -> KernelStack:
+        """The same fitted kernels over other samples; normalisation and repair are learned anew by default."""
+        named = list(zip(self.names, self.kernels, strict=True))
+        other = KernelStack(named, self.normalizers[0].method, dtype=self.dtype.name)
+        if normalizers is not None:
+            other.normalizers = normalizers
+        repairs = [_unlearned(repair) for repair in self.repairs] if repairs is None else repairs
+        other._hold(reference, support, rows, weight, repairs, present, self.active if active is None else active)
+        return other
 
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
         """Which samples have a row in which kernel, of shape (n_samples, n_kernels).
@@ -126,28 +172,65 @@ class KernelStack:
         """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
         if self._matrices is not None:
             return self._matrices[m].copy()
-        what = f"the kernel {self.names[m]!r}"
-        with telling_memory_errors(2, self.n_samples, np.float64, what, has_dtype=False):  # computed in full precision
+        try:
             return self._gram(m)
+        except MemoryError as error:  # kernels are computed in full precision
+            needed = 2, self.n_samples, np.dtype("float64"), f"the kernel {self.names[m]!r}"
+            raise kernel_memory_error(*needed, has_dtype=False) from error
 
     def _gram(self, m: int) -> np.ndarray:
         K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
-        K = self.repairs[m].gram(K, self.present[:, m], self.weight)
+        if not self.repairs[m].trusted:
+            K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
         return K.astype(self.dtype, copy=False)
+
+    def gram_rows(self, m: int, chosen: np.ndarray) -> np.ndarray:
+        """The rows of `gram` for some training samples: ``gram(m)[chosen]``, a new array each time.
+
+        The whole Gram matrix is computed only where constants depend on all of it and are not learned yet: those of
+        ``normalize="center"``, and those of kernels that are not known to be positive semidefinite.
+
+        Parameters
+        ----------
+        m : int
+        chosen : ndarray of int, shape (n_chosen,)
+            Positions among the training samples.
+        """
+        if self._matrices is not None:
+            return self._matrices[m][chosen]
+        kernel, normalizer, repair, present = self.kernels[m], self.normalizers[m], self.repairs[m], self.present[:, m]
+        if not (repair.trusted or repair.is_learned) or normalizer.needs_gram:
+            return self.gram(m)[chosen]
+        if not normalizer.is_learned:
+            diagonal = kernel.diagonal(self.reference)
+            diagonal = diagonal if repair.trusted else repair.gram_diagonal(diagonal)
+            normalizer.learn(diagonal, present, self.weight)
+        K = _finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
+        if not repair.trusted:
+            K = repair.gram_rows(K, chosen)
+        return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)
 
     def matrices(self) -> np.ndarray:
         """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept."""
         if self._matrices is None:
             shape = (self.n_kernels, self.n_samples, self.n_samples)
-            needed = self.n_kernels + 1, self.n_samples, self.dtype, f"a stack of {self.n_kernels} kernels", True
-            warn_if_too_large(*needed)
-            with telling_memory_errors(*needed):
+            what = f"a stack of {self.n_kernels} kernels"
+            self.check_memory(self.n_kernels + 1, what, per_kernel=True)
+            try:
                 matrices = np.empty(shape, dtype=self.dtype)
                 for m in range(self.n_kernels):
                     matrices[m] = self._gram(m)
+            except MemoryError as error:
+                needed = self.n_kernels + 1, self.n_samples, self.dtype, what
+                raise kernel_memory_error(*needed, per_kernel=True) from error
             self._matrices = matrices
         return self._matrices
+
+    def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
+        """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
+        if n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
+            warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
 
     @property
     def has_matrices(self) -> bool:
@@ -160,17 +243,12 @@ class KernelStack:
         Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise
         these samples stand for themselves, and their normalisation learns from them alone.
         """
-        part, support = object.__new__(KernelStack), self.support.rows(rows)
-        part.__dict__.update(self.__dict__, present=self.present[rows], weight=self.weight[rows], support=support)
-        if self.has_matrices:
-            part.__dict__.update(_matrices=self._matrices[:, rows[:, None], rows], rows=self.rows[rows])
-        else:
-            part.__dict__.update(
-                reference=support,
-                rows=np.arange(len(rows)),
-                normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
-                repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
-            )
+        support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
+        if self._matrices is None:
+            return self._over(support, support, np.arange(len(rows)), weight, present)
+        learned = {"normalizers": self.normalizers, "repairs": self.repairs}
+        part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
+        part._matrices = self._matrices[:, rows[:, None], rows]
         return part
 
     def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
@@ -195,15 +273,18 @@ class KernelStack:
         kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
         rows, support = self.rows, self.support
         everything = normalizer.needs_all_samples
+        clipped = _is_clipped(repair)
         if columns is not None:
             rows = rows[columns]
-            support = support if everything or repair.needs_all_samples else support.rows(columns)
-        reference = self.reference if everything or repair.needs_all_samples else support
+            support = support if everything or clipped else support.rows(columns)
+        reference = self.reference if everything or clipped else support
         if reference.n_samples == 0:  # a model without support vectors
             return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
         chosen = slice(None) if everything else rows
         K = _finite(lambda: kernel.cross(views, reference), self.names[m])
-        K, raw = repair.cross(K, kernel.diagonal(views), chosen)
+        raw = kernel.diagonal(views)
+        if not repair.trusted:
+            K, raw = repair.cross(K, raw, chosen)
         diagonal = normalizer.diagonal(K, raw, present)
         K = normalizer.cross(K, raw, present, chosen)
         return (K[:, rows] if everything else K), diagonal
@@ -217,33 +298,29 @@ class KernelStack:
         if active is None:
             active = np.ones(self.n_kernels, dtype=bool)
         everything = any(
-            normalizer.needs_all_samples or (is_active and repair.needs_all_samples)
+            normalizer.needs_all_samples or (is_active and _is_clipped(repair))
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
         kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
         used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
-        lean = object.__new__(KernelStack)
         reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
         support = self.rows[rows] if everything else np.arange(len(rows))
-        lean.__dict__.update(
-            self.__dict__,
-            _matrices=None,
-            rows=support,
-            present=self.present[rows],
+        return self._over(
+            reference,
+            reference.rows(support) if everything else reference,
+            support,
+            self.weight[rows],
+            self.present[rows],
             active=active,
-            weight=self.weight[rows],
-            reference=reference,
-            support=reference.rows(support) if everything else reference,
             normalizers=[
                 normalizer.restrict(kept) if is_active else Normalizer(normalizer.method, normalizer.name)
                 for normalizer, is_active in zip(self.normalizers, active, strict=True)
             ],
             repairs=[
-                repair if is_active else Repair(repair.method, repair.name, repair.trusted)
+                repair if is_active else _unlearned(repair)
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
-        return lean
 
     def compared_with(self, points: Views) -> KernelStack:
         """The same fitted kernels between samples and other points than the training samples (landmarks).
@@ -254,19 +331,8 @@ class KernelStack:
         for normalizer in self.normalizers:
             if normalizer.method not in (None, "unit-diagonal"):
                 raise ValueError(f'landmarks take normalize=None or "unit-diagonal", not {normalizer.method!r}')
-        other = object.__new__(KernelStack)
         n_points = points.n_samples
-        other.__dict__.update(
-            self.__dict__,
-            _matrices=None,
-            reference=points,
-            support=points,
-            rows=np.arange(n_points),
-            weight=np.ones(n_points),
-            present=self.presence(points),
-            normalizers=[Normalizer(normalizer.method, normalizer.name) for normalizer in self.normalizers],
-            repairs=[Repair(repair.method, repair.name, repair.trusted) for repair in self.repairs],
-        )
+        other = self._over(points, points, np.arange(n_points), np.ones(n_points), self.presence(points))
         for m in range(self.n_kernels):
             other.gram(m)  # learns the constants of the points
         return other
@@ -299,6 +365,21 @@ class KernelStack:
                 "fitted with; extend that kernel, or fit again"
             )
         self.kernels[m] = new
+
+
+def _is_clipped(repair: Repair) -> bool:
+    """Whether new samples must be compared with every training sample to repair their values."""
+    return not repair.trusted and repair.needs_all_samples
+
+
+def _repair_of(kernel: Kernel, label: str) -> Repair:
+    if kernel.repair is not None:
+        check_repair(kernel.repair, label)
+    return Repair(kernel.repair, label, trusted=kernel.positive_semidefinite)
+
+
+def _unlearned(repair: Repair) -> Repair:
+    return Repair(repair.method, repair.name, trusted=repair.trusted)
 
 
 def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:

@@ -95,10 +95,10 @@ class AKDAQR(KernelTransformer):
 
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
         limit = len(self.classes_) if given.n_components is None else given.n_components
-        combiner, theta, state = samples.combiner, samples.theta, None
+        kernel = None
         if given.approximate:
-            state = samples.compared_with(class_means(samples.views, samples.kernels, labels))
-            products, cross = combiner.gram(state, theta), combiner.cross(state, theta, samples.views)
+            kernel = samples.compared_with(class_means(samples.views, samples.kernels, labels))
+            products, cross = kernel.gram(), kernel.cross(samples.views)
             basis = orthonormal(np.eye(len(products)), products)  # Q of C = Q R
         else:
             cross = samples.gram()
@@ -108,7 +108,7 @@ class AKDAQR(KernelTransformer):
             raise ValueError("the kernel is zero between all training samples, so the centroids span nothing")
         projected = cross @ basis
         directions, self.eigenvalues_ = _discriminant(projected, labels, given.ridge, limit)
-        return Extraction(basis @ directions, 0.0, projected @ directions, state)
+        return Extraction(basis @ directions, 0.0, projected @ directions, kernel)
 
 
 def _discriminant(features: np.ndarray, labels: np.ndarray, ridge: float, limit: int) -> tuple[np.ndarray, np.ndarray]:

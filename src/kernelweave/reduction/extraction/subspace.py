@@ -196,7 +196,7 @@ class SubspaceKernel(KernelTransformer):
         if len(samples.kernels) > 1 or self.normalize is not None:
             raise ValueError("landmarks need one kernel, and normalize=None")
         kernel = samples.kernels[0]
-        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), float(self.ridge))
+        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), ridge=float(self.ridge))
         start = starting_landmarks(self.landmarks, spanned.values, labels, n_components, rng)
         ascent = climb(spanned.judged_by(criterion), start, self.optimizer, **options)
         self.landmarks_ = ascent.position

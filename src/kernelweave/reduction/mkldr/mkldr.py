@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...combiners.named import as_numbers
-from ...estimators.fitted import FittedKernels, in_blocks
+from ...estimators.fitted import FittedStack, in_blocks
 from ...estimators.parameters import KernelParameters
 from ...estimators.progress import progress_bar
 from ...kernels import KernelStack
@@ -40,7 +40,7 @@ from ..graphs.base import Graph, LDAGraph, PCAGraph
 from .steps import EXACT_KERNELS, Search
 
 
-class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, KernelParameters):
+class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, KernelParameters):
     """Dimension reduction from several kernels: learn projections and kernel weights together.
 
     Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + ridge ||b||^2 I`` and
@@ -213,7 +213,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, Ke
             labels = self._labels(graph, y, views.n_samples) if graph.reads_labels else None
             n_components = self._components(given.n_components, graph, labels, views.n_samples)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, self.dtype).fit(views)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             grams = stack.matrices()
             search = Search(
                 grams,

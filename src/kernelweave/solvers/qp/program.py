@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..stacks.sums import Images
+from ..stacks.images import Images
 
 SMALL = 64  # free variables of a program of one column up to which many of them are solved together
 TOGETHER = 256  # so many at a time
@@ -141,7 +141,7 @@ def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, imag
     coef : ndarray of shape (n, n_outputs)
         The solution C, not necessarily exact.
     images : Images
-        As returned by `sums.images` for C.
+        As returned by `stacks.images.images` for C.
 
     Returns
     -------

@@ -3,8 +3,8 @@
 =================  ==================================================================================================
 module             contents
 =================  ==================================================================================================
-`sums`             sums of matrices with one weight per kernel, and products of every matrix with few vectors
-`gated_sums`       sums of matrices with one weight per kernel and sample, and their derivatives by these weights
+`sums`             sums of kernels, with one weight for each kernel or one gate for each kernel and sample
+`images`           products of every matrix with few vectors
 `products`         inner products of centred matrices
 `elementwise`      functions of squared distances and inner products, entry by entry, and their derivatives
 =================  ==================================================================================================

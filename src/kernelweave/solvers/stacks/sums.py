@@ -1,149 +1,246 @@
-"""Weighted sums of many symmetric matrices, and their products with few vectors, each in one pass.
+"""Sums of kernels: whole, in parts, and their derivatives by the gates.
 
-Both are bound by memory, not by arithmetic. The sum reads the lower triangles only, several matrices at a time, and
-mirrors each band of rows while it is still in the cache; the products read only what nonzero coefficients touch.
+    K = sum_m w_m K_m                             one weight for each kernel
+    K = sum_m diag(g_m) K_m diag(h_m)             one gate for each kernel and sample, thesis (3.9) with g = h
+    dJ/dg_im = -sum_r c_ir (K_m (g_m * c_r))_i    of J = l(C) - 1/2 sum_r c_r' K c_r
 
-    K = sum_m w_m K_m            images[m] = K_m C  (at the entries where C is not zero)
+All of them are bound by memory, not by arithmetic. The sum of a stack reads the lower triangles of three matrices at a
+time and mirrors each band of rows while it is still in the cache; matrices of weight 0, and rows of a matrix whose gate
+is 0, are not read. Kernels that are computed one by one are added to the first of them, so that two matrices are in
+memory. The derivative reads only the rows of nonzero coefficients.
 
-======  ==========================
+======  ====================================
 symbol  name
-======  ==========================
-K_m     matrices[m]
-w       weights
-C       coef, of shape (n, r)
-======  ==========================
+======  ====================================
+K_m     kernels[m], matrices[m]
+w       weights, of shape (P,)
+g_m     weights[:, m], gates[:, m]
+h_m     column_weights[:, m]
+C       coef, of shape (n_rows, n_outputs)
+======  ====================================
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import compiled
 
 BAND = 32  # rows that are summed before they are mirrored
-SPARSE = 0.125  # share of nonzero entries of C among its nonzero rows below which its columns are taken one by one
 
 
-def weighted_sum(matrices: np.ndarray, weights: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """The sum of symmetric matrices with given weights; matrices of weight zero are not read.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (P, n, n)
-        Symmetric; float64 or float32.
-    weights : ndarray of shape (P,)
-    out : ndarray of shape (n, n), optional
-        Where to put the sum; it has the type of the matrices.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> weighted_sum(np.array([np.eye(2), np.ones((2, 2))]), np.array([1.0, 0.5]))
-    array([[1.5, 0.5],
-           [0.5, 1.5]])
-    """
-    if out is None:
-        out = np.empty(matrices.shape[1:], matrices.dtype)
-    _accumulate(_read_only(matrices), np.flatnonzero(weights), weights.astype(matrices.dtype), out, True)
-    return out
-
-
-def add_weighted(matrices: np.ndarray, weights: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Add the weighted sum of symmetric matrices to the symmetric matrix `out`, in place; see `weighted_sum`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> add_weighted(np.ones((1, 2, 2)), np.array([-1.0]), np.eye(2))
-    array([[ 0., -1.],
-           [-1.,  0.]])
-    """
-    _accumulate(_read_only(matrices), np.flatnonzero(weights), weights.astype(matrices.dtype), out, False)
-    return out
-
-
-@dataclass(frozen=True)
-class Images:
-    """K_m C at the nonzero entries of C, column by column.
+class KernelBlock(NamedTuple):
+    """Values of one kernel, between all samples or between some of them.
 
     Attributes
     ----------
-    rows, columns : ndarray of int, shape (n_entries,)
-        Where C is not zero: the samples and, in increasing order, the columns.
-    coef : ndarray of shape (n_entries,)
-        C there.
-    values : ndarray of shape (P, n_entries)
-        K_m C there, in double precision.
+    m : int
+        The number of the kernel.
+    values : ndarray of shape (n_rows, n_columns)
+        `sum_kernels` writes to it.
+    rows, columns : ndarray of int, optional
+        Where the values belong in the sum. None stands for all rows, or all columns.
     """
 
-    rows: np.ndarray
-    columns: np.ndarray
-    coef: np.ndarray
+    m: int
     values: np.ndarray
-
-    def forms(self) -> np.ndarray:
-        """q_m = sum_r c_r' K_m c_r, of shape (P,)."""
-        return self.values @ self.coef
-
-    def at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """The values at entries that are not zero, of shape (P, n)."""
-        n = max(self.rows.max(initial=0), rows.max(initial=0)) + 1
-        return self.values[:, np.searchsorted(self.columns * n + self.rows, columns * n + rows)]
-
-    def scaled(self, factor: np.ndarray) -> Images:
-        """The images under kernels whose rows and columns are multiplied by a factor, if C was multiplied by it."""
-        here = factor[self.rows]
-        return Images(self.rows, self.columns, self.coef / here, self.values * here)
+    rows: np.ndarray | None = None
+    columns: np.ndarray | None = None
 
 
-def images(matrices: np.ndarray, coef: np.ndarray) -> Images:
-    """K_m C at the nonzero entries of C, for each symmetric matrix K_m.
-
-    What a column of C does not touch costs nothing, so that the pairs of many classes cost what their few samples do.
+def sum_kernels(
+    kernels: np.ndarray | Iterable[KernelBlock],
+    weights: np.ndarray,
+    column_weights: np.ndarray | None = None,
+    *,
+    out: np.ndarray | None = None,
+    add: bool = False,
+) -> np.ndarray:
+    """The sum of kernels, each with a weight or with a gate for each sample.
 
     Parameters
     ----------
-    matrices : ndarray of shape (P, n, n)
-    coef : ndarray of shape (n, r)
+    kernels : ndarray of shape (P, n, n), or iterable of KernelBlock
+        A stack of symmetric matrices (float64 or float32), which is only read; or kernels computed one by one, each in
+        memory only while it is added.
+    weights : ndarray of shape (P,) or (n_rows, P)
+        One weight for each kernel, or one gate for each sample and kernel, which multiplies the rows of that kernel.
+    column_weights : ndarray of shape (n_columns, P), optional
+        Gates that multiply the columns, where these are other samples than the rows; for kernels computed one by one.
+        By default they are the gates of the rows.
+    out : ndarray of shape (n_rows, n_columns), optional
+        Where to put the sum; for a stack, of the type of the stack. By default a new matrix, or the first of the
+        kernels that are computed one by one.
+    add : bool, default=False
+        Whether to add the sum to what `out` holds (for a stack: a symmetric matrix).
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_columns)
+        `out`, where it is given.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = images(np.array([np.eye(3), np.ones((3, 3))]), np.array([[1.0], [0.0], [-2.0]]))
-    >>> found.rows, found.values
-    (array([0, 2]), array([[ 1., -2.],
-           [-1., -1.]]))
-    >>> found.forms()
-    array([5., 1.])
+    >>> stack = np.array([np.eye(2), np.ones((2, 2))])
+    >>> sum_kernels(stack, np.array([1.0, 0.5]))
+    array([[1.5, 0.5],
+           [0.5, 1.5]])
+    >>> sum_kernels(stack, np.array([[1.0, 0.0], [0.5, 2.0]]))
+    array([[1.  , 0.  ],
+           [0.  , 4.25]])
+    >>> one_by_one = (KernelBlock(m, np.full((1, 2), m + 1.0)) for m in range(2))
+    >>> sum_kernels(one_by_one, np.array([1.0, 0.5]))
+    array([[2., 2.]])
     """
-    rows, columns = np.nonzero(coef)
-    order = np.argsort(columns, kind="stable")
-    rows, columns = rows[order], columns[order]
-    entries = np.ascontiguousarray(coef[rows, columns], dtype=np.float64)
-    support = np.flatnonzero(np.bincount(rows, minlength=len(coef)))
-    if len(entries) < SPARSE * len(support) * coef.shape[1]:
-        values = np.empty((len(matrices), len(entries)))
-        starts = np.searchsorted(columns, np.arange(coef.shape[1] + 1))
-        _sparse_images(_read_only(matrices), rows, starts, entries, values)
+    if add and out is None:
+        raise ValueError("add=True needs a matrix to add to: give it as out")
+    if not isinstance(kernels, np.ndarray):
+        return _sum_one_by_one(kernels, weights, column_weights, out, add)
+    if column_weights is not None:
+        raise ValueError("the matrices of a stack are symmetric, so they take no column_weights")
+    if out is None:
+        out = np.empty(kernels.shape[1:], kernels.dtype)
+    if weights.ndim == 1:
+        _add_weighted(read_only(kernels), np.flatnonzero(weights), weights.astype(kernels.dtype), out, not add)
     else:
-        dense = np.ascontiguousarray(coef[support].T, dtype=np.float64)
-        every = np.empty((len(matrices), len(support), coef.shape[1]))
-        _images(_read_only(matrices), support, dense, np.empty(len(support)), every)
-        values = every[:, np.searchsorted(support, rows), columns]
-    return Images(rows, columns, entries, values)
+        _add_gated(read_only(kernels), np.ascontiguousarray(weights.T, dtype=kernels.dtype), out, not add)
+    return out
 
 
-def _read_only(matrices: np.ndarray) -> np.ndarray:
-    """One compiled specialisation serves writable and read-only arrays."""
+def _sum_one_by_one(
+    blocks: Iterable[KernelBlock],
+    weights: np.ndarray,
+    column_weights: np.ndarray | None,
+    out: np.ndarray | None,
+    add: bool,
+) -> np.ndarray:
+    started = add  # whether `out` holds a part of the sum
+    for m, values, rows, columns in blocks:
+        _weigh(values, m, rows, columns, weights, column_weights)
+        if rows is None and columns is None:
+            if out is None:
+                out = values
+            elif started:
+                out += values
+            else:
+                out[...] = values
+        else:
+            if out is None or not started:
+                out = _zeros(weights, column_weights, values.dtype, out)
+            _add_at(out, values, rows, columns)
+        started = True
+        del values  # or it would be in memory while the next one is computed
+    return out if out is not None and started else _zeros(weights, column_weights, np.float64, out)
+
+
+def _weigh(
+    values: np.ndarray,
+    m: int,
+    rows: np.ndarray | None,
+    columns: np.ndarray | None,
+    weights: np.ndarray,
+    column_weights: np.ndarray | None,
+) -> None:
+    """Multiply the values of kernel m by its weight or by the gates of their rows and columns, in place."""
+    if weights.ndim == 1:
+        if weights[m] != 1.0:
+            values *= weights[m]
+        return
+    left, right = weights[:, m], (weights if column_weights is None else column_weights)[:, m]
+    values *= (left if rows is None else left[rows])[:, None]
+    values *= right if columns is None else right[columns]
+
+
+def _add_at(out: np.ndarray, values: np.ndarray, rows: np.ndarray | None, columns: np.ndarray | None) -> None:
+    if columns is None:
+        out[rows] += values
+    elif rows is None:
+        out[:, columns] += values
+    else:
+        out[np.ix_(rows, columns)] += values
+
+
+def _zeros(
+    weights: np.ndarray, column_weights: np.ndarray | None, dtype: np.typing.DTypeLike, out: np.ndarray | None
+) -> np.ndarray:
+    """The sum of no kernels."""
+    if out is not None:
+        out[...] = 0.0
+        return out
+    if weights.ndim == 1:
+        raise ValueError("the shape of the sum is not known: give out, or one kernel with values for all samples")
+    return np.zeros((len(weights), len(weights if column_weights is None else column_weights)), dtype)
+
+
+def gated_pullback(matrices: np.ndarray, gates: np.ndarray, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """The gradient of -1/2 sum_r c_r' K c_r by the gates, K being their sum with these gates; in double precision.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (P, n, n)
+    gates : ndarray of shape (n, P)
+    rows : ndarray of int, shape (n_rows,)
+        The samples with coefficients.
+    coef : ndarray of shape (n_rows, n_outputs)
+
+    Returns
+    -------
+    ndarray of shape (n, P)
+        Rows of samples without coefficients are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> gated_pullback(np.ones((1, 2, 2)), np.array([[1.0], [0.5]]), np.array([1]), np.array([[2.0]]))
+    array([[ 0.],
+           [-2.]])
+    """
+    slopes = np.zeros(gates.shape)
+    slopes[rows] = _slopes(read_only(matrices), rows, gates[rows].T.copy(), np.ascontiguousarray(coef.T)).T
+    return slopes
+
+
+class GatedKernel:
+    """The sum of a stack with gates, computed in parts, for `solve_in_working_set`.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (P, n, n)
+    gates : ndarray of shape (n, P)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = GatedKernel(np.ones((2, 2, 2)), np.array([[1.0, 0.0], [0.5, 2.0]]))
+    >>> kernel.block(np.array([1])), kernel.product(np.array([1]), np.array([2.0]))
+    (array([[4.25]]), array([1. , 8.5]))
+    """
+
+    def __init__(self, matrices: np.ndarray, gates: np.ndarray):
+        self.matrices, self.gates = read_only(matrices), np.ascontiguousarray(gates.T, dtype=np.float64)
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """The sum at these rows and columns."""
+        return _block(self.matrices, rows, self.gates[:, rows].copy())
+
+    def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """The sum times a vector that is zero but for these entries."""
+        return _product(self.matrices, rows, self.gates[:, rows] * coef, self.gates)
+
+
+def read_only(matrices: np.ndarray) -> np.ndarray:
+    """The same numbers read-only, so that one compiled version serves stacks that can be written and that cannot."""
     matrices = matrices.view()
     matrices.flags.writeable = False
     return matrices
 
 
 @compiled
-def _accumulate(matrices, chosen, weights, out, afresh):
+def _add_weighted(matrices, chosen, weights, out, afresh):
     n, k = out.shape[0], len(chosen)
     for top in range(0, n, BAND):
         bottom = min(top + BAND, n)
@@ -170,31 +267,106 @@ def _accumulate(matrices, chosen, weights, out, afresh):
                 out[j, i] = out[i, j]
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def _images(matrices, rows, coef, gathered, result):
-    """Each row is gathered once for all columns of C."""
-    n_rows = len(rows)
-    for m in range(matrices.shape[0]):
+@compiled(allocates=True, fastmath={"contract"})
+def _add_gated(matrices, gates, out, afresh):
+    n_kernels, n = gates.shape
+    chosen = np.empty(n_kernels, np.int64)
+    for top in range(0, n, BAND):
+        bottom = min(top + BAND, n)
+        for i in range(top, bottom):
+            row = out[i, : i + 1]
+            if afresh:
+                row[:] = 0.0
+            k = 0
+            for m in range(n_kernels):
+                if gates[m, i] != 0.0:
+                    chosen[k] = m
+                    k += 1
+            a = 0
+            while a + 2 < k:
+                first, second, third = chosen[a], chosen[a + 1], chosen[a + 2]
+                u, v, w = gates[first, i], gates[second, i], gates[third, i]
+                x, y, z = matrices[first, i, : i + 1], matrices[second, i, : i + 1], matrices[third, i, : i + 1]
+                f, g, h = gates[first, : i + 1], gates[second, : i + 1], gates[third, : i + 1]
+                for j in range(i + 1):
+                    row[j] += u * f[j] * x[j] + v * g[j] * y[j] + w * h[j] * z[j]
+                a += 3
+            while a < k:
+                u = gates[chosen[a], i]
+                x = matrices[chosen[a], i, : i + 1]
+                f = gates[chosen[a], : i + 1]
+                for j in range(i + 1):
+                    row[j] += u * f[j] * x[j]
+                a += 1
+        for j in range(bottom):
+            for i in range(max(top, j + 1), bottom):
+                out[j, i] = out[i, j]
+
+
+@compiled(allocates=True, fastmath={"reassoc", "contract"})
+def _slopes(matrices, rows, gates, coef):
+    """Each row of a matrix is gathered once for all columns of C."""
+    n_kernels, n_rows, n_outputs = matrices.shape[0], len(rows), coef.shape[0]
+    slopes = np.zeros((n_kernels, n_rows))
+    gathered = np.empty(n_rows)
+    weighted = np.empty((n_outputs, n_rows))
+    for m in range(n_kernels):
+        for r in range(n_outputs):
+            for j in range(n_rows):
+                weighted[r, j] = gates[m, j] * coef[r, j]
         for i in range(n_rows):
             row = matrices[m, rows[i]]
             for j in range(n_rows):
                 gathered[j] = row[rows[j]]
-            for r in range(coef.shape[0]):
-                column = coef[r]
+            for r in range(n_outputs):
+                if coef[r, i] == 0.0:
+                    continue
+                column = weighted[r]
                 total = 0.0
                 for j in range(n_rows):
                     total += gathered[j] * column[j]
-                result[m, i, r] = total
+                slopes[m, i] -= coef[r, i] * total
+    return slopes
 
 
-@compiled(fastmath={"reassoc", "contract"})
-def _sparse_images(matrices, rows, starts, coef, result):
-    """Each column of C reads only what its own entries touch."""
-    for m in range(matrices.shape[0]):
-        for r in range(len(starts) - 1):
-            for a in range(starts[r], starts[r + 1]):
-                row = matrices[m, rows[a]]
-                total = 0.0
-                for b in range(starts[r], starts[r + 1]):
-                    total += row[rows[b]] * coef[b]
-                result[m, a] = total
+@compiled(allocates=True, fastmath={"contract"})
+def _block(matrices, rows, gates):
+    """The lower triangle, gathered row by row, and its mirror image."""
+    n_kernels, n_rows = gates.shape
+    block = np.zeros((n_rows, n_rows))
+    for i in range(n_rows):
+        target = block[i]
+        for m in range(n_kernels):
+            if gates[m, i] != 0.0:
+                row, weights, weight = matrices[m, rows[i]], gates[m], gates[m, i]
+                for j in range(i + 1):
+                    target[j] += weight * weights[j] * row[rows[j]]
+    for i in range(n_rows):
+        for j in range(i):
+            block[j, i] = block[i, j]
+    return block
+
+
+@compiled(allocates=True, fastmath={"contract", "reassoc"})
+def _product(matrices, rows, weights, gates):
+    """Whole rows, four to a pass."""
+    n_kernels, n = gates.shape
+    n_rows = len(rows)
+    result, part = np.zeros(n), np.empty(n)
+    for m in range(n_kernels):
+        part[:] = 0.0
+        whole = n_rows - n_rows % 4
+        for first in range(0, whole, 4):
+            a, b = matrices[m, rows[first]], matrices[m, rows[first + 1]]
+            d, e = matrices[m, rows[first + 2]], matrices[m, rows[first + 3]]
+            t, u = weights[m, first], weights[m, first + 1]
+            v, w = weights[m, first + 2], weights[m, first + 3]
+            for k in range(n):
+                part[k] += t * a[k] + u * b[k] + v * d[k] + w * e[k]
+        for last in range(whole, n_rows):
+            a, t = matrices[m, rows[last]], weights[m, last]
+            for k in range(n):
+                part[k] += t * a[k]
+        for k in range(n):
+            result[k] += gates[m, k] * part[k]
+    return result

@@ -1,20 +1,23 @@
 """Holding samples out: in parts, to choose a parameter by their losses, or to watch their risk for early stopping.
 
-A combiner whose `watch` returns a `Watch` learns on the training part; the loop keeps the theta of least risk (the last
-of equals, which has the smallest objective), stops where it has not been matched for `PATIENCE` iterations, and the
-machine is then solved for all samples under that theta.
+If `KernelFamily.watch` returns a `Watch`, theta is learned on the training part; the loop keeps the theta of least risk
+(the last of equals, which has the smallest objective), stops if it has not been matched for `PATIENCE` iterations, and
+the machine is then solved for all samples under that theta.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..._parameters import is_number, shown
 from ...machines import Machine, Solution
+
+if TYPE_CHECKING:
+    from .family import KernelFamily
 
 PATIENCE = 10
 N_FOLDS = 4
@@ -27,15 +30,15 @@ class Watch:
 
     Attributes
     ----------
-    state : object
-        The combiner's state over the training part.
+    family : KernelFamily
+        The kernels over the training part.
     machine : Machine
         The machine on the training part.
     risk : callable
         ``risk(theta, solution)``, the mean loss of the held-out samples under a solution on the training part.
     """
 
-    state: Any
+    family: KernelFamily
     machine: Machine
     risk: Callable[[np.ndarray, Solution], float]
 

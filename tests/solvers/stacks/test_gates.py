@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelweave.solvers.stacks.gated_sums import gated_pullback, gated_sum
+from kernelweave.solvers.stacks.sums import gated_pullback, sum_kernels
 
 rng = np.random.default_rng(0)
 
@@ -21,29 +21,32 @@ def problem(n, n_kernels, dtype=np.float64):
 def test_sum(n, n_kernels, dtype):
     matrices, gates = problem(n, n_kernels, dtype)
     expected = np.einsum("im,mij,jm->ij", gates, matrices, gates)
-    K = gated_sum(matrices, gates)
+    K = sum_kernels(matrices, gates)
     assert K.dtype == dtype
     precision = 1e-5 if dtype == np.float32 else 1e-13
     np.testing.assert_allclose(K, expected, rtol=0, atol=precision * np.abs(expected).max())
     np.testing.assert_array_equal(K, K.T)
     out = np.full((n, n), np.nan, dtype)
-    assert gated_sum(matrices, gates, out) is out
+    assert sum_kernels(matrices, gates, out=out) is out
     np.testing.assert_array_equal(out, K)
+    out = np.ones((n, n), dtype)
+    sum_kernels(matrices, gates, out=out, add=True)
+    np.testing.assert_allclose(out, 1.0 + K, rtol=0, atol=precision * np.abs(expected).max())
 
 
 def test_closed_rows_are_not_read():
     matrices, gates = problem(40, 3)
     gates[7, 1] = 0.0
-    expected = gated_sum(matrices, gates)
+    expected = sum_kernels(matrices, gates)
     matrices[1, 7, :8] = np.nan
-    np.testing.assert_array_equal(gated_sum(matrices, gates)[:, 7], expected[:, 7])
+    np.testing.assert_array_equal(sum_kernels(matrices, gates)[:, 7], expected[:, 7])
 
 
 def test_read_only_matrices():
     matrices, gates = problem(20, 2)
     matrices.flags.writeable = False
     gated_pullback(matrices, gates, np.arange(20), np.ones((20, 1)))
-    assert np.isfinite(gated_sum(matrices, gates)).all()
+    assert np.isfinite(sum_kernels(matrices, gates)).all()
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])

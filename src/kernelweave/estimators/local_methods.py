@@ -1,4 +1,4 @@
-"""What a fitted model with learned projections or gates tells: projected samples, regions, and which features count.
+"""Methods of models with learned projections or gates: projected samples, regions, and local values.
 
 =============================  =====================================================
 SLDR                           here
@@ -14,62 +14,35 @@ regions of the gating model    `region`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.metaestimators import available_if
 
-from ..combiners import Projected
-from ..combiners.localized.gated import GatedCombiner
+from ..combiners.projected.kernel import component_names
 from ..views import Views
 from ..views.fetched import Fetch
 from .fitted import in_blocks
 
-_ATTRIBUTES = ("projections_", "gating_projection_", "feature_importance_", "gating_coef_", "gating_intercept_")
+
+def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
+    """Whether the estimator's combiner offers a method, for `available_if`."""
+
+    def check(estimator: Any) -> bool:
+        combiner = getattr(estimator, "combiner_", estimator.combiner)
+        if name in getattr(combiner, "offers", ()):
+            return True
+        raise AttributeError(f"{name} needs {remedy}, not {combiner!r:.80}")
+
+    return check
 
 
-def _has_projections(estimator: Any) -> bool:
-    combiner = getattr(estimator, "combiner_", estimator.combiner)
-    if not isinstance(combiner, Projected):
-        raise AttributeError(f"project needs the combiner Projected, not {type(combiner).__name__}")
-    return True
+class LocalMethods:
+    """Mixin of estimators: the methods that only some combiners offer, see `Combiner.offers`."""
 
-
-def _has_gates(estimator: Any) -> bool:
-    combiner = getattr(estimator, "combiner_", estimator.combiner)
-    if not isinstance(combiner, GatedCombiner):
-        raise AttributeError(f"this needs the combiner Localized or Projected, not {type(combiner).__name__}")
-    return True
-
-
-def _weighs_by_gates(estimator: Any) -> bool:
-    combiner = getattr(estimator, "combiner_", estimator.combiner)
-    if not isinstance(getattr(combiner, "combiner", combiner), GatedCombiner):
-        raise AttributeError(f"gates needs the combiner Localized or Projected, not {type(combiner).__name__}")
-    return True
-
-
-def _has_regions(estimator: Any) -> bool:
-    _has_gates(estimator)
-    combiner = getattr(estimator, "combiner_", estimator.combiner)
-    if isinstance(combiner, Projected) and combiner.gating is None:
-        raise AttributeError("region needs a gating model, such as Projected(gating=Softmax())")
-    return True
-
-
-def _has_gating_projection(estimator: Any) -> bool:
-    combiner = getattr(estimator, "combiner_", estimator.combiner)
-    if not isinstance(combiner, Projected) or combiner.gating_components is None:
-        raise AttributeError("gating_space needs the combiner Projected with gating_components set")
-    return True
-
-
-class ProjectionMethods:
-    """Mixin of estimators whose combiner may be `Localized` or `Projected`."""
-
-    @available_if(_has_projections)
+    @available_if(_offered("project", "a combiner that learns projections, such as Projected"))
     def project(self, X: Any, by_kernel: bool = False) -> pd.DataFrame | dict[str, pd.DataFrame]:
         """Samples in the learned low-dimensional spaces; for the combiner `Projected`.
 
@@ -89,14 +62,14 @@ class ProjectionMethods:
         views = self._new_views(X)
 
         def compute(part: Views) -> np.ndarray:
-            gates, points = self.combiner_.project(self._state, self._theta, part)
+            gates, points = self._kernel.project(part)
             return np.hstack([gates, *points])
 
         table, n_kernels = in_blocks(views, self._values_per_sample(), compute), len(self.kernel_names_)
-        ends = np.cumsum([count for _, count in self.combiner_.layout_.shapes])[:-1]
+        ends = np.cumsum([count for _, count in self._kernel.layout.shapes])[:-1]
         gates, points = table[:, :n_kernels], np.split(table[:, n_kernels:], ends, axis=1)
         index = X.index if isinstance(X, pd.DataFrame) else None
-        names = [_component_names(name, Z.shape[1]) for name, Z in zip(self.kernel_names_, points, strict=True)]
+        names = [component_names(name, Z.shape[1]) for name, Z in zip(self.kernel_names_, points, strict=True)]
         if by_kernel:
             return {
                 name: pd.DataFrame(points[m], columns=names[m], index=index)
@@ -106,7 +79,7 @@ class ProjectionMethods:
         parts = [np.where(np.isnan(Z), 0.0, gates[:, m, None] * Z) for m, Z in enumerate(points)]
         return pd.DataFrame(np.hstack(parts), columns=[name for part in names for name in part], index=index)
 
-    @available_if(_has_gating_projection)
+    @available_if(_offered("gating_space", "the combiner Projected with gating_components set"))
     def gating_space(self, X: Any) -> pd.DataFrame:
         """Samples in the learned space in which regions are divided; for `Projected` with `gating_components`.
 
@@ -119,11 +92,11 @@ class ProjectionMethods:
         DataFrame of shape (n_samples, n_gating_components)
             T' x^G, columns ``gating__0``, ``gating__1``, ...
         """
-        codes = self.combiner_.gating_space(self._state, self._theta, self._new_views(X))
+        codes = self._kernel.codes_of(self._new_views(X))
         index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(codes, columns=_component_names("gating", codes.shape[1]), index=index)
+        return pd.DataFrame(codes, columns=component_names("gating", codes.shape[1]), index=index)
 
-    @available_if(_has_regions)
+    @available_if(_offered("region", "a combiner with a gating model, such as Localized()"))
     def region(self, X: Any) -> np.ndarray:
         """The name of the kernel with the largest gate for each sample; for combiners with a gating model.
 
@@ -141,7 +114,7 @@ class ProjectionMethods:
         names[weights.max(axis=1) == 0.0] = None
         return names
 
-    @available_if(_weighs_by_gates)
+    @available_if(_offered("gates", "a combiner with gates, such as Localized()"))
     def gates(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """How open each kernel is for each sample: g_m(x), whose squares are `kernel_weights`.
 
@@ -158,7 +131,7 @@ class ProjectionMethods:
         """
         return np.sqrt(self.kernel_weights(X, fetch))
 
-    @available_if(_has_gates)
+    @available_if(_offered("local_values", "a combiner with gates, such as Localized()"))
     def local_values(self, X: Any) -> pd.DataFrame:
         """What the model would say of each sample if one kernel's gate were 1 and all others 0.
 
@@ -177,70 +150,22 @@ class ProjectionMethods:
         """
         views = self._new_views(X)
         coef = self.dual_coef_.T
-        values = in_blocks(
-            views,
-            self._values_per_sample(),
-            lambda part: self.combiner_.local_values(self._state, self._theta, part, coef),
-        )
+        values = in_blocks(views, self._values_per_sample(), lambda part: self._kernel.local_values(part, coef))
         values += self.intercept_[:, None]
         values = values if values.shape[1] > 1 else values[:, 0]
         return self._labelled_weights(values, X.index if isinstance(X, pd.DataFrame) else None)
 
     def _gates_at(self, codes: np.ndarray) -> np.ndarray:
         """The gates at points of the gating space."""
-        return self.combiner_.gates_at(self._state, self._theta, codes)
+        return self._kernel.gates_at(codes)
 
     def _decision_at(self, points: Mapping[str, np.ndarray]) -> np.ndarray:
         """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
         values = sum(
-            self.combiner_.values_at(self._state, self.kernel_names_.index(name), Z, self.dual_coef_.T)
-            for name, Z in points.items()
+            self._kernel.values_at(self.kernel_names_.index(name), Z, self.dual_coef_.T) for name, Z in points.items()
         )
         return self._rule.decision(values + self.intercept_)
 
     def _is_linear_in_projections(self) -> bool:
         """Whether decision values are linear in what `project` gives."""
-        return all(each.kernel.is_linear for each, on in zip(self._state.maps, self._active(), strict=True) if on)
-
-    def _store_projections(self, state: Any, theta: np.ndarray) -> None:
-        """Store which kernels are in use and, with learned projections, what they are."""
-        active = self.combiner_.active(state, theta)
-        names = self.kernel_names_
-        self.active_kernels_ = [name for name, is_active in zip(names, active, strict=True) if is_active]
-        read = [*self.combiner_.reads(state)]
-        for kernel, is_active in zip(self.kernels_, active, strict=True):
-            read += [*kernel.columns()] if is_active and not kernel.reads_ids else []
-        self.removable_kernels_ = [
-            name
-            for name, kernel, is_active in zip(names, self.kernels_, active, strict=True)
-            if not is_active and (kernel.reads_ids or not np.isin(kernel.columns(), read).any())
-        ]
-        for attribute in _ATTRIBUTES:
-            self.__dict__.pop(attribute, None)
-        if isinstance(self.combiner_, GatedCombiner):
-            self._store_gating(state, theta)
-        if not isinstance(self.combiner_, Projected):
-            return
-        matrices = self.combiner_.layout_.projections(theta)
-        self.projections_ = {
-            name: pd.DataFrame(W, state.maps[m].names, _component_names(name, W.shape[1]), copy=True)
-            for m, (name, W) in enumerate(zip(names, matrices, strict=True))
-        }
-        self.feature_importance_ = {
-            name: pd.Series(np.linalg.norm(W, axis=1), state.maps[m].names, name=name)
-            for m, (name, W) in enumerate(zip(names, matrices, strict=True))
-        }
-        T = self.combiner_.layout_.gating(theta)[1]
-        if T is not None:
-            self.gating_projection_ = pd.DataFrame(T, state.inputs.names(state.stack), copy=True).add_prefix("gating__")
-
-    def _store_gating(self, state: Any, theta: np.ndarray) -> None:
-        found = self.combiner_.gating_coefficients(theta, len(self.kernel_names_))
-        if found is not None:
-            inputs = state.inputs.names(state.stack)
-            self.gating_coef_ = pd.DataFrame(found[0], inputs, self.kernel_names_, copy=True)
-            self.gating_intercept_ = pd.Series(found[1], self.kernel_names_, copy=True)
-
-
-def _component_names(name: str, count: int) -> list[str]:
-    return [f"{name}__{k}" for k in range(count)]
+        return self._kernel.is_linear

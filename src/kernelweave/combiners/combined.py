@@ -1,0 +1,172 @@
+"""The protocol of a combined kernel: one kernel made of several, over the training samples of a fit.
+
+`Combiner.fit` returns a `CombinedKernel`. Whoever holds one needs nothing else of the combiner: an estimator predicts
+with it, a machine is solved on it, a file stores it.
+
+==========================================  ====================================================================
+of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times
+                                            coefficients); `in_parts` if parts cost less than the whole
+of new samples                              `cross`, `values` (times coefficients)
+weights of the kernels                      `weights` (overall), `sample_weights` (of new samples),
+                                            `training_weights`
+what prediction takes                       `active`, `reads`, `lookups`, `evaluations`, `values_per_sample`
+what is kept for prediction                 `restrict` (support vectors), `replace` (a kernel with further ids)
+what the estimator shows                    `shows` and `attributes`
+the fit                                     `theta`, `solution`, `history`
+==========================================  ====================================================================
+
+A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights`, `sample_weights`
+and `restrict`. A subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements
+`n_samples`, `names`, `active`, `replace` and `lookups` too. ``tests/combined_properties.py`` lists what must hold.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..kernels import Kernel, KernelStack
+from ..machines import Solution
+from ..views import Views
+
+
+class CombinedKernel(ABC):
+    """One kernel k(x, z) made of P base kernels, symmetric and positive semidefinite.
+
+    Attributes
+    ----------
+    stack : KernelStack
+        The base kernels over the training samples.
+    theta : ndarray
+        The parameters of the kernel, such as one weight for each base kernel.
+    solution : Solution or None
+        The machine's optimum under this kernel; None after `restrict`, and before the machine is solved.
+    history : list of dict
+        Objective, machine solves and seconds of each outer iteration of the fit.
+    shows : tuple of str
+        The names of all attributes that kernels of this class may give to a fitted estimator.
+    takes_fetch : bool
+        Whether a view is read only for the samples that need it, see `views.FetchedViews`.
+    in_parts : bool
+        Whether `block` and `product` cost less than `gram`, so that a machine may be solved on parts of the kernel.
+    """
+
+    stack: KernelStack
+    theta: np.ndarray
+    solution: Solution | None = None
+    history: list[dict[str, float]]
+    shows: tuple[str, ...] = ()
+    takes_fetch = False
+    in_parts = False
+
+    def solved(self, solution: Solution, history: list[dict[str, float]]) -> CombinedKernel:
+        """The same kernel with the machine's optimum under it, as `Combiner.fit` returns it."""
+        self.solution, self.history = solution, history
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the base kernels."""
+        return self.stack.names
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of base kernels, P."""
+        return len(self.names)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples, or of those that `restrict` kept."""
+        return self.stack.n_samples
+
+    @property
+    def active(self) -> np.ndarray:
+        """Which base kernels prediction evaluates: a boolean array of shape (n_kernels,)."""
+        return np.ones(self.n_kernels, dtype=bool)
+
+    # Training samples
+
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """K of the training samples: a new n x n matrix, or `out` if it is given."""
+        K = self.rows(np.arange(self.n_samples))
+        if out is None:
+            return K
+        out[...] = K
+        return out
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """K between some training samples and all of them, of shape (len(index), n_samples)."""
+        return self.gram()[index]
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """K among some training samples."""
+        return self.rows(index)[:, index]
+
+    def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K times coefficients that are zero for all but some training samples.
+
+        Parameters
+        ----------
+        index : ndarray of int, shape (n_some,)
+        coef : ndarray of shape (n_some,) or (n_some, n_outputs)
+        """
+        return self.rows(index).T @ coef
+
+    # New samples
+
+    @abstractmethod
+    def cross(self, views: Views) -> np.ndarray:
+        """K between new samples (rows) and the training samples (columns)."""
+
+    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """K of new samples times coefficients of the training samples, of shape (n_new, n_outputs)."""
+        return self.cross(views) @ coef
+
+    # Weights
+
+    @abstractmethod
+    def weights(self) -> np.ndarray:
+        """One weight for each base kernel: (n_kernels,) or, with a kernel for each output, (n_outputs, n_kernels)."""
+
+    @abstractmethod
+    def sample_weights(self, views: Views) -> np.ndarray:
+        """The weight of each base kernel for each new sample, of shape (n_new, n_kernels) or with outputs between."""
+
+    def training_weights(self) -> np.ndarray | None:
+        """The weights of each training sample; None (the default) if all samples have the same weights."""
+        return None
+
+    # What prediction takes
+
+    def reads(self) -> np.ndarray:
+        """Positions of the columns that prediction reads beside those of active kernels; none by default."""
+        return np.empty(0, dtype=int)
+
+    def values_per_sample(self, coef: np.ndarray) -> int:
+        """How many kernel values of one base kernel prediction holds for each new sample."""
+        return len(coef)
+
+    def evaluations(self, coef: np.ndarray) -> np.ndarray:
+        """With how many support vectors each base kernel compares a new sample, of shape (n_kernels,)."""
+        return self.active * float(len(coef))
+
+    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices inside the kernel, each with the ids of the samples that prediction needs."""
+        return self.stack.lookups(self.active)
+
+    # What is kept
+
+    @abstractmethod
+    def restrict(self, index: np.ndarray) -> CombinedKernel:
+        """The kernel over some training samples (support vectors), with no more than prediction needs."""
+
+    def replace(self, m: int, kernel: Kernel) -> None:
+        """Install a kernel with further ids in the place of base kernel m, see `KernelStack.replace`."""
+        self.stack.replace(m, kernel)
+
+    def attributes(self) -> Mapping[str, Any]:
+        """What a fitted estimator shows of this kernel, by attribute name; nothing by default."""
+        return {}

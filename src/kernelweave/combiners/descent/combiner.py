@@ -1,0 +1,113 @@
+"""`DescentCombiner`: the one outer loop of combiners that learn their parameters theta by gradients.
+
+A subclass defines a `KernelFamily`; the loop minimises J(theta) + penalty(theta) over it from each start, takes the
+best end, and solves the machine there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..._parameters import is_choice, is_count, shown
+from ..._warnings import warn
+from ...kernels import KernelStack
+from ...machines import Machine
+from ...machines.multiclass import in_threads
+from ...solvers.descent.smooth import Descent
+from ..base import Combiner, FitControl
+from ..combined import CombinedKernel
+from .family import KernelFamily
+from .run import OPTIMIZERS, Loop, Run
+
+
+class DescentCombiner(Combiner):
+    """A combiner whose parameters minimise the machine's optimum J(theta) plus a penalty, by gradients.
+
+    Subclasses implement `family`, and `remember` if they have fitted attributes. Those that offer the parameters below
+    to their users set them in ``__init__``; the others work with these values.
+
+    Parameters
+    ----------
+    optimizer : {"lbfgs", "armijo"}
+        Limited-memory BFGS, or the papers' gradient descent with Armijo's rule, block after block if theta has
+        `blocks`.
+    max_iter : int
+        Most outer iterations; reaching it is a `ConvergenceWarning`. They end earlier once the relative progress
+        of one is below the estimator's `tol`.
+    n_init : int
+        Number of starts, of which the one with the smallest objective wins.
+    n_jobs : int or None
+        Threads among which the starts are divided; the result does not depend on it.
+
+    Notes
+    -----
+    The machine's last solve meets the estimator's `tol` as that of a plain machine does. Memory of the loop itself: one
+    n x n matrix for each thread, and what the machine takes.
+    """
+
+    optimizer = "lbfgs"
+    max_iter = 200
+    n_init = 1
+    n_jobs: int | None = None
+
+    @abstractmethod
+    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> KernelFamily:
+        """Check the parameters, and return the kernels to choose from; parameters are those of `fit`."""
+
+    def remember(self, family: KernelFamily, kernel: CombinedKernel) -> None:
+        """Set the combiner's fitted attributes; none by default."""
+
+    def fit(self, stack, machine, y, control=None) -> CombinedKernel:
+        """Minimise from each start, then solve the machine under the best theta."""
+        begin, control = time.perf_counter(), control or FitControl()
+        self._check_loop()
+        family = self.family(stack, machine, y, control)
+        finished = itertools.count(1)  # counting is atomic, so that threads can share it
+        loop = Loop(
+            self.optimizer,
+            self.max_iter,
+            control,
+            begin,
+            lambda: control.report(next(finished), self.n_init * self.max_iter),
+        )
+        earlier: list[Run] = []
+
+        def learner(part: KernelFamily, its_machine: Machine) -> Run:
+            earlier.append(Run(part, its_machine, None, loop))
+            return earlier[-1]
+
+        starts = family.starts(machine, y, control.rng, self.n_init, learner)
+        watch = family.watch(machine, control.rng)
+        runs = [Run(family, machine, watch, loop) for _ in starts]
+        runs[0].solves = sum(run.total for run in earlier)
+        ends = in_threads(lambda k: runs[k].descend(starts[k]), range(len(starts)), self.n_jobs)
+        chosen = min(range(len(starts)), key=lambda k: (runs[k].risk, ends[k].objective))
+        self._warn_unless_converged(ends[chosen], control.tol)
+        kernel = runs[chosen].close(ends[chosen])
+        self.remember(family, kernel)
+        return kernel
+
+    def _check_loop(self) -> None:
+        if not is_choice(self.optimizer, OPTIMIZERS):
+            raise ValueError(f"optimizer must be one of {list(OPTIMIZERS)}, not {shown(self.optimizer)}")
+        if self.n_jobs is not None and (not is_count(self.n_jobs)):
+            raise ValueError(f"n_jobs of {type(self).__name__} must be an integer or None, not {shown(self.n_jobs)}")
+        for name in ("max_iter", "n_init"):
+            value = getattr(self, name)
+            if not is_count(value) or value < 1:
+                raise ValueError(
+                    f"{name} of {type(self).__name__} must be an integer of at least 1, not {shown(value)}"
+                )
+
+    def _warn_unless_converged(self, end: Descent, tol: float) -> None:
+        if end.status == "max_iterations":
+            warn(
+                f"{type(self).__name__} stopped after {end.steps} outer iterations with a relative progress of "
+                f"{end.progress:.2g} in the last one (tol is {tol:g}); raise the combiner's max_iter, or tol",
+                ConvergenceWarning,
+            )

@@ -1,0 +1,119 @@
+"""What the combiners with a gating model share: their parameters, checks, fitted attributes and one warning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ..._parameters import is_choice, is_number, shown
+from ..._warnings import warn
+from ...kernels import KernelStack
+from ...machines import Machine
+from ..base import FitControl
+from ..descent.combiner import DescentCombiner
+from ..gates.base import NORMS, Gate
+from ..gates.inputs import GatingInputs, NoInputs
+from .family import GatedFamily, GatingOptions
+from .kernel import GatedSum
+
+HARDLY = 0.01  # share of the weight that differs between samples, below which a model is not localized
+TINY = np.finfo(float).tiny
+
+
+class GatedCombiner(DescentCombiner):
+    """A combiner k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z) whose gates eta (and perhaps k_m) are learned.
+
+    Minimises J + l2/2 J0 ||V||^2, where J0 is the optimum under the mean kernel and V are all parameters of the gating
+    model, biases too. Subclasses have the parameters `gating`, `inputs`, `quadratic`, `scaling`, `l2`, `gate_tol` and
+    `validation_fraction` of `Localized`.
+    """
+
+    chooses_l2 = False  # whether l2 may be "auto"
+    gating: Gate | None
+    inputs: Any
+    quadratic: bool
+    scaling: str | None
+    l2: Any
+    gate_tol: float
+    validation_fraction: float
+    gating_: Gate
+    l2_: float
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """Gates, the kernel with the largest gate, and the values of each kernel alone."""
+        return frozenset({"gates", "region", "local_values"})
+
+    def fit(self, stack, machine, y, control=None) -> GatedSum:
+        """Learn the gating model, close small gates, then solve the machine."""
+        kernel = super().fit(stack, machine, y, control)
+        self._warn_of_even_gates(kernel, machine)
+        return kernel
+
+    def remember(self, family: GatedFamily, kernel: GatedSum) -> None:
+        """The gating model, and the penalty."""
+        self.gating_, self.l2_ = family.gate, family.l2
+        self.__dict__.pop("l2_path_", None)
+        if family.l2_path is not None:
+            self.l2_path_ = family.l2_path
+
+    def _options(self) -> GatingOptions:
+        return GatingOptions(self.l2, self.gate_tol, self.validation_fraction, self.n_jobs)
+
+    def _codes(
+        self, gate: Gate, inputs: GatingInputs | NoInputs, stack: KernelStack, control: FitControl
+    ) -> tuple[Gate, np.ndarray]:
+        """A fitted copy of a gating model, and the training samples as it reads them."""
+        values, gate = inputs.fit(stack, control.rng), clone(gate)
+        gate.prepare(values, control.rng)
+        return gate, gate.encode(values)
+
+    def _check(self) -> None:
+        if self.gating is not None and not isinstance(self.gating, Gate):
+            raise ValueError(f"gating must be a gating model such as Softmax() or None, not {shown(self.gating)}")
+        if self.gating is not None and not is_choice(self.gating.norm, NORMS):
+            owner = type(self.gating).__name__
+            raise ValueError(f"norm of {owner} must be one of {list(NORMS)}, not {shown(self.gating.norm)}")
+        for name, limit in (("gate_tol", 1.0), ("validation_fraction", 1.0)):
+            self._check_number(name, limit)
+        if self.chooses_l2 and is_number(self.l2) and self.l2 == np.inf:
+            return
+        if not (self.chooses_l2 and isinstance(self.l2, str) and self.l2 == "auto"):
+            self._check_number("l2", np.inf, 'or "auto"' if self.chooses_l2 else "")
+        elif self.validation_fraction > 0.0:
+            raise ValueError('l2="auto" holds out samples by itself; set validation_fraction to 0, or l2 to a number')
+
+    def _check_number(self, name: str, limit: float, otherwise: str = "") -> None:
+        value = getattr(self, name)
+        if not is_number(value) or not 0.0 <= value < limit:
+            owner = type(self).__name__
+            wanted = f"a number from 0 and below {limit:g}" + (f" {otherwise}" if otherwise else "")
+            raise ValueError(f"{name} of {owner} must be {wanted}, not {shown(value)}")
+
+    def _warn_of_even_gates(self, kernel: GatedSum, machine: Machine) -> None:
+        """Warn if gates hardly depend on the sample: a model with one weight for each kernel would do."""
+        whole = kernel.stack.present.all(axis=1)  # samples that lack views have other gates anyway
+        if kernel.n_kernels < 2 or not whole.any() or not self.gating_.learns:
+            return
+        weights = kernel.gates[whole] ** 2
+        average = weights.mean(axis=0)
+        if 0.5 * np.abs(weights - average).sum(axis=1).mean() > HARDLY * max(average.sum(), TINY):
+            return
+        warn(f"{self._reason()}: this model is not localized; {_advice(average, machine)}")
+
+    def _reason(self) -> str:
+        if not hasattr(self, "l2_path_") or np.isfinite(self.l2_):
+            return "every sample has nearly the same kernel weights (kernel_weights_)"
+        if self.l2_path_.empty:
+            return 'no class has a second sample that could be held out, so l2="auto" took equal gates'
+        return 'held-out samples give no reason to weigh kernels differently, so l2="auto" took equal gates'
+
+
+def _advice(average: np.ndarray, machine: Machine) -> str:
+    if machine.detects_novelty:
+        return "for novelty detection prefer Mean(), because J only favours the kernel of largest similarities"
+    if np.abs(average - 1.0 / len(average)).max() < HARDLY:
+        return "Mean() is this model at less cost"
+    return "a combiner with one weight for each kernel, such as ConvexMKL(), costs less"

@@ -1,0 +1,253 @@
+"""`GatedSum`: the kernel sum_m eta_m(x) k_m(x, z) eta_m(z), with gates eta that depend on the sample.
+
+Thesis (3.9) holds for every k_m: a base kernel (here), or the kernel of a learned projection (`ProjectedKernel`).
+Prediction evaluates a kernel only between samples whose gates are both open.
+
+==============  ==========================================================
+thesis          here
+==============  ==========================================================
+eta_m(x|V)      `gates` (training samples), `gates_of` (new samples)
+V               `theta`
+==============  ==========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...kernels import Kernel, KernelStack
+from ...solvers.stacks.sums import GatedKernel, KernelBlock, sum_kernels
+from ...views import Views
+from ..combined import CombinedKernel
+from ..gates.base import Gate
+from ..gates.inputs import GatingInputs, NoInputs
+
+
+class GatedSum(CombinedKernel):
+    """k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z): base kernels, weighted by gates.
+
+    Parameters
+    ----------
+    stack : KernelStack
+    theta : ndarray
+        The parameters of the gating model.
+    gate : Gate
+        The gating model, fitted.
+    inputs : GatingInputs or NoInputs
+        What the gating model reads of samples, fitted.
+    gates : ndarray of shape (n_samples, n_kernels)
+        The gates of the training samples.
+    gate_tol : float
+        Gates of new samples whose square is below are closed.
+    active : ndarray of bool, shape (n_kernels,), optional
+        The kernels that are open for some training sample; all by default.
+    open_share : ndarray of shape (n_kernels,), optional
+        For which share of the training samples each kernel is open; all of them by default.
+    codes : ndarray of shape (n_samples, ...), optional
+        The training samples as the gating model reads them, while its parameters are learned.
+
+    Notes
+    -----
+    Memory: `gram` makes one n x n matrix beside the P Gram matrices of the stack.
+    """
+
+    shows: tuple[str, ...] = ("gating_coef_", "gating_intercept_")
+    takes_fetch = True
+    in_parts = True
+
+    def __init__(
+        self,
+        stack: KernelStack,
+        theta: np.ndarray,
+        gate: Gate,
+        inputs: GatingInputs | NoInputs,
+        gates: np.ndarray,
+        *,
+        gate_tol: float = 0.0,
+        active: np.ndarray | None = None,
+        open_share: np.ndarray | None = None,
+        codes: np.ndarray | None = None,
+    ):
+        self.stack, self.theta, self.gate, self.inputs = stack, theta, gate, inputs
+        self.gates, self.gate_tol, self.codes = gates, gate_tol, codes
+        self.open_kernels = np.ones(stack.n_kernels, dtype=bool) if active is None else active
+        self.open_share = np.ones(stack.n_kernels) if open_share is None else open_share
+
+    @property
+    def n_samples(self) -> int:
+        """Number of training samples, or of those that `restrict` kept."""
+        return len(self.gates)
+
+    @property
+    def active(self) -> np.ndarray:
+        """The kernels that are open for some training sample."""
+        return self.open_kernels
+
+    # Training samples
+
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """K_eta of the training samples, thesis (3.9)."""
+        return sum_kernels(self.stack.matrices(), self.gates, out=out)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """K_eta between some training samples and all of them."""
+        blocks = (KernelBlock(m, self.training_block(m, index, None)) for m in np.flatnonzero(self.active))
+        return sum_kernels(blocks, self.gates[index], self.gates, out=np.empty((len(index), self.n_samples)))
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """K_eta among some training samples."""
+        return GatedKernel(self.stack.matrices(), self.gates).block(index)
+
+    def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K_eta times coefficients, without K_eta."""
+        kernel = GatedKernel(self.stack.matrices(), self.gates)
+        if coef.ndim == 1:
+            return kernel.product(index, coef)
+        return np.column_stack([kernel.product(index, column) for column in coef.T])
+
+    def training_block(self, m: int, rows: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
+        """k_m between some training samples and some others (None: all), without gates."""
+        K = self.stack.matrices()[m]
+        return K[rows] if columns is None else K[np.ix_(rows, columns)]
+
+    # New samples
+
+    def new_block(self, m: int, views: Views, columns: np.ndarray | None) -> np.ndarray:
+        """k_m between new samples, which all have its view, and some of the kept training samples (None: all)."""
+        return self.stack.cross(m, views, np.ones(views.n_samples, dtype=bool), columns)
+
+    def cross(self, views: Views) -> np.ndarray:
+        """K_eta between new samples and training samples."""
+        new = self.gates_of(views)
+        return sum_kernels(
+            self._open_blocks(views, new), new, self.gates, out=np.empty((views.n_samples, self.n_samples))
+        )
+
+    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """K_eta of new samples times coefficients, without K_eta."""
+        values, new = np.zeros((views.n_samples, coef.shape[1])), self.gates_of(views)
+        for m, block, rows, columns in self._open_blocks(views, new):
+            values[rows] += new[rows, m, None] * (block @ (self.gates[columns, m, None] * coef[columns]))
+        return values
+
+    def local_values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The part of each kernel in the values of new samples, as if its gate were 1: (n_new, n_outputs, n_kernels).
+
+        0 for kernels that are not active, NaN for samples that lack the view.
+        """
+        present = self.stack.presence(views, self.active)
+        values = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m in np.flatnonzero(self.active):
+            rows = np.flatnonzero(present[:, m])
+            values[~present[:, m], :, m] = np.nan
+            if len(rows):
+                part = views if len(rows) == views.n_samples else views.rows(rows)
+                values[rows, :, m] = self.new_block(m, part, None) @ (self.gates[:, m, None] * coef)
+        return values
+
+    def gates_of(self, views: Views) -> np.ndarray:
+        """The gates of new samples, of shape (n_new, n_kernels)."""
+        if views.can_fetch:  # every view that is needed can be fetched
+            present = np.tile(self.active, (views.n_samples, 1))
+        else:
+            present = self.stack.presence(views, self.active)
+        return self.gates_at(self.codes_of(views), present)
+
+    def codes_of(self, views: Views) -> np.ndarray:
+        """What the gating model reads of new samples."""
+        return self.gate.encode(self.inputs.transform(views))
+
+    def gates_at(self, codes: np.ndarray, present: np.ndarray | None = None) -> np.ndarray:
+        """The gates of samples with these codes, which have all views unless `present` is given."""
+        present = np.tile(self.active, (len(codes), 1)) if present is None else present
+        return self.gate.values(self.gate_parameters, codes, present, self.gate_tol)
+
+    @property
+    def gate_parameters(self) -> np.ndarray:
+        """The parameters V of the gating model; here all of theta."""
+        return self.theta
+
+    # Weights
+
+    def weights(self) -> np.ndarray:
+        """The squared gates, averaged over the training samples."""
+        return (self.gates**2).mean(axis=0)
+
+    def sample_weights(self, views: Views) -> np.ndarray:
+        """The squared gates of new samples, which multiply k_m(x, x)."""
+        return self.gates_of(views) ** 2
+
+    def training_weights(self) -> np.ndarray:
+        """The squared gates of the training samples."""
+        return self.gates**2
+
+    # What prediction takes, and what is kept
+
+    def reads(self) -> np.ndarray:
+        """The columns of the gating inputs."""
+        return self.inputs.columns()
+
+    def evaluations(self, coef: np.ndarray) -> np.ndarray:
+        """Support vectors with an open gate, times the share of training samples with one.
+
+        That is with how many of them a new sample is compared on average, if it is like the training samples.
+        """
+        return (self.gates > 0.0).sum(axis=0) * self.open_share
+
+    def restrict(self, index: np.ndarray) -> GatedSum:
+        """The kernel over some training samples, with what prediction needs."""
+        return GatedSum(
+            self.stack.restrict(index, self.active),
+            self.theta,
+            self.gate,
+            self.inputs,
+            self.gates[index],
+            gate_tol=self.gate_tol,
+            active=self.active,
+            open_share=self.open_share,
+        )
+
+    def replace(self, m: int, kernel: Kernel) -> None:
+        """Install an extended kernel in the place of base kernel m, and of the gating kernel if that is the same."""
+        old = self.stack.kernels[m]
+        self.stack.replace(m, kernel)
+        self.inputs.replace(old, kernel)
+
+    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices inside the kernels and the gating kernel."""
+        return [*self.stack.lookups(self.active), *self.inputs.lookups()]
+
+    def attributes(self) -> Mapping[str, Any]:
+        """Slopes and biases of the scores, if the gating model is linear."""
+        found = self.gating_coefficients()
+        if found is None:
+            return {}
+        inputs = self.inputs.names(self.stack)
+        return {
+            "gating_coef_": pd.DataFrame(found[0], inputs, self.names, copy=True),
+            "gating_intercept_": pd.Series(found[1], self.names, copy=True),
+        }
+
+    def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Slopes of the scores by the gating inputs, of shape (n_inputs, n_kernels), and biases; None if not linear."""
+        found = self.gate.coefficients(self.gate_parameters, self.n_kernels)
+        return None if found is None else (found[0].T, found[1])
+
+    def _open_blocks(self, views: Views, new: np.ndarray) -> Iterator[KernelBlock]:
+        """Kernel values between new and training samples whose gates are both open, for each kernel."""
+        for m in range(self.n_kernels):
+            rows, columns = np.flatnonzero(new[:, m]), np.flatnonzero(self.gates[:, m])
+            if len(rows) and len(columns):
+                part = views if len(rows) == views.n_samples else views.rows(rows)
+                part = part.complete(self.stack.kernels[m].columns(), self._view_name(m))
+                some = None if len(columns) == self.n_samples else columns
+                yield KernelBlock(m, self.new_block(m, part, some), rows, columns)
+
+    def _view_name(self, m: int) -> str:
+        """What kernel m reads: its view's name, or its own if the view has none."""
+        view = getattr(self.stack.kernels[m], "view", None)
+        return view if isinstance(view, str) else self.names[m]

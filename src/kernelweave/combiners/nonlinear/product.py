@@ -1,0 +1,85 @@
+"""`Product`: the product of all kernels, thesis (2.3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from ...kernels import KernelStack
+from ...views import Views
+from ..base import Combiner, FitControl, solve_once, warn_of_memory
+from ..combined import CombinedKernel
+from ..weighted.sums import check_every_view
+
+
+class Product(Combiner):
+    """The product of the kernels, k(x, z) = prod_m k_m(x, z), thesis (2.3).
+
+    Nothing is learned. Samples are similar only if they are similar in every view; every sample needs every view. All
+    factors count alike, so each kernel's weight is 1.
+
+    Memory: two n x n matrices, the product and the kernel being multiplied, and at most one more inside the machine.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import Product
+    >>> from kernelweave.kernels import Gaussian, Polynomial
+    >>> model = MKLClassifier([Polynomial(), Gaussian()], combiner=Product())
+    >>> model.fit([[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]).predict([[1.5], [5.5]])
+    array([0, 1])
+    """
+
+    def fit(self, stack, machine, y, control=None) -> ProductKernel:
+        """Solve the machine once under the product."""
+        begin = time.perf_counter()
+        warn_of_memory(stack)
+        return solve_once(ProductKernel(stack), machine, control or FitControl(), begin)
+
+
+class ProductKernel(CombinedKernel):
+    """k(x, z) = prod_m k_m(x, z).
+
+    Parameters
+    ----------
+    stack : KernelStack
+    """
+
+    def __init__(self, stack: KernelStack):
+        self.stack, self.theta = stack, np.ones(stack.n_kernels)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """The product between some training samples and all of them."""
+        check_every_view("Product", self.stack, self.stack.present, self.stack.support)
+        return self._product(lambda m: self.stack.rows(m, index))
+
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """The product for the training samples."""
+        check_every_view("Product", self.stack, self.stack.present, self.stack.support)
+        return self._product(self.stack.gram)
+
+    def cross(self, views: Views) -> np.ndarray:
+        """The product for new samples."""
+        present = self.stack.presence(views)
+        check_every_view("Product", self.stack, present, views)
+        return self._product(lambda m: self.stack.cross(m, views, present[:, m]))
+
+    def weights(self) -> np.ndarray:
+        """One for each kernel."""
+        return self.theta
+
+    def sample_weights(self, views: Views) -> np.ndarray:
+        """One for each kernel and sample."""
+        return np.ones((views.n_samples, self.n_kernels))
+
+    def restrict(self, index: np.ndarray) -> ProductKernel:
+        """The product over some training samples."""
+        return ProductKernel(self.stack.restrict(index, self.active))
+
+    def _product(self, kernel_of: Callable[[int], np.ndarray]) -> np.ndarray:
+        product = kernel_of(0)
+        for m in range(1, self.n_kernels):
+            product *= kernel_of(m)
+        return product

@@ -1,0 +1,207 @@
+"""`WeightedSum`, the kernel with one weight for each base kernel, and combiners that choose such weights first.
+
+=========  =====================================================
+thesis     here
+=========  =====================================================
+eta        `WeightedSum.theta`, one weight for each kernel
+k_eta      `gram` (training samples), `cross` (new samples)
+=========  =====================================================
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from ..._warnings import warn
+from ...kernels import KernelStack
+from ...machines import Machine
+from ...solvers.stacks.sums import KernelBlock, sum_kernels
+from ...views import Views
+from ..base import Combiner, FitControl, solve_once, warn_of_memory
+from ..combined import CombinedKernel
+
+
+class WeightedSum(CombinedKernel):
+    """k(x, z) = sum_m eta_m k_m(x, z) with one weight for each kernel.
+
+    A sample that lacks a view has a zero row in that kernel; its row and column are then scaled by
+    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, which keeps the kernel positive semidefinite and a unit
+    diagonal one.
+
+    Parameters
+    ----------
+    stack : KernelStack
+    theta : ndarray of shape (n_kernels,)
+        The weights eta.
+    missing : {"refuse", "warn", "never"}
+        What happens for a sample without any view that has a weight: an error, or a warning and a zero row. "never" is
+        for weights of both signs, which allow no scaling: every sample needs every view that has a weight.
+    owner : str
+        What errors call the combiner.
+
+    Notes
+    -----
+    Memory: two n x n matrices, the sum and the kernel being added, and at most one more inside the machine.
+    """
+
+    def __init__(self, stack: KernelStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
+        self.stack, self.theta = stack, theta
+        self.missing, self.owner = missing, owner
+
+    @property
+    def active(self) -> np.ndarray:
+        """The kernels with a weight."""
+        return self.theta != 0
+
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """The sum for the training samples; only kernels with a weight are computed."""
+        factor = self.missing_factor(self.stack.present, self.stack.support)
+        if self.stack.has_matrices:
+            K = sum_kernels(self.stack.matrices(), self.theta, out=out)
+        else:
+            K = self._sum(self.stack.gram, out)
+        return _scaled(K, factor, factor)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """The sum between some training samples and all of them, without the whole matrix."""
+        factor = self.missing_factor(self.stack.present, self.stack.support)
+        return _scaled(self._sum(lambda m: self.stack.rows(m, index)), factor[index], factor)
+
+    def cross(self, views: Views) -> np.ndarray:
+        """The sum for new samples; only kernels with a weight are computed."""
+        present = self.stack.presence(views, self.active)
+        K = self._sum(lambda m: self.stack.cross(m, views, present[:, m]))
+        columns = self.missing_factor(self.stack.present, self.stack.support)
+        return _scaled(K, self.missing_factor(present, views), columns)
+
+    def weights(self) -> np.ndarray:
+        """The weights eta."""
+        return self.theta
+
+    def sample_weights(self, views: Views) -> np.ndarray:
+        """The weights; those of views that a sample lacks are spread over the views that it has."""
+        present = self.stack.presence(views, self.active)
+        return present * self.theta * self.missing_factor(present, views)[:, None] ** 2
+
+    def restrict(self, index: np.ndarray) -> WeightedSum:
+        """The same weights over some training samples."""
+        return WeightedSum(self.stack.restrict(index, self.active), self.theta, missing=self.missing, owner=self.owner)
+
+    def compared_with(self, points: Views) -> WeightedSum:
+        """The same kernel between samples and other points than the training samples (landmarks)."""
+        return WeightedSum(self.stack.compared_with(points), self.theta, missing=self.missing, owner=self.owner)
+
+    def missing_factor(self, present: np.ndarray, views: Views) -> np.ndarray:
+        """By what the rows of samples are multiplied, given which views they have."""
+        if self.missing == "never":
+            check_every_view(self.owner, self.stack, present | (self.theta == 0), views)
+            return np.ones(len(present))
+        weight = present @ self.theta
+        without = weight <= 0
+        if without.any():
+            self._complain(views.first(without))
+        return np.sqrt(np.divide(self.theta.sum(), weight, out=np.ones(len(weight)), where=~without))
+
+    def _complain(self, sample: str) -> None:
+        used = ", ".join(name for name, weight in zip(self.names, self.theta, strict=True) if weight > 0)
+        problem = f"{sample} has none of the views whose kernels have a weight ({used})"
+        if self.missing == "refuse":
+            raise ValueError(f"{problem}; remove such samples or give another kernel a weight")
+        warn(f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight")
+
+    def _sum(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
+        return sum_kernels((KernelBlock(m, kernel_of(m)) for m in np.flatnonzero(self.theta)), self.theta, out=out)
+
+
+class ChosenWeights(Combiner):
+    """A weighted sum whose weights are chosen first; the machine is then solved once.
+
+    Subclasses implement `choose`; what it returns is checked. Memory: as `WeightedSum`, and what choosing takes.
+
+    Attributes
+    ----------
+    any_sign : bool
+        Whether weights may be negative. Every sample then needs every view that has a weight.
+    """
+
+    any_sign = False
+
+    @abstractmethod
+    def choose(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl
+    ) -> tuple[np.ndarray, int]:
+        """The weights eta, of shape (n_kernels,), finite and not all 0, and the number of machine solves it took.
+
+        Parameters are those of `fit`.
+        """
+
+    def fit(self, stack, machine, y, control=None) -> WeightedSum:
+        """Choose the weights, then solve the machine once under the weighted sum."""
+        begin, control = time.perf_counter(), control or FitControl()
+        warn_of_memory(stack)
+        eta, solves = self._checked(self.choose(stack, machine, y, control), stack)
+        return solve_once(self.kernel(stack, eta), machine, control, begin, solves)
+
+    def kernel(self, stack: KernelStack, eta: np.ndarray) -> WeightedSum:
+        """The weighted sum with given weights."""
+        missing = "never" if self.any_sign else "refuse"
+        return WeightedSum(stack, eta, missing=missing, owner=type(self).__name__)
+
+    def _checked(self, chosen: Any, stack: KernelStack) -> tuple[np.ndarray, int]:
+        """The weights and the number of solves that `choose` returned, or a ValueError."""
+        who = f"choose of {type(self).__name__}"
+        if not isinstance(chosen, tuple) or len(chosen) != 2 or not isinstance(chosen[1], Integral):
+            raise ValueError(f"{who} must return the weights and the number of machine solves, not {chosen!r:.200}")
+        try:
+            eta = np.asarray(chosen[0], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{who} must return weights that are numbers, not {chosen[0]!r:.200}") from None
+        if eta.shape != (stack.n_kernels,):
+            raise ValueError(
+                f"{who} must return one weight for each of the {stack.n_kernels} kernels, but its weights have the "
+                f"shape {eta.shape}"
+            )
+        for wrong, problem in ((~np.isfinite(eta), "not finite"), ((eta < 0) & (not self.any_sign), "negative")):
+            if wrong.any():
+                m = int(np.flatnonzero(wrong)[0])
+                raise ValueError(
+                    f"{who} returned a weight for the kernel {stack.names[m]!r} that is {problem}: {eta[m]}"
+                )
+        if not eta.any():
+            raise ValueError(f"{who} returned the weight 0 for every kernel; at least one must have another")
+        return eta, int(chosen[1])
+
+
+def check_every_view(owner: str, stack: KernelStack, present: np.ndarray, views: Views) -> None:
+    """Raise an error that names the first sample without a row in some kernel.
+
+    Parameters
+    ----------
+    owner : str
+        What the error calls the combiner.
+    stack : KernelStack
+    present : ndarray of bool, shape (n_samples, n_kernels)
+        Which sample has a row in which kernel.
+    views : Views
+        The samples.
+    """
+    incomplete = ~present.all(axis=1)
+    if incomplete.any():
+        m = np.flatnonzero(~present[incomplete][0])[0]
+        raise ValueError(
+            f"{owner} needs every view of every sample, but {views.first(incomplete)} lacks the view of the kernel "
+            f"{stack.names[m]!r}; Mean and FixedWeights work with missing views"
+        )
+
+
+def _scaled(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    if (rows != 1).any() or (columns != 1).any():
+        K *= rows[:, None]
+        K *= columns[None, :]
+    return K

@@ -1,0 +1,101 @@
+"""The properties that every kernel has, and those that its capabilities promise; for kernels of users, too."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from kernelweave.views import as_views
+
+
+def check_kernel(kernel, X, tolerance=1e-9):
+    """Check a kernel, fitted to X, on X; an `AssertionError` tells which property fails.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array, DataFrame or sparse matrix
+        A few dozen samples; some may lack the kernel's view.
+    tolerance : float
+        What rounding may do to kernel values, relative to the largest.
+    """
+    views = as_views(X)
+    fitted = clone(kernel).fit(views)
+    K = fitted.gram(views)
+    close = {"rtol": 0.0, "atol": tolerance * max(1.0, np.abs(K).max())}
+    check_values(fitted, views, K, close)
+    check_copies(kernel, views, K)
+    if fitted.positive_semidefinite:
+        assert np.linalg.eigvalsh(K).min() > -max(tolerance, 1e-9) * np.abs(K).sum(), "an eigenvalue is negative"
+    if fitted.is_linear or fitted.is_stationary or fitted.is_differentiable:
+        A, present = fitted.read(views)
+        A = A[present] if isinstance(A, np.ndarray) else A[present].toarray()
+        assert_allclose(fitted.gram_of(A), K[np.ix_(present, present)], **close, err_msg="gram_of is not gram")
+        assert_allclose(fitted.diagonal_of(A), np.diagonal(K)[present], **close, err_msg="diagonal_of")
+        if fitted.is_linear:
+            assert_allclose(fitted.gram_of(A), A @ A.T, **close, err_msg="is_linear, but no inner product")
+        if fitted.is_stationary:
+            check_stationary(fitted, A, close)
+        if fitted.is_differentiable:
+            check_pullback(fitted, A)
+        if fitted.has_width:
+            check_width(fitted, A)
+
+
+def check_values(fitted, views, K, close):
+    """Symmetric values that are the same however they are computed, and zero for samples without the view."""
+    n = views.n_samples
+    assert K.shape == (n, n) and K.dtype == np.float64 and np.isfinite(K).all()
+    assert_allclose(K, K.T, **close, err_msg="gram is not symmetric")
+    assert_allclose(fitted.cross(views, views), K, **close, err_msg="cross is not gram")
+    assert_allclose(fitted.diagonal(views), np.diagonal(K), **close, err_msg="diagonal is not gram's")
+    chosen = np.array([n - 1, 0, n // 2, 0])
+    assert_allclose(fitted.gram_rows(views, chosen), K[chosen], **close, err_msg="gram_rows is not gram[rows]")
+    part = np.arange(0, n, 3)
+    assert_allclose(fitted.gram(views.rows(part)), K[np.ix_(part, part)], **close, err_msg="gram of some samples")
+    assert_allclose(fitted.cross(views.rows(part), views), K[part], **close, err_msg="cross of some samples")
+    present = fitted.present(views)
+    assert present.shape == (n,) and present.dtype == bool
+    assert not K[~present].any() and not K[:, ~present].any(), "samples without the view have values"
+    assert np.issubdtype(fitted.columns().dtype, np.integer)
+    first, second = fitted.gram(views), fitted.gram(views)
+    assert first is not second and not np.shares_memory(first, second), "gram must be a new array each time"
+
+
+def check_copies(kernel, views, K):
+    """A copy that is fitted alike has the same values, and fitting changes no parameter."""
+    before = kernel.get_params()
+    again = clone(kernel).fit(views)
+    np.testing.assert_array_equal(again.gram(views), K)
+    for name, value in kernel.get_params().items():
+        assert value is before[name] or np.array_equal(value, before[name]), f"fit changed the parameter {name}"
+    assert isinstance(kernel.name, str) and kernel.name
+
+
+def check_stationary(fitted, A, close):
+    """The kernel of shifted points is the same, and k(x, x) is one number."""
+    shift = np.random.RandomState(0).normal(size=A.shape[1])
+    assert_allclose(fitted.gram_of(A + shift), fitted.gram_of(A), **close, err_msg="is_stationary, but not invariant")
+    assert np.ptp(fitted.diagonal_of(A)) <= close["atol"], "is_stationary, but k(x, x) differs between samples"
+
+
+def check_pullback(fitted, A, h=1e-6):
+    """The derivatives by the points are those of finite differences, for new points and for samples."""
+    rng = np.random.RandomState(0)
+    A = A[:8]
+    for Z in (A[:3] + 0.1 * rng.normal(size=A[:3].shape) * (1.0 + np.abs(A).mean()), A[:3].copy()):
+        weights = rng.normal(size=(len(A), len(Z)))
+        pulled = fitted.pullback(A, Z, weights)
+        assert pulled.shape == Z.shape
+        scale = 1.0 + np.abs(pulled).max()
+        for direction in rng.normal(size=(4, *Z.shape)):
+            ahead, behind = ((weights * fitted.cross_of(A, Z + sign * h * direction)).sum() for sign in (1, -1))
+            difference = (ahead - behind) / (2 * h)
+            assert abs((pulled * direction).sum() - difference) < 1e-5 * scale, "pullback is not the derivative"
+
+
+def check_width(fitted, A):
+    """Learning from other points makes another kernel and leaves this one as it is."""
+    before = fitted.gram_of(A)
+    other = fitted.learned_from(3.0 * A, np.ones(len(A)))
+    assert type(other) is type(fitted) and np.isfinite(other.gram_of(A)).all()
+    np.testing.assert_array_equal(fitted.gram_of(A), before)
