@@ -174,7 +174,7 @@ def test_results_do_not_depend_on_chance():
         ({"max_iter": 0}, "max_iter of MKLDR must be"),
         ({"n_components": 0}, "n_components of MKLDR must be"),
         ({"n_components": N + 1}, "there are only 60 samples"),
-        ({"normalize": "max"}, "normalize must be one of"),
+        ({"normalize": "max"}, "normalize must be "),
         ({"graph": LDEGraph(n_neighbors=0)}, "n_neighbors of LDEGraph must be"),
     ],
 )

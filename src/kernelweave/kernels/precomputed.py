@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import blamed_on, shown
+from ..validation import blamed_on, shown
 from ..validation.inputs import check_plain
 from ..views import as_views
 from .base import ViewKernel

@@ -305,8 +305,14 @@ def check(owner: Any, name: str, value: Any, constraint: Constraint) -> Any:
     raise ValueError(f"{name}{whose} must be {constraint.describe()}, not {shown(value)}")
 
 
-def check_parameters(owner: Any) -> SimpleNamespace:
+def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:
     """The parameters that the class of an object constrains, checked and converted, by name.
+
+    Parameters
+    ----------
+    owner : object
+    called : str, optional
+        What messages call the object; the name of its class by default.
 
     Examples
     --------
@@ -317,9 +323,10 @@ def check_parameters(owner: Any) -> SimpleNamespace:
     >>> check_parameters(Method())
     namespace(tol=1.0, max_iter=20)
     """
+    whose = type(owner).__name__ if called is None else called
     constraints = _constraints_of(type(owner))
     return SimpleNamespace(
-        **{name: check(owner, name, getattr(owner, name), constraint) for name, constraint in constraints.items()}
+        **{name: check(whose, name, getattr(owner, name), constraint) for name, constraint in constraints.items()}
     )
 
 
