@@ -42,7 +42,7 @@ ALLOWED = {
     },
 }
 STANDARD = sys.stdlib_module_names
-FOR_ALL = {"_extras", "_parameters", "_warnings", "validation"}
+FOR_ALL = {"_extras", "_warnings", "validation"}
 
 
 def target_of(node: ast.ImportFrom, folder: tuple[str, ...]) -> tuple[str, ...]:

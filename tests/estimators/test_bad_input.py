@@ -46,7 +46,7 @@ FIT = [
     (MKLClassifier(Linear("a")), X, Y, "wrap a single kernel"),
     (MKLClassifier([Linear("a"), "b"]), X, Y, "neither a kernel nor a callable"),
     (MKLClassifier([Linear("c")]), TEXT, Y, "view 'c' holds values that are not numbers"),
-    (MKLClassifier([Gaussian("a", scale=-1)]), X, Y, "scale of the kernel 'a' must be a positive number"),
+    (MKLClassifier([Gaussian("a", scale=-1)]), X, Y, "scale of the kernel 'a' must be a positive finite number"),
     (MKLClassifier([Polynomial("a", degree=-1)]), X, Y, "degree of the kernel 'a'"),
     (MKLClassifier(C=0), X, Y, "C of MKLClassifier must be a positive finite number, not 0"),
     (MKLClassifier(C=np.inf), X, Y, "C of MKLClassifier must be a positive finite number"),

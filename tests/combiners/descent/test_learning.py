@@ -290,9 +290,9 @@ def test_progress_is_told():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"optimizer": "sgd"}, "optimizer must be one of"),
-        ({"max_iter": 0}, "max_iter of Scale must be an integer of at least 1"),
-        ({"n_init": 1.5}, "n_init of Scale must be an integer"),
+        ({"optimizer": "sgd"}, "optimizer of .* must be"),
+        ({"max_iter": 0}, "max_iter of Scale must be a positive whole number"),
+        ({"n_init": 1.5}, "n_init of Scale must be a positive whole number"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
     ],
 )

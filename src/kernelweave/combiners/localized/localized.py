@@ -24,7 +24,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...kernels.stacking.memory import warn_if_too_large
+from ...validation import Constraints, Exactly, Number
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
 from .combiner import GatedCombiner
@@ -128,7 +131,7 @@ class Localized(GatedCombiner):
     dtype: float64
     """
 
-    chooses_l2 = True
+    _constraints = Constraints(l2=Number(low=0) | Exactly(np.inf, "infinity") | "auto")
 
     def __init__(
         self,

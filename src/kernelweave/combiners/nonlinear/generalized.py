@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
 from ...solvers.descent.domains import ConvexSet
+from ...validation import Choice, Constraints, Number
 from ..descent.combiner import DescentCombiner
-from ..named import as_number
 from .forms import FormFamily, FormKernel, GaussianForm, Monomials
 
 _FORMS = {"sum": Monomials(1), "product": GaussianForm()}
@@ -80,6 +79,8 @@ class GeneralizedMKL(DescentCombiner):
     {'x0': False, 'x1': True, 'x2': False}
     """
 
+    _constraints = Constraints(form=Choice(*_FORMS), penalty=Choice(*_PENALTIES), strength=Number(low=0))
+
     def __init__(
         self,
         form: str = "product",
@@ -96,11 +97,7 @@ class GeneralizedMKL(DescentCombiner):
 
     def family(self, stack, machine, y, control) -> PenalizedFamily:
         """Check the parameters."""
-        if not is_choice(self.form, _FORMS):
-            raise ValueError(f"form of GeneralizedMKL must be one of {list(_FORMS)}, not {shown(self.form)}")
-        if not is_choice(self.penalty, _PENALTIES):
-            raise ValueError(f"penalty of GeneralizedMKL must be one of {list(_PENALTIES)}, not {shown(self.penalty)}")
-        if as_number(self.strength, "strength") == 0.0 and self.form == "sum":
+        if self.strength == 0.0 and self.form == "sum":
             raise ValueError(
                 'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls for ever'
             )
