@@ -63,7 +63,7 @@ def by_clarabel(K: np.ndarray, labels: np.ndarray, bound: float) -> tuple[float,
 
 def by_ours(K: np.ndarray, labels: np.ndarray, bound: float, calls: int = 5):
     """Median seconds and the solution."""
-    machine = JointMachine(labels, bound, CLASSES)
+    machine = JointMachine(labels, bound, n_classes=CLASSES)
     times = []
     for _ in range(calls):
         start = perf_counter()
@@ -75,7 +75,7 @@ def by_ours(K: np.ndarray, labels: np.ndarray, bound: float, calls: int = 5):
 def added_memory(K: np.ndarray, labels: np.ndarray, bound: float) -> float:
     """Largest memory beside K during a solve, in megabytes."""
     tracemalloc.start()
-    JointMachine(labels, bound, CLASSES).solve(K, gap_tol=GAP)
+    JointMachine(labels, bound, n_classes=CLASSES).solve(K, gap_tol=GAP)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 2**20

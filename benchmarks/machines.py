@@ -79,7 +79,7 @@ def regression(quick: bool) -> None:
         K, _, target = gaussian(n)
         y = target + 0.1 * np.random.default_rng(1).standard_normal(n)
         unit = SVR(kernel="precomputed", C=1.0, epsilon=0.1, cache_size=2000)
-        machine = RegressionMachine(y, 1.0, 0.1)
+        machine = RegressionMachine(y, 1.0, epsilon=0.1)
         fit, solve = (lambda: unit.fit(K, y)), (lambda: machine.solve(K))  # noqa: B023
         ratios.append(compare(f"gaussian n={n}", fit, solve, repeats(n, quick)))
     print(f"geometric mean {geometric_mean(ratios):.2f}, worst {min(ratios):.2f}")
@@ -125,7 +125,7 @@ def restarts(quick: bool) -> None:
 def compile_everything() -> None:
     K, y, target = gaussian(200)
     BinaryMachine(y, 1.0).solve(K)
-    RegressionMachine(target, 1.0, 0.1).solve(K)
+    RegressionMachine(target, 1.0, epsilon=0.1).solve(K)
     OneClassMachine(np.full(200, 0.1)).solve(K)
 
 

@@ -122,7 +122,7 @@ def _machine(rng, kind, X, C, weight):
         if rng.random() < 0.4:
             y[rng.integers(n)] += 10.0 ** rng.uniform(0, 4)
         epsilon = rng.choice([0.0, 0.01, 0.1, 1.0])
-        return RegressionMachine(y, bound, epsilon), f", epsilon {epsilon:g}"
+        return RegressionMachine(y, bound, epsilon=epsilon), f", epsilon {epsilon:g}"
     if kind == "one-class":
         nu = 10.0 ** rng.uniform(-3, np.log10(0.5))
         return OneClassMachine(weight / (weight.sum() * nu)), f", nu {nu:.2g}"

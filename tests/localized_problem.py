@@ -6,6 +6,7 @@ from sklearn.base import clone
 from kernelweave import MKLClassifier
 from kernelweave.combiners import (
     ClusterGate,
+    FitControl,
     GaussianGate,
     InstanceGate,
     Localized,
@@ -36,7 +37,7 @@ TARGET = X[:, 0] + 0.2 * rng.normal(size=N)
 KERNELS = [Gaussian([0, 1], scale=2.0), Gaussian([2, 3], scale=1.5), Gaussian(scale=3.0)]
 MACHINES = {
     "binary": BinaryMachine(SIGNS, BOUND),
-    "regression": RegressionMachine(TARGET, BOUND, 0.1),
+    "regression": RegressionMachine(TARGET, BOUND, epsilon=0.1),
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),
@@ -67,7 +68,8 @@ def toy_model(gating=None, C=10.0, l2=0.001, kernels=2, **options):
 
 
 def prepared(gate, stack, l2=0.3, spread=60.0, norm="unit", **options):
+    """A family of gated sums, and a theta whose gates differ from sample to sample."""
     combiner = Localized(clone(GATES[gate]).set_params(norm=norm), l2=l2, **options)
-    state = combiner.prepare(STACKS[stack], None, np.random.RandomState(0))
-    state.penalty = l2
-    return combiner, state, spread * combiner.start(state, None, None, np.random.RandomState(1))
+    family = combiner.family(STACKS[stack], None, None, FitControl())
+    family.strength = l2
+    return family, spread * family.start(None, None, np.random.RandomState(1))

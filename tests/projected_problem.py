@@ -4,7 +4,7 @@ import numpy as np
 
 import localized_problem
 from kernelweave import MKLClassifier
-from kernelweave.combiners import ClusterGate, GaussianGate, InstanceGate, Projected, Sigmoid, Softmax
+from kernelweave.combiners import ClusterGate, FitControl, GaussianGate, InstanceGate, Projected, Sigmoid, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
 from localized_problem import MACHINES, N
 from reference_qp import exactly
@@ -40,24 +40,26 @@ SIDE = WIDE[:, 1] * np.sign(WIDE[:, 0]) > 0  # two directions, switched by the s
 def prepared(
     kernels="mixed", gating="softmax, projected", samples=X, machine=None, normalize="unit-diagonal", **options
 ):
-    """A combiner, its state and a theta whose gates differ from sample to sample."""
+    """A family of projection kernels, and a theta whose gates differ from sample to sample."""
     gate, components = GATINGS[gating]
     options = {"n_components": 2, "l2": 0.3, **options}
     combiner = Projected(gating=gate, gating_components=components, **options)
     kernels = KERNELS[kernels] if isinstance(kernels, str) else kernels
     stack = KernelStack(kernels, normalize).fit(samples)
-    state = combiner.prepare(stack, None, np.random.RandomState(0))
-    state.penalty = combiner.l2
-    theta = combiner.start(state, MACHINES["one-class"] if machine is None else machine, None, np.random.RandomState(1))
-    theta[: combiner.layout_.n_gating] *= 60.0
-    return combiner, state, theta
+    machine = MACHINES["regression"] if machine is None else machine
+    family = combiner.family(stack, machine, None, FitControl())
+    family.strength = combiner.l2
+    theta = family.start(MACHINES["one-class"], None, np.random.RandomState(1))
+    theta[: family.layout.n_gating] *= 60.0
+    return family, theta
 
 
-def solved(combiner, state, theta, machine, start=None):
+def solved(family, theta, machine, start=None):
     """The objective, its gradient and the machine's solution."""
-    solution = exactly(machine, combiner.gram(state, theta), start)
-    penalty, slope = combiner.penalize(state, theta)
-    return solution.objective + penalty, combiner.pullback(state, theta, solution.coef) + slope, solution
+    kernel = family.at(theta)
+    solution = exactly(machine, kernel.gram(), start)
+    penalty, slope = family.penalty(theta)
+    return solution.objective + penalty, family.pullback(kernel, solution.coef) + slope, solution
 
 
 def local_model(combiner=None, kernels=2, n=120, **options):

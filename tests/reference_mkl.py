@@ -20,6 +20,8 @@ from kernelweave.machines import (
     OneVsOneMachine,
     PosteriorMachine,
     RegressionMachine,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
 )
 
 N, P = 40, 5
@@ -44,12 +46,14 @@ def small_problem(n=N, seed=0):
     value = X[:, 0] ** 2 + X[:, 1]
     machines = {
         "binary": BinaryMachine(signs, 3.0),
-        "regression": RegressionMachine(value, 2.0, 0.1),
+        "regression": RegressionMachine(value, 2.0, epsilon=0.1),
         "one-class": OneClassMachine(np.full(n, 1.0 / (0.2 * n))),
         "joint": JointMachine(labels, 2.0),
         "one-vs-one": OneVsOneMachine(labels, 2.0),
         "one-vs-all": OneVsAllMachine(labels, 2.0),
         "least-squares": LeastSquaresMachine(value, 2.0),
+        "squared hinge": SquaredHinge().for_targets(signs, 3.0),
+        "squared epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=0.1).for_targets(value, 2.0),
         "posterior": PosteriorMachine(np.clip(0.5 + 0.4 * signs + 0.05 * rng.normal(size=n), 0, 1), 2.0),
     }
     return matrices, machines, Bunch(signs=signs, labels=labels, value=value)

@@ -56,6 +56,7 @@ from kernelweave.kernels import (
     Precomputed,
     Spectrum,
 )
+from kernelweave.machines import SquaredEpsilonInsensitive, SquaredMargin
 from kernelweave.reduction import (
     AKDAQR,
     MKLDR,
@@ -157,6 +158,9 @@ MODELS = {
     "least squares": classifier(machine="least-squares"),
     "least squares, one-vs-all": classifier(y=THREE, machine="least-squares", multiclass="one-vs-all"),
     "least squares regressor": regressor(machine="least-squares"),
+    "squared hinge": classifier(machine="squared-hinge"),
+    "least squares, one-vs-one, by an object": classifier(y=THREE, machine=SquaredMargin(), multiclass="one-vs-one"),
+    "squared epsilon-insensitive": regressor(machine=SquaredEpsilonInsensitive(epsilon=0.2)),
     "posterior": classifier(fit={"posterior": np.where(TWO == "yes", 0.9, 0.2)}),
     "integer labels": classifier(y=np.where(TWO == "yes", 7, -3), class_weight={7: 2.0, -3: 0.5}),
     "boolean labels": classifier(y=TWO == "yes", class_weight={np.True_: np.float64(2.0), np.False_: 1}),

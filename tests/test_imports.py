@@ -19,7 +19,7 @@ ALLOWED = {
     "views": FRAMES,
     "kernels": FRAMES | {"views"},
     "solvers": {"numba", "llvmlite", "clarabel"},
-    "machines": {"solvers"},
+    "machines": {"sklearn", "solvers"},  # losses are cloned as estimators are
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},

@@ -7,9 +7,15 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from kernelweave import MKLClassifier, MKLRegressor
-from kernelweave.combiners import BestSingle, FixedWeights, Mean
+from kernelweave.combiners import BestSingle, FixedWeights
 from kernelweave.kernels import Gaussian, KernelStack, Linear
-from kernelweave.machines import JointMachine, LeastSquaresClassMachine, PosteriorMachine
+from kernelweave.machines import (
+    JointMachine,
+    LeastSquaresClassMachine,
+    PosteriorMachine,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
 
 rng = np.random.default_rng(0)
 N = 90
@@ -23,7 +29,7 @@ POSTERIOR = rng.dirichlet(np.ones(3), N)
 
 def mean_gram():
     stack = KernelStack(KERNELS).fit(X)
-    return Mean().gram(stack, np.full(2, 0.5))
+    return 0.5 * (stack.gram(0) + stack.gram(1))
 
 
 def test_joint_is_the_machine_on_the_combined_kernel():
@@ -139,20 +145,13 @@ FIT = [
     (MKLClassifier(multiclass="joint"), THREE, 0.5 * POSTERIOR, "must sum to 1, but those of sample 0 do not"),
     (MKLClassifier(), THREE, POSTERIOR, "more than two classes need multiclass=\"joint\", not 'one-vs-all'"),
     (MKLClassifier(multiclass="one-vs-all", soft_labels="knn"), THREE, None, 'need multiclass="joint"'),
-    (
-        MKLClassifier(machine="least-squares", multiclass="one-vs-one"),
-        THREE,
-        None,
-        "multiclass=\"one-vs-all\" only, not 'one-vs-one'",
-    ),
-    (MKLClassifier(machine="least-squares", multiclass="joint"), THREE, None, 'multiclass="one-vs-all" only'),
+    (MKLClassifier(machine="least-squares", multiclass="joint"), THREE, None, 'multiclass="joint" needs machine="svm"'),
+    (MKLClassifier(machine=SquaredHinge(), multiclass="joint"), THREE, None, "SquaredHinge is for two classes"),
+    (MKLClassifier(machine=SquaredHinge()), SIGN, np.full(N, 0.9), "SquaredHinge has hard labels only"),
+    (MKLClassifier(machine=SquaredEpsilonInsensitive()), SIGN, None, "or a BinaryLoss object, not SquaredEpsilon"),
+    (MKLClassifier(machine=SquaredHinge), SIGN, None, "or a BinaryLoss object, not <class"),
     (MKLClassifier(machine="least-squares"), SIGN, np.full(N, 0.9), 'soft labels need machine="svm"'),
-    (
-        MKLClassifier(machine="ridge"),
-        SIGN,
-        None,
-        'machine of MKLClassifier must be "svm" or "least-squares", not \'ridge\'',
-    ),
+    (MKLClassifier(machine="ridge"), SIGN, None, "\"squared-hinge\" or a BinaryLoss object, not 'ridge'"),
     (MKLClassifier(soft_labels="parzen"), SIGN, None, 'soft_labels of MKLClassifier must be "knn" or None'),
     (
         MKLClassifier(soft_labels="knn", n_neighbors=0),
@@ -177,3 +176,35 @@ def test_a_regression_has_no_posterior():
         MKLRegressor().fit(X, X[:, 0], posterior=np.full(N, 0.5))
     with pytest.raises(ValueError, match="machine of .* must be"):
         MKLRegressor(machine="joint").fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="RegressionLoss object, not SquaredHinge"):
+        MKLRegressor(machine=SquaredHinge()).fit(X, X[:, 0])
+
+
+def test_names_and_objects_are_the_same_machines():
+    by_name = MKLClassifier(KERNELS, C=2.0, machine="squared-hinge").fit(X, THREE)
+    by_object = MKLClassifier(KERNELS, C=2.0, machine=SquaredHinge()).fit(X, THREE)
+    np.testing.assert_array_equal(by_name.dual_coef_, by_object.dual_coef_)
+    assert by_name.score(X, THREE) > 0.8 and by_name.duality_gap_ < 1e-9
+    y = X[:, 0] - X[:, 1] ** 2
+    by_name = MKLRegressor(KERNELS, epsilon=0.3, machine="squared-epsilon-insensitive").fit(X, y)
+    by_object = MKLRegressor(KERNELS, machine=SquaredEpsilonInsensitive(epsilon=0.3)).fit(X, y)
+    np.testing.assert_array_equal(by_name.dual_coef_, by_object.dual_coef_)
+    assert 0 < len(by_name.support_) < N
+    search = GridSearchCV(by_object, {"machine__epsilon": [0.1, 1.0]}, cv=2, error_score="raise").fit(X, y)
+    assert search.best_params_["machine__epsilon"] in (0.1, 1.0)
+
+
+@pytest.mark.parametrize("machine", ["least-squares", "squared-hinge"])
+def test_one_vs_one_takes_any_machine(machine):
+    model = MKLClassifier(KERNELS, machine=machine, multiclass="one-vs-one").fit(X, THREE)
+    assert model.dual_coef_.shape[0] == 3 and model.score(X, THREE) > 0.8
+    pair = np.isin(THREE, ["a", "c"])
+    alone = MKLClassifier([Linear()], normalize=None, machine=machine).fit(X[pair], THREE[pair])
+    several = MKLClassifier([Linear()], normalize=None, machine=machine, multiclass="one-vs-one").fit(X, THREE)
+    np.testing.assert_allclose(several._values(NEW)[:, 1], alone.decision_function(NEW), atol=1e-8)
+
+
+def test_arguments_after_the_combiner_are_given_by_name():
+    for estimator in (MKLClassifier, MKLRegressor):
+        with pytest.raises(TypeError, match="positional"):
+            estimator(KERNELS, None, 1.0)

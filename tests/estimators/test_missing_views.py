@@ -17,8 +17,8 @@ KERNELS = [Gaussian("a"), Linear("b")]
 
 def combined(combiner, normalize="unit-diagonal"):
     stack = KernelStack(KERNELS, normalize).fit(X)
-    eta = combiner.choose(stack, None, None, None, 1e-3, None, None)[0]
-    return combiner.gram(stack, eta), eta, stack
+    eta = combiner.choose(stack, None, None, None)[0]
+    return combiner.kernel(stack, eta).gram(), eta, stack
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [0.3, 2.0]])

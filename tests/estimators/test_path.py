@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import BestSingle
-from kernelweave.estimators.path import RestartedMachine, fit_path
+from kernelweave.estimators.path import fit_path
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.machines import BinaryMachine
 
@@ -47,12 +47,12 @@ def test_restart_from_the_solution_takes_no_steps():
     K = X @ X.T + np.eye(120)
     machine = BinaryMachine(2.0 * BINARY - 1, 1.0)
     cold = machine.solve(K)
-    restarted = RestartedMachine(machine, cold.coef)
+    restarted = machine.starting_at(cold.coef)
+    assert isinstance(restarted, BinaryMachine) and machine.start is None
     assert restarted.solve(K).steps == 0 < cold.steps
     assert restarted.solve(K, start=np.zeros((120, 1)), tol=1e-3).steps == cold.steps
-    assert restarted.n_samples == 120 and restarted.subset(np.arange(60)).n_samples == 60
-    other = RestartedMachine(machine, np.zeros((5, 1)))  # of another size: as if there were none
-    assert other.solve(K).steps == cold.steps
+    assert restarted.n_samples == 120 and restarted.subset(np.arange(60)).start is None
+    assert machine.starting_at(np.zeros((5, 1))).solve(K).steps == cold.steps  # of another size: as if there were none
 
 
 def test_the_path_restarts(monkeypatch):
@@ -60,7 +60,7 @@ def test_the_path_restarts(monkeypatch):
     solve = BinaryMachine.solve
 
     def spy(self, K, start=None, *rest, **options):
-        starts.append(start)
+        starts.append(self.first(start))
         return solve(self, K, start, *rest, **options)
 
     monkeypatch.setattr(BinaryMachine, "solve", spy)

@@ -6,18 +6,21 @@ import pytest
 import scipy.sparse as sp
 
 from kernel_properties import check_kernel
+from kernelweave import kernels
 from kernelweave.kernels import (
     ChiSquared,
     Constant,
     Distance,
     Function,
     Gaussian,
+    Kernel,
     Laplacian,
     Linear,
     Pairwise,
     Polynomial,
     Precomputed,
     Spectrum,
+    ViewKernel,
 )
 from kernelweave.kernels.stacking.shared import KernelSheet, SharedKernel
 from own_kernels import ExponentialProduct, RationalQuadratic
@@ -79,20 +82,29 @@ def test_kernels_of_sparse_samples(kernel):
     check_kernel(kernel, sp.random(20, 6, 0.6, "csr", random_state=0))
 
 
-@pytest.mark.parametrize(
-    ("kernel", "X"),
-    [
-        (ChiSquared(), np.abs(NUMBERS)),
-        (Precomputed(SIMILARITY), IDS),
-        (Distance(DISTANCES), IDS),
-        (Spectrum(2), TEXT),
-        (Spectrum(2, "text") + 1.0, TEXT),
-        (Precomputed(SIMILARITY) * Precomputed(SIMILARITY), IDS),
-        (SharedKernel(Gaussian(), [KernelSheet.compute(Gaussian(), NUMBERS, NUMBERS[:0])]), NUMBERS),
-    ],
-)
+OF_OTHERS = [
+    (ChiSquared(), np.abs(NUMBERS)),
+    (Precomputed(SIMILARITY), IDS),
+    (Distance(DISTANCES), IDS),
+    (Spectrum(2), TEXT),
+    (Spectrum(2, "text") + 1.0, TEXT),
+    (Precomputed(SIMILARITY) * Precomputed(SIMILARITY), IDS),
+    (SharedKernel(Gaussian(), [KernelSheet.compute(Gaussian(), NUMBERS, NUMBERS[:0])]), NUMBERS),
+]
+
+
+@pytest.mark.parametrize(("kernel", "X"), OF_OTHERS)
 def test_kernels_of_other_samples(kernel, X):
     check_kernel(kernel, X)
+
+
+def test_every_public_kernel_is_here():
+    here = {type(kernel) for kernel in [*OF_NUMBERS.values(), *(kernel for kernel, _ in OF_OTHERS)]}
+    public = {getattr(kernels, name) for name in kernels.__all__}
+    assert {each for each in public if isinstance(each, type) and issubclass(each, Kernel)} - here == {
+        Kernel,
+        ViewKernel,
+    }
 
 
 class BrokenPullback(RationalQuadratic):

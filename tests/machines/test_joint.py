@@ -176,7 +176,7 @@ def test_any_shape_is_solved_and_certified(n, classes, rank, scale, soft, seed):
     labels = rng.integers(0, classes, n)
     bound = rng.uniform(0, 2, n) * (rng.random(n) < 0.9)
     K = scale * X @ X.T
-    machine = JointMachine(labels, bound, classes, posterior_of(rng, n, classes) if soft else None)
+    machine = JointMachine(labels, bound, n_classes=classes, posterior=posterior_of(rng, n, classes) if soft else None)
     solution = machine.solve(K, gap_tol=1e-6)
     assert solution.converged and solution.gap >= 0
     primal = joint_primal(K, labels, machine.margins(), bound, solution.coef, solution.intercept)

@@ -24,7 +24,7 @@ def data(seed, n=120):
 def machines(seed):
     K, y, target, bound = data(seed)
     yield K, BinaryMachine(y, bound)
-    yield K, RegressionMachine(target, bound, 0.1)
+    yield K, RegressionMachine(target, bound, epsilon=0.1)
     yield K, OneClassMachine(bound * 5.0 / bound.sum())
 
 
@@ -64,7 +64,7 @@ def test_binary_machine_is_sklearns_svc(seed):
 def test_regression_machine_is_sklearns_svr(seed):
     K, _, target, bound = data(seed)
     theirs = SVR(kernel="precomputed", C=1.0, epsilon=0.1, tol=1e-7).fit(K, target, sample_weight=bound)
-    ours = RegressionMachine(target, bound, 0.1).solve(K, tol=1e-7)
+    ours = RegressionMachine(target, bound, epsilon=0.1).solve(K, tol=1e-7)
     dual = np.zeros(len(target))
     dual[theirs.support_] = theirs.dual_coef_[0]
     assert ours.objective == pytest.approx(dual_objective(K, target, 0.1, dual), rel=1e-6)
@@ -101,8 +101,8 @@ def test_one_bound_for_all_is_that_bound_for_each():
     np.testing.assert_array_equal(
         BinaryMachine(y, 2.0).solve(K).coef, BinaryMachine(y, np.full(120, 2.0)).solve(K).coef
     )
-    one = RegressionMachine(target, 2.0, 0.1).solve(K)
-    np.testing.assert_array_equal(one.coef, RegressionMachine(target, np.full(120, 2.0), 0.1).solve(K).coef)
+    one = RegressionMachine(target, 2.0, epsilon=0.1).solve(K)
+    np.testing.assert_array_equal(one.coef, RegressionMachine(target, np.full(120, 2.0), epsilon=0.1).solve(K).coef)
 
 
 def test_budget_reached_is_not_converged():
@@ -132,7 +132,7 @@ def test_risks():
     binary = BinaryMachine(np.array([1.0, 1.0, -1.0, -1.0]), 1.0)
     assert binary.risk(np.array([[0.5], [-0.5], [0.0], [-3.0]])) == 0.25
     np.testing.assert_array_equal(binary.strata, [1, 1, -1, -1])
-    regression = RegressionMachine(np.array([1.0, 2.0]), 1.0, 0.1)
+    regression = RegressionMachine(np.array([1.0, 2.0]), 1.0, epsilon=0.1)
     assert regression.risk(np.array([2.0, 4.0])) == pytest.approx(2.5)
     one_class = OneClassMachine(np.full(4, 0.5))  # nu = 1/2
     assert one_class.risk(np.array([[-1.0], [1.0], [1.0], [0.0]])) == pytest.approx(0.25)
@@ -147,8 +147,8 @@ def test_risks():
         (lambda: BinaryMachine(np.array([1.0, -1.0]), np.ones(3)), "bound"),
         (lambda: BinaryMachine(np.array([1.0, -1.0]), -1.0), "bound"),
         (lambda: BinaryMachine(np.array([1.0, -1.0]), np.inf), "bound"),
-        (lambda: RegressionMachine(np.array([1.0, np.nan]), 1.0, 0.1), "finite"),
-        (lambda: RegressionMachine(np.array([1.0, 2.0]), 1.0, -0.1), "epsilon"),
+        (lambda: RegressionMachine(np.array([1.0, np.nan]), 1.0, epsilon=0.1), "finite"),
+        (lambda: RegressionMachine(np.array([1.0, 2.0]), 1.0, epsilon=-0.1), "epsilon"),
         (lambda: OneClassMachine(np.full(10, 0.05)), "C must be at least 1/n = 0.1"),
         (lambda: BinaryMachine(np.array([1.0, -1.0]), 1.0).solve(np.eye(2), start=np.zeros((3, 1))), "shape"),
         (lambda: BinaryMachine(np.array([1.0, -1.0]), 1.0).risk(np.zeros((3, 1))), "shape"),

@@ -66,7 +66,7 @@ def test_samples_of_which_little_is_known_are_dropped():
 def test_subset_decision_and_risk():
     K, posterior, bound = data(2)
     y = np.where(posterior > 0.3, 1.0, -1.0)
-    machine = PosteriorMachine(posterior, bound, y, threshold=0.2)
+    machine = PosteriorMachine(posterior, bound, y_signed=y, threshold=0.2)
     index = np.arange(60) % 2 == 0
     small = machine.subset(index)
     assert small.threshold == 0.2 and small.n_samples == 30

@@ -62,7 +62,7 @@ class PerOutput(Combiner):
             signs = (part.strata > 0).astype(int)
             return self.combiners_[output].fit(inner, part, signs, control.quiet(seeds[output]))
 
-        kernels = in_threads(fit_one, range(len(outputs)), getattr(machine, "n_jobs", None))
+        kernels = in_threads(fit_one, range(len(outputs)), machine.n_jobs)
         coef = np.zeros((stack.n_samples, len(outputs)))
         for output, (rows, _) in enumerate(outputs):
             coef[rows, output] = kernels[output].solution.coef[:, 0]

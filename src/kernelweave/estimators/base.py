@@ -39,7 +39,6 @@ from ..views.fetched import Fetch
 from .fitted import FittedKernels, in_blocks
 from .local_methods import LocalMethods
 from .parameters import KernelParameters
-from .path import RestartedMachine
 from .progress import progress_bar
 from .summary import summarize
 
@@ -96,7 +95,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight)
             machine, targets = self._machine(y, weight, posterior, stack)
             if self._start is not None:
-                machine = RestartedMachine(machine, self._start)
+                machine = machine.starting_at(self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
             with watched as progress, telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):

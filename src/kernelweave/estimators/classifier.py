@@ -11,22 +11,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
-from ..machines import (
-    BinaryMachine,
-    JointMachine,
-    LeastSquaresClassMachine,
-    Machine,
-    OneVsAllMachine,
-    OneVsOneMachine,
-    PosteriorMachine,
-)
-from ..validation import Choice, Constraints, Number, Whole, shown
+from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
+from ..validation import Choice, Constraints, Instance, Number, Whole, shown
 from ..validation.inputs import check_labels, encode_labels
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 
-_MULTICLASS = {"one-vs-all": OneVsAllMachine, "one-vs-one": OneVsOneMachine, "joint": JointMachine}
+_MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
+_LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
 
 
 class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
@@ -37,7 +30,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     solved by one such machine for each pair of classes or for each class, or by the joint machine (1.9), which asks
     ``f^{y_i}(x_i) - f^l(x_i) >= 2`` for every other class l. With posteriors in place of labels it is the
     posterior-probability machine (section 1.5). ``machine="least-squares"`` has the loss
-    ``1/2 sum_i C_i (t_i - f(x_i))^2`` on targets t of +1 and -1 instead.
+    ``1/2 sum_i C_i (t_i - f(x_i))^2`` on targets t of +1 and -1 instead, ``machine="squared-hinge"`` the loss
+    ``1/2 sum_i C_i max(0, 1 - y_i f(x_i))^2``.
 
     Parameters
     ----------
@@ -62,8 +56,11 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
         pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
         and `combiner_.combiners_` holds their combiners.
-    machine : {"svm", "least-squares"}
-        Least squares takes more than two classes one-vs-all only, and stores every training sample.
+    machine : {"svm", "least-squares", "squared-hinge"} or BinaryLoss
+        The loss, by name or as an object such as `machines.SquaredHinge()` or one of your own
+        (``docs/extending/machine.md``); its parameters are reached as ``machine__<parameter>``. Only the support vector
+        machine has soft labels and ``multiclass="joint"``. Least squares stores every training sample, the squared
+        hinge most of them.
     soft_labels : {None, "knn"}
         "knn": posteriors estimated as the share of each class among the `n_neighbors` nearest other training samples,
         by distance in the feature space of the mean of the normalised kernels (weights do not count there). A
@@ -142,7 +139,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     _constraints = Constraints(
         C=Number(above=0),
-        machine=Choice("svm", "least-squares"),
+        machine=Choice(*_LOSSES) | Instance(BinaryLoss, "a BinaryLoss object"),
         multiclass=Choice(*_MULTICLASS),
         weights=Choice("shared", "per-class"),
         soft_labels=Choice("knn", None),
@@ -153,11 +150,12 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self,
         kernels: Any = None,
         combiner: Any = None,
+        *,
         C: float = 1.0,
         normalize: str | None = "unit-diagonal",
         multiclass: str = "one-vs-all",
         weights: str = "shared",
-        machine: str = "svm",
+        machine: str | BinaryLoss = "svm",
         soft_labels: str | None = None,
         n_neighbors: int = 10,
         class_weight: Any = None,
@@ -268,37 +266,33 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
         """The machine for encoded labels, or one error where the choices do not go together."""
-        several = len(self.classes_) > 2
-        if self.machine == "least-squares":
-            if posterior is not None:
-                raise ValueError('soft labels need machine="svm": the least-squares machine has hard labels only')
-            if several and self.multiclass != "one-vs-all":
-                raise ValueError(
-                    f'machine="least-squares" takes more than two classes with multiclass="one-vs-all" only, '
-                    f"not {shown(self.multiclass)}"
-                )
-            return LeastSquaresClassMachine(labels, bound)
-        if several and self.multiclass == "joint":
-            return JointMachine(labels, bound, posterior=posterior)
-        if several and posterior is not None:
+        loss = _LOSSES[self.machine] if isinstance(self.machine, str) else self.machine
+        signs = 2.0 * labels - 1.0
+        if len(self.classes_) == 2:
+            return loss.for_targets(signs, bound) if posterior is None else _soft_machine(loss, posterior, bound, signs)
+        if self.multiclass == "joint":
+            return loss.joint(labels, bound, posterior)
+        if posterior is not None:
             raise ValueError(
                 f'soft labels of more than two classes need multiclass="joint", not {shown(self.multiclass)}: the '
                 "posterior-probability machine is defined for two classes and for all classes at once"
             )
-        if several:
-            return _MULTICLASS[self.multiclass](labels, bound, n_jobs=self.n_jobs)
-        if posterior is None:
-            return BinaryMachine(2.0 * labels - 1.0, bound)
-        machine = PosteriorMachine(posterior[:, 1], bound, 2.0 * labels - 1.0)
-        sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
-        if not ((sides > 0).any() and (sides < 0).any()):
-            raise ValueError(
-                "the posteriors speak for one class only (after samples near 1/2 are left out); soft labels need "
-                "samples on both sides"
-            )
-        if machine.dropped.any():
-            warn(
-                f"{machine.dropped.sum()} of {len(labels)} samples have a posterior within {machine.threshold / 2:g} "
-                "of 1/2 and are left out of the fit",
-            )
-        return machine
+        scheme = loss.one_vs_all if self.multiclass == "one-vs-all" else loss.one_vs_one
+        return scheme(labels, bound, n_jobs=self.n_jobs)
+
+
+def _soft_machine(loss: BinaryLoss, posterior: np.ndarray, bound: np.ndarray, signs: np.ndarray) -> Machine:
+    """The machine for posteriors of two classes; samples that it drops are reported."""
+    machine = loss.for_posteriors(posterior[:, 1], bound, signs)
+    sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
+    if not ((sides > 0).any() and (sides < 0).any()):
+        raise ValueError(
+            "the posteriors speak for one class only (after samples near 1/2 are left out); soft labels need "
+            "samples on both sides"
+        )
+    if machine.dropped.any():
+        warn(
+            f"{machine.dropped.sum()} of {len(signs)} samples have a posterior within {machine.threshold / 2:g} "
+            "of 1/2 and are left out of the fit",
+        )
+    return machine

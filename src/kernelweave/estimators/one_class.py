@@ -60,6 +60,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         self,
         kernels: Any = None,
         combiner: Any = None,
+        *,
         nu: float = 0.1,
         C: float | None = None,
         normalize: str | None = "unit-diagonal",

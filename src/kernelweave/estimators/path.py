@@ -2,8 +2,8 @@
 
 Neighbouring values of C have neighbouring solutions, once scaled by the ratio of the values, so a path usually takes
 fewer solver steps than its fits one by one; little is saved where C grows tenfold. A machine drops a start that is
-worse than none. Combiners and machines know nothing of paths: `RestartedMachine` begins at the last coefficients where
-its caller names no start.
+worse than none. Combiners are not involved: `Machine.starting_at` makes solves begin at the last coefficients where the
+caller gives no start.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-
-from ..machines import Machine, Solution
 
 
 def fit_path(estimator: Any, X: Any, y: Any, parameter: str, values: Sequence[Any]) -> Iterator[Any]:
@@ -55,28 +53,6 @@ def fit_path(estimator: Any, X: Any, y: Any, parameter: str, values: Sequence[An
         model.__dict__.pop("_start", None)
         start, last = _coefficients(model, np.shape(X)[0]), value
         yield model
-
-
-class RestartedMachine:
-    """A machine whose solves begin at given coefficients where the caller gives no start of its own.
-
-    Parameters
-    ----------
-    machine : Machine
-    start : ndarray of shape (n_samples, n_outputs)
-        Ignored where the shape is not the machine's.
-    """
-
-    def __init__(self, machine: Machine, start: np.ndarray):
-        self._machine = machine
-        self._first = start if start.shape == (machine.n_samples, machine.n_outputs) else None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._machine, name)
-
-    def solve(self, K, start=None, *rest, **options) -> Solution:
-        """Solve as the machine does; see `Machine.solve`."""
-        return self._machine.solve(K, self._first if start is None else start, *rest, **options)
 
 
 def _growth(value: Any, last: Any) -> float:

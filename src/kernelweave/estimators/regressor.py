@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from ..kernels import KernelStack
-from ..machines import LeastSquaresMachine, Machine, RegressionMachine
-from ..validation import Choice, Constraints, Number
+from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
+from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_plain, check_target
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
@@ -19,8 +19,9 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
-    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``; or, with ``machine="least-squares"``,
-    ``1/2 ||w||^2 + 1/2 sum_i C_i (y_i - f(x_i))^2``.
+    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``. With
+    ``machine="squared-epsilon-insensitive"`` the loss is ``1/2 sum_i C_i max(0, |y_i - f(x_i)| - epsilon)^2``, with
+    ``machine="least-squares"`` it is ``1/2 sum_i C_i (y_i - f(x_i))^2``.
 
     Parameters
     ----------
@@ -29,9 +30,11 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     C : float
         Cost of an error beyond the tube, or of half a squared error.
     epsilon : float
-        Half the width of the tube in which errors do not count; least squares has none.
-    machine : {"svm", "least-squares"}
-        Least squares stores every training sample.
+        Half the width of the tube in which errors do not count; for machines given by name, and least squares has none.
+    machine : {"svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
+        The loss, by name or as an object such as ``machines.SquaredEpsilonInsensitive(epsilon=0.2)`` or one of your own
+        (``docs/extending/machine.md``), which has parameters of its own in place of `epsilon`: they are reached as
+        ``machine__<parameter>``. Least squares stores every training sample.
 
     Attributes
     ----------
@@ -58,16 +61,22 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     True
     """
 
-    _constraints = Constraints(C=Number(above=0), epsilon=Number(low=0), machine=Choice("svm", "least-squares"))
+    _constraints = Constraints(
+        C=Number(above=0),
+        epsilon=Number(low=0),
+        machine=Choice("svm", "least-squares", "squared-epsilon-insensitive")
+        | Instance(RegressionLoss, "a RegressionLoss object"),
+    )
 
     def __init__(
         self,
         kernels: Any = None,
         combiner: Any = None,
+        *,
         C: float = 1.0,
         epsilon: float = 0.1,
         normalize: str | None = "unit-diagonal",
-        machine: str = "svm",
+        machine: str | RegressionLoss = "svm",
         dtype: str = "float64",
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -129,7 +138,10 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     def _machine(
         self, y: np.ndarray, weight: np.ndarray, posterior: None, stack: KernelStack
     ) -> tuple[Machine, np.ndarray]:
-        bound = float(self.C) * weight
-        if self.machine == "least-squares":
-            return LeastSquaresMachine(y, bound), y
-        return RegressionMachine(y, bound, float(self.epsilon)), y
+        by_name = {
+            "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
+            "least-squares": SquaredError(),
+            "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
+        }
+        loss = by_name[self.machine] if isinstance(self.machine, str) else self.machine
+        return loss.for_targets(y, float(self.C) * weight), y

@@ -1,4 +1,6 @@
-"""Sums and products of kernels, thesis (2.2), and the constant kernel that numbers stand for.
+"""Sums and products of kernels, and the constant kernel that numbers stand for.
+
+The thesis is Gönen (2010, PhD thesis, Boğaziçi University).
 
 A sample has a row in a sum or product only where it has one in every part.
 """
@@ -104,7 +106,7 @@ class _Pair(Kernel):
 
     @property
     def repair(self) -> str | None:
-        """How a part asks to be repaired; the sum or product is then repaired as a whole."""
+        """The repair of the parts; the sum or product is then repaired as a whole."""
         asked = {part.repair for part in (self.first, self.second)} - {None}
         if len(asked) > 1:
             raise ValueError(

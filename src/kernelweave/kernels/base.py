@@ -14,8 +14,8 @@ member                                      what it is
 ``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
 ==========================================  ==================================================================
 
-A kernel declares what it can do (its capabilities) in class attributes or properties, and models read nothing else: no
-code depends on the class of a kernel.
+A kernel declares what it can do (its capabilities) in class attributes, such as ``is_linear = True``, or in properties.
+Models read nothing else: no code depends on the class of a kernel.
 
 ==========================  ==================================================================================
 capability                  what it promises
@@ -52,18 +52,47 @@ _BLOCK_ROWS = 32
 class Kernel(BaseEstimator):
     """A similarity of samples: k(x, z), symmetric and positive semidefinite.
 
-    Subclasses implement `fit`, `gram`, `cross`, `diagonal`, `present`, `columns` and `name`, and declare their
-    capabilities. A kernel that is positive semidefinite for all data declares `positive_semidefinite`; the others are
-    checked when a model is fitted, and mended by the method `repair` (see `Repair`).
+    Subclasses implement `fit`, `cross`, `diagonal`, `present` and `columns`, and declare their capabilities. A kernel
+    that is positive semidefinite for all data declares `positive_semidefinite`; the others are checked when a model is
+    fitted, and mended by the method `repair` (see `Repair`).
     """
 
-    positive_semidefinite: bool = False
-    is_linear: bool = False
-    is_stationary: bool = False
-    is_differentiable: bool = False
-    has_width: bool = False
-    reads_ids: bool = False
     repair: str | None = None
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether no Gram matrix has a negative eigenvalue, for all data."""
+        return False
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether k(x, z) = <x, z>, the inner product of the features."""
+        return False
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether k(x, z) depends on x - z only, so that k(x, x) is the same for all x."""
+        return False
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether `pullback` gives derivatives by the features."""
+        return False
+
+    @property
+    def has_width(self) -> bool:
+        """Whether `learn` finds a width for whatever points it is given."""
+        return False
+
+    @property
+    def reads_ids(self) -> bool:
+        """Whether samples are looked up by an id column."""
+        return False
+
+    @property
+    def name(self) -> str:
+        """What the kernel is called where the user gives it no name: by default as its class."""
+        return type(self).__name__.lower()
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Kernel:
         """The kernel with the constants that the training samples give; usually this object itself.
@@ -167,8 +196,7 @@ class ViewKernel(Kernel):
     Subclasses store `view` and implement ``cross_of(A, B)`` on the checked values of the samples that have the view
     (the others get 0). They override ``gram_of(A)`` and ``diagonal_of(A)`` where those are had more exactly or sooner,
     ``learn(A, sample_weight)`` where they learn constants or have parameters to check, and ``pullback(A, Z, weights)``
-    where they are differentiable. `takes_text` is whether columns that are not numbers are welcome, `takes_sparse`
-    whether CSR matrices are.
+    where they are differentiable. They declare capabilities, `takes_text` and `takes_sparse` as class attributes.
 
     Examples
     --------
@@ -188,10 +216,18 @@ class ViewKernel(Kernel):
            [0.8, 1. ]])
     """
 
-    takes_text: bool = False
-    takes_sparse: bool = False
     sparse_: bool | None = None  # whether the samples of the fit were
     view: Any
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether the kernel takes columns that are not numbers."""
+        return False
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the kernel takes CSR matrices."""
+        return False
 
     @property
     def name(self) -> str:

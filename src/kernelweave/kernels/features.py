@@ -1,4 +1,6 @@
-"""Kernels of feature vectors: linear, polynomial and Gaussian (thesis, end of section 1.1).
+"""Kernels of feature vectors: linear, polynomial and Gaussian.
+
+The thesis is Gönen (2010, PhD thesis, Boğaziçi University), here the end of its section 1.1:
 
 ==========  =====================================  ==================
 thesis      here                                   class
@@ -30,7 +32,7 @@ _SAME_VALUE = 8.0 * np.finfo(float).eps
 
 
 class Linear(ViewKernel):
-    """The linear kernel k(x, z) = <x, z>, thesis k_L.
+    """The linear kernel k(x, z) = <x, z>, k_L of the thesis (Gönen, 2010).
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ class Linear(ViewKernel):
 
 
 class Polynomial(ViewKernel):
-    """The polynomial kernel k(x, z) = (<x, z> + coef0)^degree, thesis k_P.
+    """The polynomial kernel k(x, z) = (<x, z> + coef0)^degree, k_P of the thesis (Gönen, 2010).
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ class Polynomial(ViewKernel):
 
 
 class Gaussian(ViewKernel):
-    """The Gaussian kernel k(x, z) = exp(-||x - z||^2 / scale^2), thesis k_G.
+    """The Gaussian kernel k(x, z) = exp(-||x - z||^2 / scale^2), k_G of the thesis (Gönen, 2010).
 
     Where a kernel is written exp(-gamma ||x - z||^2), gamma = 1 / scale^2 and scale = gamma^(-1/2).
 

@@ -1,4 +1,6 @@
-"""`Pairwise`: samples that are pairs of objects, such as two proteins (Ben-Hur and Noble, 2005; thesis, section 2.1).
+"""`Pairwise`: samples that are pairs of objects, such as two proteins (Ben-Hur and Noble, 2005).
+
+The thesis is Gönen (2010, PhD thesis, Boğaziçi University), section 2.1:
 
 ==================  ==========================================================================
 thesis              here
@@ -71,7 +73,7 @@ class Pairwise(Kernel):
 
     @property
     def repair(self) -> str | None:
-        """How the objects' kernel asks to be repaired; the pairwise kernel is then repaired as a whole."""
+        """The repair of the objects' kernel; the pairwise kernel is then repaired as a whole."""
         return self.kernel.repair
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Pairwise:

@@ -184,7 +184,7 @@ class Precomputed(ViewKernel):
         first, second = self._ids(A), self._ids(B)
         n_ids = len(self.K)
         if second.size and second.max() >= n_ids:
-            raise ValueError(f"the kernel {self.label_!r} knows no similarities to the samples added by extend")
+            raise ValueError(f"the kernel {self.label_!r} has no similarities to the samples added by extend")
         places = self._places(second)
         values = np.empty((len(first), len(second)))
         known = first < n_ids

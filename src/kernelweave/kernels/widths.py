@@ -1,5 +1,7 @@
 """The width of a kernel that falls off with a distance: a number, or learned from the training samples by a rule.
 
+The thesis is Gönen (2010, PhD thesis, Boğaziçi University).
+
 ===========  =========================================================================================
 rule         width
 ===========  =========================================================================================

@@ -1,8 +1,36 @@
-"""What a machine is: targets and per-sample bounds, a dual to solve on any kernel, and nothing of kernels.
+"""What a machine is: targets and a cost for each sample, a dual to solve on any kernel, and nothing of kernels.
 
-Every machine's optimum is  J = max l(.) - 1/2 sum_r c_r' K c_r  over the signed dual coefficients
-C = [c_1 .. c_q],  its raw values are  K C + b,  and  dJ/dtheta = -1/2 sum_r c_r' (dK/dtheta) c_r  (Danskin), so a
-caller needs no more than the `Solution` to learn the kernel.
+The protocol
+------------
+A machine of n samples and q outputs minimises, over weight vectors w_r and biases b_r (r = 1 .. q),
+
+    P = 1/2 sum_r ||w_r||^2 + loss(f) + total sum_r b_r,       f[i, r] = <w_r, phi(x_i)> + b_r
+
+where ``loss`` is convex and contains the costs C_i. With w_r = sum_i C[i, r] phi(x_i), raw values are f = K C + b, and
+the dual over the signed coefficients C = [c_1 .. c_q] is
+
+    D = -conjugate(C) - 1/2 sum_r c_r' K c_r       with  sum_i C[i, r] = total  for each r.
+
+``conjugate(C)`` is the convex conjugate of ``loss`` at -C, which is  max_f -<C, f> - loss(f).  P >= D always (Fenchel
+and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 except for the one-class machine, where it is
+1. Since dJ/dtheta = -1/2 sum_r c_r' (dK/dtheta) c_r  (Danskin), a caller that learns the kernel needs no more than a
+`Solution`.
+
+dual side
+    `solve`, `refine` and `solve_in_part` return a `Solution`; `programs` writes the dual out for cone solvers and
+    second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
+primal side
+    `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
+samples
+    `subset`, and `without_samples`: what a fitted model keeps.
+predictions
+    `decision` turns raw values into what an estimator returns; `losses` and `risk` judge them by the measure that users
+    judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
+capabilities, as attributes
+    `n_jobs`, `detects_novelty`, `has_box_dual`, `total`.
+
+`losses.Loss` makes a machine with one output from a few lines that state the terms of its dual, and is what
+``MKLClassifier(machine=...)`` and ``MKLRegressor(machine=...)`` take. The multiclass machines take any of them.
 
 ======  =====================
 symbol  name
@@ -16,14 +44,16 @@ C_i     bound (per sample)
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from ..solvers import DualProgram, solve_box_qp
+from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
 from ..solvers.qp.working_set import LazyKernel, solve_in_working_set
-from ..solvers.result import Result
+from .terms import DualTerms
 
 
 @dataclass(frozen=True)
@@ -69,7 +99,10 @@ class Solution:
 
 
 class Machine(ABC):
-    """Targets and bounds of a kernel machine, ready to be solved on any Gram matrix of its samples.
+    """Targets and costs of a kernel machine, ready to be solved on any Gram matrix of its samples.
+
+    The docstring of this module defines the protocol. A subclass supplies the abstract methods; a machine with one
+    output is more easily written as a `losses.Loss`.
 
     Attributes
     ----------
@@ -77,17 +110,38 @@ class Machine(ABC):
         Number of samples n.
     n_outputs : int
         Number of columns q of the coefficients.
+    bound : ndarray of shape (n_samples,)
+        Cost C_i of each sample.
     strata : ndarray of shape (n_samples,) or None
         Labels by which to stratify splits of the samples, where there are any.
+    total : float
+        Required sum of each column of the coefficients: what a bias costs in the primal.
+    n_jobs : int or None
+        Threads on which independent outputs are solved.
+    detects_novelty : bool
+        Whether the machine has no targets and separates the samples from the origin.
+    has_box_dual : bool
+        Whether the dual is one box QP, whose arguments for `solvers.solve_box_qp` the method `problem` returns.
+    start : ndarray of shape (n_samples, n_outputs) or None
+        Where `solve` begins if it is given no start; set by `starting_at`.
     decides_with : tuple of str
         The attributes that `decision` reads; all that `without_samples` keeps.
     """
 
     n_samples: int
     n_outputs: int
+    bound: np.ndarray
     strata: np.ndarray | None
-    decides_with: tuple[str, ...] = ()
+    total: float = 0.0
+    n_jobs: int | None = None
     detects_novelty: bool = False
+    start: np.ndarray | None = None
+    decides_with: tuple[str, ...] = ()
+
+    @property
+    def has_box_dual(self) -> bool:
+        """Whether the dual is one box QP; False by default."""
+        return False
 
     @abstractmethod
     def solve(
@@ -105,7 +159,7 @@ class Machine(ABC):
         K : ndarray of shape (n_samples, n_samples)
             Symmetric positive semidefinite, float64 or float32; read only.
         start : ndarray of shape (n_samples, n_outputs) or Solution, optional
-            Coefficients to start from, usually the solution on a nearby kernel.
+            Coefficients to start from, usually the solution on a nearby kernel; `self.start` by default.
         tol : float, default=1e-3
             Largest KKT violation, as in libsvm; the duality gap is then at most ``10 * tol * max(1, |J|)``.
         gap_tol : float, optional
@@ -126,6 +180,36 @@ class Machine(ABC):
         None where this machine has no such way (the default), or it would take too many samples.
         """
         return None
+
+    def starting_at(self, coef: np.ndarray) -> Machine:
+        """Return the same machine whose solves begin at these coefficients where the caller gives no start.
+
+        Coefficients of another shape than (n_samples, n_outputs) are ignored.
+        """
+        if np.shape(coef) != (self.n_samples, self.n_outputs):
+            return self
+        machine = copy.copy(self)
+        machine.start = coef
+        return machine
+
+    def first(self, start: np.ndarray | Solution | None) -> np.ndarray | None:
+        """Return the coefficients at which a solve begins, of shape (n_samples, n_outputs); None for a cold start."""
+        start = self.start if start is None else start
+        if start is None:
+            return None
+        return columns(start.coef if isinstance(start, Solution) else start, self.n_outputs, self.n_samples)
+
+    @abstractmethod
+    def loss(self, values: np.ndarray) -> float:
+        """Return what raw values of shape (n_samples, n_outputs) cost, costs C_i included, summed over samples."""
+
+    @abstractmethod
+    def slope(self, values: np.ndarray) -> np.ndarray:
+        """Return the derivative of `loss` by raw values, of shape (n_samples, n_outputs); a subgradient at kinks."""
+
+    @abstractmethod
+    def conjugate(self, coef: np.ndarray) -> float:
+        """Return the convex conjugate of `loss` at ``-coef``; infinite where no coefficients may be."""
 
     @abstractmethod
     def programs(self) -> list[DualProgram]:
@@ -161,18 +245,29 @@ class Machine(ABC):
 
 
 class PlainMachine(Machine):
-    """A machine whose dual is one box QP; a subclass supplies only the problem."""
+    """A machine with one output whose dual is a box QP, with or without a diagonal; a subclass supplies `problem`."""
 
     n_outputs = 1
     unit = 1.0  # of the KKT violation: slopes of the objective are compared with `tol * unit`
 
     @abstractmethod
     def problem(self) -> dict:
-        """Return linear, lower, upper, total and insensitivity of `solve_box_qp`."""
+        """Return the arguments of `solve_box_qp`; with ``quadratic``, those of `solve_ridged_qp`."""
+
+    @cached_property
+    def terms(self) -> DualTerms:
+        """What the dual has besides the kernel."""
+        return DualTerms(**self.problem())
+
+    @property
+    def has_box_dual(self) -> bool:
+        """Whether the dual is a box QP without a diagonal."""
+        return not self.terms.quadratic.any()
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
-        first = start_columns(start, self.n_samples, 1)
-        result = solve_box_qp(
+        first = self.first(start)
+        solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
+        result = solver(
             K,
             **self.problem(),
             start=None if first is None else first[:, 0],
@@ -182,7 +277,10 @@ class PlainMachine(Machine):
         )
         return self._solution(result)
 
-    def solve_in_part(self, kernel, start, gap_tol, max_steps=None) -> Solution | None:  # noqa: D102
+    def solve_in_part(self, kernel, start, gap_tol, max_steps=None) -> Solution | None:
+        """Solve on a kernel in parts; None for a smooth loss, under which few coefficients are zero."""
+        if not self.has_box_dual:
+            return None
         result = solve_in_working_set(
             kernel, **self.problem(), start=start.coef[:, 0], gap_tol=gap_tol, max_steps=max_steps
         )
@@ -199,6 +297,15 @@ class PlainMachine(Machine):
             converged=result.converged,
         )
 
+    def loss(self, values: np.ndarray) -> float:  # noqa: D102
+        return float(self.terms.loss(columns(values, 1, self.n_samples)[:, 0]).sum())
+
+    def slope(self, values: np.ndarray) -> np.ndarray:  # noqa: D102
+        return self.terms.slope(columns(values, 1, self.n_samples)[:, 0])[:, None]
+
+    def conjugate(self, coef: np.ndarray) -> float:  # noqa: D102
+        return float(self.terms.conjugate(columns(coef, 1, self.n_samples)[:, 0]).sum())
+
     def programs(self) -> list[DualProgram]:  # noqa: D102
         return [box_program(**self.problem(), sample=np.arange(self.n_samples))]
 
@@ -214,14 +321,16 @@ def box_program(
     insensitivity: float,
     sample: np.ndarray,
     column: int | np.ndarray = 0,
+    quadratic: np.ndarray | float = 0.0,
 ) -> DualProgram:
     """The box QP of `solve_box_qp` as a program of one column; an l1 term splits each variable in two."""
     here, none = np.broadcast_to(column, len(sample)), np.full(len(sample), -1)
+    bend = np.zeros(len(sample)) + quadratic
     if insensitivity == 0.0:
-        return DualProgram(linear, np.zeros(len(sample)), lower, upper, sample, here, none, total)
+        return DualProgram(linear, bend, lower, upper, sample, here, none, total)
     return DualProgram(
         linear=np.concatenate([linear - insensitivity, -linear - insensitivity]),
-        quadratic=np.zeros(2 * len(sample)),
+        quadratic=np.concatenate([bend, bend]),
         lower=np.zeros(2 * len(sample)),
         upper=np.concatenate([upper, -lower]),
         sample=np.concatenate([sample, sample]),
@@ -245,15 +354,8 @@ def join(parts: list[Solution], coef: np.ndarray) -> Solution:
     )
 
 
-def start_columns(start: np.ndarray | Solution | None, n_samples: int, n_outputs: int) -> np.ndarray | None:
-    """Return the starting coefficients as an (n, q) array."""
-    if start is None:
-        return None
-    return columns(start.coef if isinstance(start, Solution) else start, n_outputs, n_samples)
-
-
 def columns(values: np.ndarray, n_outputs: int, n_samples: int | None = None) -> np.ndarray:
-    """`values` as an array with one column an output, or a ValueError."""
+    """`values` as an array with one column for each output, or a ValueError."""
     values = np.asarray(values, dtype=np.float64)
     if n_outputs == 1 and values.ndim == 1:
         values = values[:, None]

@@ -41,6 +41,11 @@ class BinaryMachine(PlainMachine):
         self.bound = as_bound(bound, self.n_samples)
         self.strata = self.y_signed
 
+    @classmethod
+    def for_targets(cls, y: np.ndarray, bound: float | np.ndarray) -> BinaryMachine:
+        """Return the machine for labels +1 and -1, as losses do (see `losses`)."""
+        return cls(y, bound)
+
     def problem(self) -> dict:
         """Return the box QP (1.3) in signed coefficients."""
         ends = self.bound * self.y_signed

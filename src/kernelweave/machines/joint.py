@@ -15,9 +15,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..solvers import DualProgram, solve_joint_qp
-from .base import Machine, Solution, as_bound, columns, start_columns
+from .base import Machine, Solution, as_bound, columns
 from .labels import as_labels
 from .posterior import as_posteriors
+from .terms import BEYOND
 
 
 class JointMachine(Machine):
@@ -56,6 +57,7 @@ class JointMachine(Machine):
         self,
         labels: np.ndarray,
         bound: float | np.ndarray,
+        *,
         n_classes: int | None = None,
         posterior: np.ndarray | None = None,
     ):
@@ -67,7 +69,7 @@ class JointMachine(Machine):
 
     @property
     def n_outputs(self) -> int:
-        """One column a class."""
+        """One column for each class."""
         return self.n_classes
 
     def margins(self) -> np.ndarray:
@@ -78,7 +80,7 @@ class JointMachine(Machine):
         return 2.0 * (own[:, None] - self.posterior)
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
-        first = start_columns(start, self.n_samples, self.n_outputs)
+        first = self.first(start)
         result = solve_joint_qp(K, self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)
         return Solution(
             coef=result.solution,
@@ -89,6 +91,37 @@ class JointMachine(Machine):
             steps=result.steps,
             converged=result.converged,
         )
+
+    def loss(self, values: np.ndarray) -> float:
+        """``sum_i C_i sum_l max(0, m_il - (f^y - f^l))`` over the other classes l."""
+        return float((self.bound[:, None] * np.maximum(self._lacks(values), 0.0)).sum())
+
+    def slope(self, values: np.ndarray) -> np.ndarray:
+        """C_i for each class whose margin is not reached, and minus their sum for the own class."""
+        return -self._signed(self.bound[:, None] * (self._lacks(values) > 0.0))
+
+    def conjugate(self, coef: np.ndarray) -> float:
+        """``-sum m alpha`` where rows add up to 0 and alpha lies between 0 and C_i, else infinite."""
+        coef = columns(coef, self.n_outputs, self.n_samples)
+        alpha = np.where(self._own(), 0.0, -coef)
+        slack = BEYOND * np.abs(coef).max(initial=0.0)
+        inside = (alpha >= -slack) & (alpha <= self.bound[:, None] + slack)
+        if not inside.all() or np.abs(coef.sum(axis=1)).max() > slack * self.n_classes:
+            return np.inf
+        return -float((self.margins() * alpha).sum())
+
+    def _own(self) -> np.ndarray:
+        return np.arange(self.n_classes) == self.labels[:, None]
+
+    def _lacks(self, values: np.ndarray) -> np.ndarray:
+        """What the lead over each other class lacks of its margin; 0 for the own class."""
+        values = columns(values, self.n_outputs, self.n_samples)
+        lead = values[np.arange(self.n_samples), self.labels][:, None] - values
+        return np.where(self._own(), 0.0, self.margins() - lead)
+
+    def _signed(self, alpha: np.ndarray) -> np.ndarray:
+        """Coefficients C of the alphas, which are 0 for the own class."""
+        return np.where(self._own(), alpha.sum(axis=1, keepdims=True), -alpha)
 
     def programs(self) -> list[DualProgram]:
         """One program: alpha_i^l adds itself to the sample's own column and takes itself from column l."""
@@ -108,7 +141,7 @@ class JointMachine(Machine):
     def subset(self, index: np.ndarray) -> JointMachine:
         """Return the same machine on the chosen samples, with the same classes."""
         posterior = None if self.posterior is None else self.posterior[index]
-        return JointMachine(self.labels[index], self.bound[index], self.n_classes, posterior)
+        return JointMachine(self.labels[index], self.bound[index], n_classes=self.n_classes, posterior=posterior)
 
     def decision(self, values: np.ndarray) -> np.ndarray:
         """Raw values: the largest wins."""

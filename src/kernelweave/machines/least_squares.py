@@ -28,7 +28,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..solvers import DualProgram
-from .base import Machine, Solution, as_bound, columns, start_columns
+from .base import Machine, Solution, as_bound, columns
 from .labels import as_labels
 
 MOST_STEPS = 8  # conjugate gradient steps before a new factorisation is the better bargain
@@ -52,7 +52,7 @@ class FactoredSolution(Solution):
 
 
 class LeastSquaresMachine(Machine):
-    """Regression by least squares, one column an output.
+    """Regression by least squares, one column for each output.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class LeastSquaresMachine(Machine):
         self.strata = None
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> FactoredSolution:  # noqa: D102
-        first = start_columns(start, self.n_samples, self.n_outputs)
+        first = self.first(start)
         K = np.asarray(K)
         if K.shape != (self.n_samples, self.n_samples):
             raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
@@ -124,9 +124,25 @@ class LeastSquaresMachine(Machine):
         )
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
-        """One machine a column."""
+        """One machine for each column."""
         everybody = np.arange(self.n_samples)
         return [(everybody, LeastSquaresMachine(target, self.bound)) for target in self.targets.T]
+
+    def loss(self, values: np.ndarray) -> float:
+        """Half the squared errors, times the costs."""
+        return 0.5 * float((self.bound[:, None] * self._errors(values) ** 2).sum())
+
+    def slope(self, values: np.ndarray) -> np.ndarray:
+        """Errors times the costs."""
+        return self.bound[:, None] * self._errors(values)
+
+    def conjugate(self, coef: np.ndarray) -> float:
+        """``sum 1/2 c^2 / C_i - y c``, for any coefficients."""
+        coef = columns(coef, self.n_outputs, self.n_samples)
+        return float((0.5 * coef**2 / self.bound[:, None] - self.targets * coef).sum())
+
+    def _errors(self, values: np.ndarray) -> np.ndarray:
+        return columns(values, self.n_outputs, self.n_samples) - self.targets
 
     def programs(self) -> list[DualProgram]:
         """One unbounded program for each output."""
@@ -156,7 +172,7 @@ class LeastSquaresMachine(Machine):
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """Squared errors, summed over outputs."""
-        return ((columns(values, self.n_outputs, self.n_samples) - self.targets) ** 2).sum(axis=1)
+        return (self._errors(values) ** 2).sum(axis=1)
 
     def _factorise(self, K):
         """Cholesky factor of K + Lambda, or of a little more where rounding makes that indefinite."""
@@ -247,22 +263,24 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
     array([0, 1, 2])
     """
 
-    def __init__(self, labels: np.ndarray, bound: float | np.ndarray, n_classes: int | None = None):
+    def __init__(self, labels: np.ndarray, bound: float | np.ndarray, *, n_classes: int | None = None):
         self.labels, self.n_classes = as_labels(labels, n_classes)
         chosen = [1] if self.n_classes == 2 else range(self.n_classes)
         super().__init__(np.column_stack([np.where(self.labels == a, 1.0, -1.0) for a in chosen]), bound)
         self.strata = self.labels
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
-        """One machine a class, against all others; two classes are one machine."""
+        """One machine for each class, against all others; two classes are one machine."""
         if self.n_outputs == 1:
             return [(np.arange(self.n_samples), self)]
         own = [(self.labels == a).astype(int) for a in range(self.n_classes)]
-        return [(np.arange(self.n_samples), LeastSquaresClassMachine(labels, self.bound, 2)) for labels in own]
+        return [
+            (np.arange(self.n_samples), LeastSquaresClassMachine(labels, self.bound, n_classes=2)) for labels in own
+        ]
 
     def subset(self, index: np.ndarray) -> LeastSquaresClassMachine:
         """Return the same machine on the chosen samples, with the same classes."""
-        return LeastSquaresClassMachine(self.labels[index], self.bound[index], self.n_classes)
+        return LeastSquaresClassMachine(self.labels[index], self.bound[index], n_classes=self.n_classes)
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples whose predicted class is wrong."""

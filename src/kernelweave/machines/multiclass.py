@@ -4,7 +4,8 @@ Both stack the binary coefficients as columns of C, so J, its gap and its Danski
 
 One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of column
 (a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
-columns; a positive value of column a speaks for class a.
+columns; a positive value of column a speaks for class a. The binary machines are made by any loss for two classes
+(`losses.BinaryLoss`); the hinge by default.
 """
 
 from __future__ import annotations
@@ -14,16 +15,25 @@ from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
+from typing import Protocol
 
 import numpy as np
 
 from ..solvers import DualProgram
-from .base import Machine, Solution, as_bound, box_program, columns, join, start_columns
+from ..validation import Whole, check
+from .base import Machine, Solution, as_bound, columns, join
 from .binary import BinaryMachine
 from .labels import as_labels
 
 FEW = 64  # samples of a binary machine up to which a start saves less than it costs
 FINE = 1e-4  # KKT violation below which the gap itself is looked at
+
+
+class BinaryMaker(Protocol):
+    """What makes the binary machines: a `losses.BinaryLoss`, or anything else with this method."""
+
+    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> Machine:
+        """Return a machine with one output for labels +1 and -1."""
 
 
 class MulticlassMachine(Machine):
@@ -39,6 +49,8 @@ class MulticlassMachine(Machine):
         Number of classes; ``max(labels) + 1`` by default.
     n_jobs : int, optional
         Threads, as in joblib: None is 1, -1 is all cores. The result does not depend on it.
+    binary : BinaryLoss, optional
+        What makes the binary machines, by ``binary.for_targets(signs, bound)``; `BinaryMachine` by default.
     """
 
     decides_with = ("n_classes",)
@@ -47,28 +59,39 @@ class MulticlassMachine(Machine):
         self,
         labels: np.ndarray,
         bound: float | np.ndarray,
+        *,
         n_classes: int | None = None,
         n_jobs: int | None = None,
+        binary: BinaryMaker = BinaryMachine,
     ):
         self.labels, self.n_classes = as_labels(labels, n_classes)
         self.n_samples = len(self.labels)
         self.bound = as_bound(bound, self.n_samples)
         self.n_jobs = n_jobs
+        self.binary = binary
         self.strata = self.labels
 
     @abstractmethod
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
-        """Return, a column, the samples that take part (None for all) and their labels +1 or -1."""
+        """Return, for each column, the samples that take part (None for all) and their labels +1 or -1."""
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
-        first = start_columns(start, self.n_samples, self.n_outputs)
-        return self._solve(K, first, [None] * self.n_outputs, tol, gap_tol, max_steps)
+        return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
     def refine(self, K, solution, tol, max_steps=None) -> Solution:  # noqa: D102
         kept = [part if part.violation <= tol else None for part in solution.outputs]
-        return self._solve(K, solution.coef, kept or [None] * self.n_outputs, tol, None, max_steps)
+        return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
-    def _solve(self, K, first, kept, tol, gap_tol, max_steps) -> Solution:
+    def _starts(self, start: np.ndarray | Solution | None) -> list[np.ndarray | Solution | None]:
+        """Where the solve of each output begins: at its own solution, which may carry more than coefficients."""
+        first = self.first(start)
+        if first is None:
+            return [None] * self.n_outputs
+        if isinstance(start, Solution) and len(start.outputs) == self.n_outputs:
+            return list(start.outputs)
+        return [first[rows, [column]] for column, (rows, _) in enumerate(self._rows_and_signs())]
+
+    def _solve(self, K, starts, kept, tol, gap_tol, max_steps) -> Solution:
         """Solve the outputs that are not kept."""
         K = np.asarray(K)
         if K.shape != (self.n_samples, self.n_samples):
@@ -83,9 +106,8 @@ class MulticlassMachine(Machine):
                 return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
             if solution is None:
                 block = K if chosen is None else K[np.ix_(chosen, chosen)]
-                machine = BinaryMachine(signs, self.bound[rows])
-                begin = None if first is None else first[rows, column]
-                solution = solve_part(machine, block, begin, tol, gap_tol, max_steps)
+                machine = self.binary.for_targets(signs, self.bound[rows])
+                solution = solve_part(machine, block, starts[column], tol, gap_tol, max_steps)
             coef[rows, column] = solution.coef[:, 0]
             return solution
 
@@ -95,19 +117,46 @@ class MulticlassMachine(Machine):
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
         """The binary machines."""
-        return [(rows, BinaryMachine(signs, self.bound[rows])) for rows, signs in self._rows_and_signs()]
+        return [(rows, self.binary.for_targets(signs, self.bound[rows])) for rows, signs in self._rows_and_signs()]
+
+    def loss(self, values: np.ndarray) -> float:
+        """The losses of the binary machines, summed; each counts its own samples only."""
+        values = columns(values, self.n_outputs, self.n_samples)
+        return float(sum(machine.loss(values[rows, k]) for k, rows, machine in self._used_outputs()))
+
+    def slope(self, values: np.ndarray) -> np.ndarray:
+        """The slopes of the binary machines, 0 for samples that do not take part."""
+        values = columns(values, self.n_outputs, self.n_samples)
+        slopes = np.zeros_like(values)
+        for k, rows, machine in self._used_outputs():
+            slopes[rows, k] = machine.slope(values[rows, k])[:, 0]
+        return slopes
+
+    def conjugate(self, coef: np.ndarray) -> float:
+        """The conjugates of the binary machines, summed; infinite where a sample of another pair has a coefficient."""
+        coef = columns(coef, self.n_outputs, self.n_samples)
+        found, counted = 0.0, np.zeros(coef.shape, dtype=bool)
+        for k, rows, machine in self._used_outputs():
+            found += machine.conjugate(coef[rows, k])
+            counted[rows, k] = True
+        return np.inf if coef[~counted].any() else float(found)
+
+    def _used_outputs(self) -> list[tuple[int, np.ndarray, Machine]]:
+        """Column, samples and machine of each output that has samples."""
+        return [(k, rows, machine) for k, (rows, machine) in enumerate(self.outputs()) if len(rows)]
 
     def programs(self) -> list[DualProgram]:
         """One program for each binary machine that has samples."""
-        parts = self._rows_and_signs()
-        sizes = np.array([len(rows) for rows, _ in parts])
-        every = np.concatenate([rows for rows, _ in parts])
-        signs = np.concatenate([signs for _, signs in parts])
-        problem = BinaryMachine(signs, self.bound[every]).problem()  # of all at once: there may be thousands
-        columns = np.repeat(np.arange(len(parts)), sizes)
-        ends = np.cumsum(sizes)
-        whole = box_program(**problem, sample=every, column=columns)
-        return [whole.part(slice(end - size, end)) for end, size in zip(ends, sizes, strict=True) if size]
+        return [
+            dataclasses.replace(
+                program,
+                sample=rows[program.sample],
+                plus=np.where(program.plus >= 0, k, -1),
+                minus=np.where(program.minus >= 0, k, -1),
+            )
+            for k, rows, machine in self._used_outputs()
+            for program in machine.programs()
+        ]
 
     def _rows_and_signs(self) -> list[tuple[np.ndarray, np.ndarray]]:
         everybody = np.arange(self.n_samples)
@@ -115,7 +164,9 @@ class MulticlassMachine(Machine):
 
     def subset(self, index: np.ndarray) -> MulticlassMachine:
         """Return the same machine on the chosen samples, with the same classes."""
-        return type(self)(self.labels[index], self.bound[index], self.n_classes, self.n_jobs)
+        return type(self)(
+            self.labels[index], self.bound[index], n_classes=self.n_classes, n_jobs=self.n_jobs, binary=self.binary
+        )
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples whose predicted class is wrong."""
@@ -142,7 +193,7 @@ class OneVsOneMachine(MulticlassMachine):
 
     @property
     def n_outputs(self) -> int:
-        """One column a pair."""
+        """One column for each pair."""
         return self.n_classes * (self.n_classes - 1) // 2
 
     def pairs(self) -> list[tuple[int, int]]:
@@ -158,7 +209,7 @@ class OneVsOneMachine(MulticlassMachine):
         return list(zip(chosen, signs, strict=True))
 
     def decision(self, values: np.ndarray) -> np.ndarray:
-        """Votes a class, plus a confidence below 1/3 in size that breaks ties (as scikit-learn's "ovr")."""
+        """Votes for each class, plus a confidence below 1/3 in size that breaks ties (as scikit-learn's "ovr")."""
         values = columns(values, self.n_outputs)
         votes = np.zeros((len(values), self.n_classes))
         confidence = np.zeros_like(votes)
@@ -171,7 +222,7 @@ class OneVsOneMachine(MulticlassMachine):
 
 
 class OneVsAllMachine(MulticlassMachine):
-    """One binary machine a class, against all other samples.
+    """One binary machine for each class, against all other samples.
 
     Parameters are those of `MulticlassMachine`. Memory: no copy of K.
 
@@ -186,7 +237,7 @@ class OneVsAllMachine(MulticlassMachine):
 
     @property
     def n_outputs(self) -> int:
-        """One column a class."""
+        """One column for each class."""
         return self.n_classes
 
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
@@ -198,13 +249,13 @@ class OneVsAllMachine(MulticlassMachine):
         return columns(values, self.n_outputs)
 
 
-def solve_part(machine: BinaryMachine, K, start, tol, gap_tol, max_steps) -> Solution:
-    """`machine.solve`, with a short way to a gap where the samples are few.
+def solve_part(machine: Machine, K, start, tol, gap_tol, max_steps) -> Solution:
+    """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
 
-    The gap is at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve anew
-    to such a violation than to tighten it step by step from a start.
+    The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve
+    anew to such a violation than to tighten it step by step from a start.
     """
-    if gap_tol is None or machine.n_samples > FEW:
+    if gap_tol is None or machine.n_samples > FEW or not machine.has_box_dual:
         return machine.solve(K, start, tol, gap_tol, max_steps)
     enough = max(2.0 * gap_tol / max(machine.bound.sum(), np.finfo(float).tiny), FINE)
     solution = machine.solve(K, None, enough, None, max_steps)
@@ -215,9 +266,7 @@ def solve_part(machine: BinaryMachine, K, start, tol, gap_tol, max_steps) -> Sol
 
 def in_threads(function: Callable, items, n_jobs: int | None) -> list:
     """`function` of every item, in order, on `n_jobs` threads."""
-    count = 1 if n_jobs is None else int(n_jobs)
-    if count == 0:
-        raise ValueError("n_jobs must not be 0: use 1 for one thread, -1 for all cores")
+    count = check(None, "n_jobs", n_jobs, Whole(but_not=0) | None) or 1
     if count < 0:
         count = max(1, (cpu_count() or 1) + 1 + count)
     if count == 1:

@@ -22,6 +22,9 @@ BOUNDARY_WIDTH = 1e-9  # of the offset: what rounding leaves of a sample on the 
 class OneClassMachine(PlainMachine):
     """One-class SVM.
 
+    Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b``. The bias has a cost of 1, so the coefficients add up to
+    1.
+
     Parameters
     ----------
     bound : ndarray of shape (n_samples,)
@@ -42,11 +45,12 @@ class OneClassMachine(PlainMachine):
     """
 
     detects_novelty = True
+    total = 1.0
 
     def __init__(self, bound: np.ndarray):
         bound = np.asarray(bound, dtype=np.float64)
         if bound.ndim != 1 or len(bound) == 0:
-            raise ValueError("bound must hold one number a sample")
+            raise ValueError("bound must hold one number for each sample")
         self.n_samples = len(bound)
         self.bound = as_bound(bound, self.n_samples)
         if self.bound.sum() < 1.0 - 1e-12:
@@ -65,7 +69,7 @@ class OneClassMachine(PlainMachine):
             "linear": np.zeros(self.n_samples),
             "lower": np.zeros(self.n_samples),
             "upper": self.bound,
-            "total": 1.0,
+            "total": self.total,
             "insensitivity": 0.0,
         }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..validation import Number, check
 from .base import PlainMachine, as_bound, columns
 
 
@@ -32,15 +33,13 @@ class RegressionMachine(PlainMachine):
     array([-1.,  1.,  3.])
     """
 
-    def __init__(self, y: np.ndarray, bound: float | np.ndarray, epsilon: float):
+    def __init__(self, y: np.ndarray, bound: float | np.ndarray, *, epsilon: float):
         self.y = np.asarray(y, dtype=np.float64)
         if self.y.ndim != 1 or not np.isfinite(self.y).all():
             raise ValueError("y must be one-dimensional and finite")
-        if not np.isfinite(epsilon) or epsilon < 0:
-            raise ValueError(f"epsilon must be finite and not negative, got {epsilon}")
         self.n_samples = len(self.y)
         self.bound = as_bound(bound, self.n_samples)
-        self.epsilon = float(epsilon)
+        self.epsilon = check(self, "epsilon", epsilon, Number(low=0))
         self.strata = None
 
     def problem(self) -> dict:
@@ -55,7 +54,7 @@ class RegressionMachine(PlainMachine):
 
     def subset(self, index: np.ndarray) -> RegressionMachine:
         """Return the same machine on the chosen samples."""
-        return RegressionMachine(self.y[index], self.bound[index], self.epsilon)
+        return RegressionMachine(self.y[index], self.bound[index], epsilon=self.epsilon)
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """Squared errors."""

@@ -6,6 +6,7 @@ from .descent.smooth import Descent, minimize_armijo, minimize_lbfgs
 from .qp.box import solve_box_qp
 from .qp.joint import solve_joint_qp
 from .qp.program import DualProgram
+from .qp.ridged import responses, solve_ridged_qp
 from .result import Result
 from .weights.ball import project_ball
 from .weights.scale_free import minimize_scale_free
@@ -29,8 +30,10 @@ __all__ = [
     "minimize_scale_free",
     "project_ball",
     "project_on_simplex",
+    "responses",
     "solve_alignment_program",
     "solve_box_qp",
     "solve_joint_qp",
     "solve_margin_program",
+    "solve_ridged_qp",
 ]

@@ -21,8 +21,9 @@ class Result:
         Duality gap: how far, at most, the objective is from its optimum.
     steps : int
         Work done, in the solver's own unit.
-    status : {"converged", "max_steps"}
-        ``"max_steps"`` when the step budget, or the resolution of floating point, ended the solve first.
+    converged : bool
+        Whether the requested tolerance was reached; False where the step budget, or the resolution of floating point,
+        ended the solve first.
     violation : float
         Largest violation of the optimality (KKT) conditions.
     multiplier : float or ndarray
@@ -31,19 +32,14 @@ class Result:
     Examples
     --------
     >>> import numpy as np
-    >>> Result(np.zeros(2), 0.0, 0.0, 3, "converged", 0.0, 0.0).converged
-    True
+    >>> Result(np.zeros(2), 0.0, 0.0, 3, True, 0.0, 0.0).steps
+    3
     """
 
     solution: np.ndarray
     objective: float
     gap: float
     steps: int
-    status: str
+    converged: bool
     violation: float
     multiplier: float | np.ndarray
-
-    @property
-    def converged(self) -> bool:
-        """Whether the requested tolerance was reached."""
-        return self.status == "converged"

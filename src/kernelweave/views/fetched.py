@@ -45,7 +45,8 @@ class FetchedViews(Views):
     def __init__(self, views: Views, fetch: Fetch):
         if not callable(fetch):
             raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {shown(fetch)}")
-        self.__dict__.update(views.__dict__)
+        super().__init__(views.X, views.names)
+        self.positions, self.source, self._read = views.positions, views.source, views._read
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
 

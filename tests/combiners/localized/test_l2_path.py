@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from kernelweave.combiners.descent.watching import held_out_parts
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
-from kernelweave.combiners import ClusterGate, InstanceGate, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners import ClusterGate, FitControl, InstanceGate, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners.descent.held_out import held_out_parts
 from kernelweave.combiners.localized.l2_path import one_standard_error
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import OneVsAllMachine, RegressionMachine
@@ -23,7 +23,7 @@ LEAST_SQUARES = {"machine": "least-squares", "multiclass": "one-vs-all"}
 @pytest.mark.parametrize("counts", [[1, 2, 3, 5, 30], [1, 1, 40], [7], [2, 2, 2]])
 def test_parts_keep_a_training_sample_of_every_class(counts):
     strata = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
-    parts = held_out_parts(OneVsAllMachine(strata, 1.0, max(2, len(counts))), np.random.RandomState(0))
+    parts = held_out_parts(OneVsAllMachine(strata, 1.0, n_classes=max(2, len(counts))), np.random.RandomState(0))
     everybody = np.concatenate(parts)
     assert len(np.unique(everybody)) == len(everybody)
     alone = np.isin(strata, np.flatnonzero(np.array(counts) == 1))
@@ -35,11 +35,11 @@ def test_parts_keep_a_training_sample_of_every_class(counts):
 def test_many_samples_are_split_once():
     """From 1000 on, as the docstring of `Localized` says."""
     labels = np.arange(1000) % 7
-    for machine in (OneVsAllMachine(labels, 1.0), RegressionMachine(labels, 1.0, 0.1)):
+    for machine in (OneVsAllMachine(labels, 1.0), RegressionMachine(labels, 1.0, epsilon=0.1)):
         (part,) = held_out_parts(machine, np.random.RandomState(0))
         assert len(part) == 250
     assert np.abs(np.bincount(labels[part]) - 250 / 7).max() < 15
-    assert len(held_out_parts(RegressionMachine(labels[1:], 1.0, 0.1), np.random.RandomState(0))) == 4
+    assert len(held_out_parts(RegressionMachine(labels[1:], 1.0, epsilon=0.1), np.random.RandomState(0))) == 4
 
 
 def test_no_class_with_two_samples_leaves_the_mean_kernel():
@@ -80,7 +80,7 @@ def test_samples_count_by_their_weight():
 def test_the_penalty_is_relative_to_the_mean_kernel(machine):
     stack, machine = KernelStack(KERNELS).fit(X), MACHINES[machine]
     combiner = Localized(Sigmoid(), l2=0.02)
-    found = combiner.fit(stack, machine, None, np.random.RandomState(0), tol=1e-5)
+    found = combiner.fit(stack, machine, None, FitControl(tol=1e-5))
     optimum = abs(machine.solve(stack.matrices().mean(axis=0), gap_tol=1e-8).objective)
     penalty = 0.5 * 0.02 * optimum * found.theta @ found.theta
     expected = found.solution.objective + penalty
@@ -89,12 +89,11 @@ def test_the_penalty_is_relative_to_the_mean_kernel(machine):
 
 
 def test_biases_are_penalised():
-    combiner = Localized(l2=0.5)
-    state = combiner.prepare(KernelStack(KERNELS).fit(X), None, np.random.RandomState(0))
-    state.penalty = 0.5
-    theta = np.zeros_like(combiner.start(state, None, None, np.random.RandomState(0)))
+    family = Localized(l2=0.5).family(KernelStack(KERNELS).fit(X), None, None, FitControl())
+    family.strength = 0.5
+    theta = np.zeros_like(family.start(None, None, np.random.RandomState(0)))
     theta[-1] = 2.0  # a bias
-    value, gradient = combiner.penalize(state, theta)
+    value, gradient = family.penalty(theta)
     assert value == pytest.approx(1.0) and gradient[-1] == pytest.approx(1.0)
 
 
@@ -129,7 +128,7 @@ def test_copies_of_one_kernel_leave_the_stationary_point():
 
 def test_the_choice_does_not_depend_on_threads():
     one, other = toy_model(l2="auto"), toy_model(l2="auto", n_jobs=3)
-    np.testing.assert_array_equal(one._theta, other._theta)
+    np.testing.assert_array_equal(one._kernel.theta, other._kernel.theta)
     assert one.combiner_.l2_path_.equals(other.combiner_.l2_path_)
 
 

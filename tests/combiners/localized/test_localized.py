@@ -1,19 +1,23 @@
 """Localized multiple kernel learning: gradients through every machine, equalities, and what prediction reads."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import (
     ClusterGate,
-    FixedWeights,
+    FitControl,
     GaussianGate,
     InstanceGate,
     KernelMap,
     Localized,
     Sigmoid,
     Softmax,
+    WeightedSum,
 )
+from kernelweave.combiners.localized.kernel import GatedSum
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import (
     BinaryMachine,
@@ -49,14 +53,14 @@ CASES = [(gate, "unit") for gate in GATES] + [("softmax", "paper"), ("sigmoid", 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_gradient_through_the_solved_machine(machine, gate, norm, stack):
     machine = MACHINES[machine]
-    combiner, state, theta = prepared(gate, stack, norm=norm)
-    solution = exactly(machine, combiner.gram(state, theta))
-    gradient = combiner.pullback(state, theta, solution.coef) + combiner.penalize(state, theta)[1]
+    family, theta = prepared(gate, stack, norm=norm)
+    solution = exactly(machine, family.at(theta).gram())
+    gradient = family.pullback(family.at(theta), solution.coef) + family.penalty(theta)[1]
     h = 1e-5
     for direction in np.random.RandomState(2).normal(size=(4, len(theta))):
         step = h * direction
         ahead, behind = (
-            exactly(machine, combiner.gram(state, point), solution).objective + combiner.penalize(state, point)[0]
+            exactly(machine, family.at(point).gram(), solution).objective + family.penalty(point)[0]
             for point in (theta + step, theta - step)
         )
         assert gradient @ direction == pytest.approx((ahead - behind) / (2 * h), rel=1e-3, abs=2e-5)
@@ -66,22 +70,22 @@ def test_gradient_through_the_solved_machine(machine, gate, norm, stack):
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("tol", [0.0, 0.3])
 def test_the_kernel_is_what_the_thesis_says_for_training_and_new_samples(gate, norm, stack, tol):
-    combiner, state, theta = prepared(gate, stack, norm=norm, gate_tol=tol)
-    combiner.finish(state, theta)
-    K, gates = combiner.gram(state, theta), state.gates
+    family, theta = prepared(gate, stack, norm=norm, gate_tol=tol)
+    kernel = family.finish(theta)
+    K, gates = kernel.gram(), kernel.gates
     matrices = STACKS[stack].matrices()
     np.testing.assert_allclose(K, np.einsum("im,mij,jm->ij", gates, matrices, gates), atol=1e-12)  # (3.9)
     assert np.linalg.eigvalsh(K).min() > -1e-10
     views = STACKS[stack].reference
-    np.testing.assert_allclose(combiner.cross(state, theta, views), K, atol=1e-10)
-    np.testing.assert_allclose(combiner.gates(state, theta, views), gates, atol=1e-12)
-    np.testing.assert_allclose(combiner.kernel_weights(state, theta, views), gates**2, atol=1e-12)
+    np.testing.assert_allclose(kernel.cross(views), K, atol=1e-10)
+    np.testing.assert_allclose(kernel.gates_of(views), gates, atol=1e-12)
+    np.testing.assert_allclose(kernel.sample_weights(views), gates**2, atol=1e-12)
     if norm == "unit":  # these kernels have a unit diagonal, and so has any combination by gates of unit length
         np.testing.assert_allclose(K.diagonal(), 1.0)
     coef = rng.normal(size=(N, 2))
-    np.testing.assert_allclose(combiner.values(state, theta, views, coef), K @ coef, atol=1e-10)
-    lean = state.restrict(np.array([2, 9, 30]), combiner.active(state, theta))
-    np.testing.assert_allclose(combiner.cross(lean, theta, views), K[:, [2, 9, 30]], atol=1e-10)
+    np.testing.assert_allclose(kernel.values(views, coef), K @ coef, atol=1e-10)
+    lean = kernel.restrict(np.array([2, 9, 30]))
+    np.testing.assert_allclose(lean.cross(views), K[:, [2, 9, 30]], atol=1e-10)
     if tol:
         assert (gates[STACKS[stack].present] == 0).any() and not ((gates > 0) & (gates**2 < tol)).any()
 
@@ -89,12 +93,10 @@ def test_the_kernel_is_what_the_thesis_says_for_training_and_new_samples(gate, n
 @pytest.mark.parametrize("normalize", ["unit-trace", "center", None])
 def test_normalisation_of_new_samples(normalize):
     stack = KernelStack(KERNELS, normalize).fit(X)
-    combiner = Localized(gate_tol=0.3)
-    state = combiner.prepare(stack, None, np.random.RandomState(0))
-    theta = 60.0 * combiner.start(state, None, None, np.random.RandomState(1))
-    combiner.finish(state, theta)
-    K = combiner.gram(state, theta)
-    np.testing.assert_allclose(combiner.cross(state, theta, Views(X)), K, atol=1e-10 * np.abs(K).max())
+    family = Localized(gate_tol=0.3).family(stack, None, None, FitControl())
+    kernel = family.finish(60.0 * family.start(None, None, np.random.RandomState(1)))
+    K = kernel.gram()
+    np.testing.assert_allclose(kernel.cross(Views(X)), K, atol=1e-10 * np.abs(K).max())
 
 
 @pytest.mark.parametrize("gate", GATES)
@@ -106,12 +108,11 @@ def test_one_kernel_is_the_plain_machine(gate):
 
 
 def test_a_constant_gate_is_a_fixed_weight():
-    combiner, state, theta = prepared("sigmoid", "complete", spread=0.0, norm="paper")
+    family, theta = prepared("sigmoid", "complete", spread=0.0, norm="paper")
     eta = np.array([0.9, 0.2, 0.5])
     theta[-3:] = np.log(eta / (1 - eta))
-    np.testing.assert_allclose(
-        combiner.gram(state, theta), FixedWeights(eta**2).gram(STACKS["complete"], eta**2), atol=1e-12
-    )
+    fixed = WeightedSum(STACKS["complete"], eta**2)
+    np.testing.assert_allclose(family.at(theta).gram(), fixed.gram(), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["binary", "regression", "posterior"])
@@ -120,14 +121,15 @@ def test_learning_without_forming_the_kernel_changes_nothing(name, monkeypatch):
     target = np.abs(TOY[:, 0])
     machine = {
         "binary": BinaryMachine(np.where(SIDE, 1.0, -1.0), bound),
-        "regression": RegressionMachine(target, bound, 0.2),
+        "regression": RegressionMachine(target, bound, epsilon=0.2),
         "posterior": PosteriorMachine(np.where(SIDE, 0.9, 0.2), bound),
     }[name]
     solve, solved = machine.solve, []
     monkeypatch.setattr(machine, "solve", lambda *rest, **options: solved.append(1) or solve(*rest, **options))
-    parts, whole = Localized(l2=1e-3), Localized(l2=1e-3)
-    monkeypatch.setattr(whole, "lazy_kernel", lambda *rest: None)
-    ends = [combiner.fit(stack, machine, None, np.random.RandomState(0), tol=1e-4) for combiner in (parts, whole)]
+    control, ends = FitControl(tol=1e-4), []
+    for in_parts in (True, False):
+        monkeypatch.setattr(GatedSum, "in_parts", in_parts)
+        ends.append(Localized(l2=1e-3).fit(stack, machine, None, replace(control, rng=np.random.RandomState(0))))
     assert len(solved) < sum(row["solves"] for end in ends for row in end.history)
     objectives = [end.history[-1]["objective"] for end in ends]
     assert objectives[0] == pytest.approx(objectives[1], rel=0.01)
@@ -139,10 +141,11 @@ def test_learning_without_forming_the_kernel_changes_nothing(name, monkeypatch):
     + [(gate, "unit", 1.0) for gate in GATES],
 )
 def test_zero_parameters_are_the_mean_kernel(gate, norm, factor):
-    combiner, state, theta = prepared(gate, "complete", spread=0.0, norm=norm)
+    family, theta = prepared(gate, "complete", spread=0.0, norm=norm)
+    kernel = family.at(theta)
     mean = STACKS["complete"].matrices().mean(axis=0)
-    np.testing.assert_allclose(combiner.gram(state, theta), factor * mean, atol=1e-12)
-    scaled = BinaryMachine(SIGNS, BOUND).solve(combiner.gram(state, theta), gap_tol=1e-10)
+    np.testing.assert_allclose(kernel.gram(), factor * mean, atol=1e-12)
+    scaled = BinaryMachine(SIGNS, BOUND).solve(kernel.gram(), gap_tol=1e-10)
     plain = BinaryMachine(SIGNS, factor * BOUND).solve(mean, gap_tol=1e-10)
     assert factor * scaled.objective == pytest.approx(plain.objective, rel=1e-8)
 
@@ -219,13 +222,13 @@ def test_restarts_are_reproducible_whatever_the_threads():
     one, again, threads = (toy_model(n_init=4, n_jobs=n_jobs, kernels=3) for n_jobs in (None, None, 3))
     for other in (again, threads):
         np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
-        np.testing.assert_array_equal(one._theta, other._theta)
+        np.testing.assert_array_equal(one._kernel.theta, other._kernel.theta)
     single = toy_model(n_init=1, kernels=3)
     assert one.history_["objective"].iloc[-1] <= single.history_["objective"].iloc[-1] + 1e-9
 
 
 def test_l2_keeps_parameters_small():
-    sizes = [np.linalg.norm(toy_model(l2=l2)._theta) for l2 in (0.001, 0.1, 10.0)]
+    sizes = [np.linalg.norm(toy_model(l2=l2)._kernel.theta) for l2 in (0.001, 0.1, 10.0)]
     assert sizes[0] > sizes[1] > sizes[2]
 
 
@@ -247,16 +250,16 @@ def test_early_stopping_keeps_the_theta_of_least_validation_risk():
 def test_validation_risk_is_that_of_the_held_out_samples():
     stack = KernelStack(KERNELS).fit(X)
     combiner = Localized(l2=0.1, validation_fraction=0.25)
-    state = combiner.prepare(stack, None, np.random.RandomState(0))
+    family = combiner.family(stack, None, None, FitControl())
     machine = MACHINES["regression"]
-    combiner.l2_ = 0.1
-    watch = combiner.watch(state, machine, np.random.RandomState(3))
-    theta = 50.0 * combiner.start(state, None, None, np.random.RandomState(1))
-    solution = watch.machine.solve(combiner.gram(watch.state, theta))
-    training = watch.state.stack.rows
+    family.l2 = 0.1
+    watch = family.watch(machine, np.random.RandomState(3))
+    theta = 50.0 * family.start(None, None, np.random.RandomState(1))
+    solution = watch.machine.solve(watch.family.at(theta).gram())
+    training = watch.family.stack.rows
     held_out = np.setdiff1d(np.arange(N), training)
     assert len(held_out) == 8
-    K = combiner.gram(state, theta)
+    K = family.at(theta).gram()
     values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
     assert watch.risk(theta, solution) == pytest.approx(machine.subset(held_out).risk(values))
 

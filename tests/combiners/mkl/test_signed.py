@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import AlignmentWeights, FixedWeights, LinearMKL
-from kernelweave.combiners import linear as module
+from kernelweave.combiners.mkl import signed as module
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 
 rng = np.random.default_rng(6)
@@ -57,7 +57,7 @@ class FixedOfAnySign(LinearMKL):
     def __init__(self, weights):
         self.weights = weights
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         return self.weights, 0
 
 

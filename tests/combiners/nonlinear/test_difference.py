@@ -49,7 +49,7 @@ def test_forms_with_labels_can_be_indefinite_and_are_repaired():
     for form in ("absolute", "difference"):
         assert np.linalg.eigvalsh(expected(form, 0.9, 2))[0] < -0.1
         model = fitted(form, 0.9, KERNELS[:2])
-        assert np.linalg.eigvalsh(model.combiner_.gram(model._state, model._theta))[0] > -1e-8
+        assert np.linalg.eigvalsh(model._kernel.gram())[0] > -1e-8
         with pytest.warns(IndefiniteKernelWarning, match="'combined' is not positive semidefinite"):
             fitted(form, 0.9, KERNELS[:2], repair=None)
     assert np.linalg.eigvalsh(expected("square", 0.9, 3))[0] > -1e-10

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelweave.combiners import GeneralizedMKL, PolynomialMKL
-from kernelweave.combiners.nonlinear.forms import GaussianForm, Monomials
+from kernelweave.combiners.nonlinear.forms import FormKernel, GaussianForm, Monomials
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
 from kernelweave.machines import (
     BinaryMachine,
@@ -33,7 +33,7 @@ KERNELS = [Gaussian([0, 1], scale=2.0), Gaussian([2, 3], scale=1.5), Gaussian(sc
 ETA = np.array([0.4, 0.7, 0.2, 0.5])
 MACHINES = {
     "binary": BinaryMachine(np.where(LABELS > 0, 1.0, -1.0), BOUND),
-    "regression": RegressionMachine(TARGET, BOUND, 0.1),
+    "regression": RegressionMachine(TARGET, BOUND, epsilon=0.1),
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, BOUND),
@@ -58,19 +58,22 @@ MISSING[3::10, :2] = np.nan
 STACKS = {"complete": KernelStack(KERNELS).fit(X), "missing views": KernelStack(GAPPY).fit(MISSING)}
 
 
+def form_kernel(stack, form, eta):
+    return FormKernel(stack, eta, form, form.diagonals(stack))
+
+
 @pytest.mark.parametrize("stack", STACKS)
 @pytest.mark.parametrize("combiner", COMBINERS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_gradient_through_the_solved_machine(machine, combiner, stack):
-    machine, combiner, state = MACHINES[machine], COMBINERS[combiner], STACKS[stack]
-    state = combiner.prepare(state, None, np.random.RandomState(0))
-    solution = exactly(machine, combiner.gram(state, ETA))
-    gradient = combiner.pullback(state, ETA, solution.coef) + combiner.penalize(state, ETA)[1]
+    machine, family = MACHINES[machine], COMBINERS[combiner].family(STACKS[stack], None, LABELS, None)
+    solution = exactly(machine, family.at(ETA).gram())
+    gradient = family.pullback(family.at(ETA), solution.coef) + family.penalty(ETA)[1]
     h = 1e-5
     for m in range(4):
         step = h * np.eye(4)[m]
         ahead, behind = (
-            exactly(machine, combiner.gram(state, eta), solution).objective + combiner.penalize(state, eta)[0]
+            exactly(machine, family.at(eta).gram(), solution).objective + family.penalty(eta)[0]
             for eta in (ETA + step, ETA - step)
         )
         assert gradient[m] == pytest.approx((ahead - behind) / (2 * h), rel=1e-3, abs=2e-5)
@@ -80,14 +83,12 @@ def test_gradient_through_the_solved_machine(machine, combiner, stack):
 @pytest.mark.parametrize("form", [Monomials(1), Monomials(2), Monomials(3, 0.5, 0.6, 0.2), GaussianForm()])
 def test_new_samples_are_compared_as_training_samples_are(form, normalize):
     stack = KernelStack(KERNELS, normalize).fit(X)
-    state = form.prepare(stack)
-    K = form.gram(state, ETA)
-    np.testing.assert_allclose(form.cross(state, ETA, Views(X)), K, atol=1e-10 * np.abs(K).max())
+    kernel = form_kernel(stack, form, ETA)
+    K = kernel.gram()
+    np.testing.assert_allclose(kernel.cross(Views(X)), K, atol=1e-10 * np.abs(K).max())
     assert np.linalg.eigvalsh(K).min() > -1e-10 * np.abs(K).max()
-    lean = state.restrict(np.array([3, 9, 20]), np.ones(4, dtype=bool))
-    np.testing.assert_allclose(
-        form.cross(lean, ETA, Views(NEW)), form.cross(state, ETA, Views(NEW))[:, [3, 9, 20]], atol=1e-12
-    )
+    lean = kernel.restrict(np.array([3, 9, 20]))
+    np.testing.assert_allclose(lean.cross(Views(NEW)), kernel.cross(Views(NEW))[:, [3, 9, 20]], atol=1e-12)
 
 
 @pytest.mark.parametrize("normalize", ["unit-diagonal", "center", None])
@@ -104,15 +105,15 @@ def test_new_samples_are_compared_as_training_samples_are(form, normalize):
 )
 def test_samples_without_a_view(form, normalize):
     stack = KernelStack(GAPPY, normalize).fit(MISSING)
-    state = form.prepare(stack)
-    K = form.gram(state, ETA)
+    kernel = form_kernel(stack, form, ETA)
+    K = kernel.gram()
     assert not stack.present.all()
     assert np.linalg.eigvalsh(K).min() > -1e-10 * np.abs(K).max()
-    np.testing.assert_allclose(form.cross(state, ETA, stack.reference), K, atol=1e-10 * np.abs(K).max())
+    np.testing.assert_allclose(kernel.cross(stack.reference), K, atol=1e-10 * np.abs(K).max())
     if normalize == "unit-diagonal":
         full = form.at_one(ETA) if isinstance(form, Monomials) else 1.0
         np.testing.assert_allclose(K.diagonal(), full)
-    weights = form.sample_weights(state, ETA, stack.reference)
+    weights = kernel.sample_weights(stack.reference)
     np.testing.assert_array_equal(weights > 0, stack.present)
     if isinstance(form, Monomials) and (form.degree == 1 or form.products == 0):
         np.testing.assert_allclose(weights.sum(axis=1), ETA.sum())
@@ -120,8 +121,7 @@ def test_samples_without_a_view(form, normalize):
 
 def test_a_missing_view_is_at_the_origin_of_the_product():
     stack = STACKS["missing views"]
-    form = GaussianForm()
-    K = form.gram(form.prepare(stack), ETA)
+    K = form_kernel(stack, GaussianForm(), ETA).gram()
     matrices = stack.matrices()
     i, j = np.flatnonzero(~stack.present[:, 0])[0], np.flatnonzero(stack.present.all(axis=1))[0]
     distances = matrices[:, i, i] + matrices[:, j, j] - 2 * matrices[:, i, j]
@@ -133,26 +133,25 @@ def test_a_kernel_without_weight_changes_nothing():
     eta = np.array([0.5, 0.0, 0.3, 0.0])
     few = KernelStack([KERNELS[0], KERNELS[2]]).fit(X)
     for form in (Monomials(2), GaussianForm()):
-        all_four, two = form.prepare(STACKS["complete"]), form.prepare(few)
-        np.testing.assert_allclose(form.gram(all_four, eta), form.gram(two, eta[[0, 2]]))
-        np.testing.assert_allclose(form.cross(all_four, eta, Views(NEW)), form.cross(two, eta[[0, 2]], Views(NEW)))
+        all_four, two = form_kernel(STACKS["complete"], form, eta), form_kernel(few, form, eta[[0, 2]])
+        np.testing.assert_allclose(all_four.gram(), two.gram())
+        np.testing.assert_allclose(all_four.cross(Views(NEW)), two.cross(Views(NEW)))
 
 
 def test_product_of_linear_kernels_by_feature_is_a_gaussian():
     stack = KernelStack([Linear([m]) for m in range(4)], None).fit(X)
-    form = GaussianForm()
+    kernel = form_kernel(stack, GaussianForm(), ETA)
     scaled, new = X * np.sqrt(ETA), NEW * np.sqrt(ETA)
     expected = np.exp(-((new[:, None] - scaled[None]) ** 2).sum(-1))
-    np.testing.assert_allclose(form.cross(form.prepare(stack), ETA, Views(NEW)), expected, atol=1e-12)
+    np.testing.assert_allclose(kernel.cross(Views(NEW)), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize(("repair", "normalize"), [("clip", "center"), ("clip", "unit-trace"), ("shift", None)])
 def test_distances_of_repaired_kernels(repair, normalize):
     raw = X @ X.T - 2.0 * np.outer(X[:, 0], X[:, 0])
     stack = KernelStack([Precomputed(raw, repair=repair)], normalize).fit(np.arange(N)[:, None])
-    form = GaussianForm()
-    state = form.prepare(stack)
-    K, cross = form.gram(state, ETA[:1]), form.cross(state, ETA[:1], stack.reference)
+    kernel = form_kernel(stack, GaussianForm(), ETA[:1])
+    K, cross = kernel.gram(), kernel.cross(stack.reference)
     if repair == "shift":  # which counts a training sample that comes again as another one
         assert cross.diagonal().max() < 1.0
         np.fill_diagonal(cross, 1.0)

@@ -111,7 +111,7 @@ def test_the_product_is_a_local_minimum_as_good_as_scipys(penalty):
         penalised = 2.0 * eta.sum() if penalty == "l1" else eta @ eta
         return np.abs(c).sum() - 0.5 * c @ K @ c + penalised
 
-    start = combiner.start(combiner.prepare(KernelStack(FEATURES, None).fit(X), None, None), None, Y, None)
+    start = combiner.family(KernelStack(FEATURES, None).fit(X), None, Y, None).start(None, Y, None)
     theirs = minimize(objective, start, bounds=[(0, None)] * 4, method="L-BFGS-B")
     assert objective(widths) <= theirs.fun * (1 + 1e-3)
     assert model.history_["objective"].iloc[-1] == pytest.approx(objective(widths), rel=1e-4)
@@ -121,7 +121,7 @@ def test_start_is_in_the_units_of_each_view():
     stretched = X * np.array([1.0, 10.0, 1e3, 1e-2])
     combiner = GeneralizedMKL()
     starts = [
-        combiner.start(combiner.prepare(KernelStack(FEATURES, None).fit(data), None, None), None, Y, None)
+        combiner.family(KernelStack(FEATURES, None).fit(data), None, Y, None).start(None, Y, None)
         for data in (X, stretched)
     ]
     np.testing.assert_allclose(starts[1] * np.array([1.0, 1e2, 1e6, 1e-4]), starts[0])

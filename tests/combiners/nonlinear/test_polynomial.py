@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
-from kernelweave.combiners.descent.watching import held_out_parts
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets, stack_views
-from kernelweave.combiners import FixedWeights, Mean, PolynomialMKL
+from kernelweave.combiners import FitControl, FixedWeights, Mean, PolynomialMKL
+from kernelweave.combiners.descent.held_out import held_out_parts
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 
@@ -43,12 +43,13 @@ def test_radius_zero_keeps_the_centre():
 def test_the_weights_minimise_the_optimum_over_the_ball(degree, constant, center, tau):
     combiner = PolynomialMKL(degree, constant, center, radius=0.6, tau=tau)
     model = MKLClassifier(KERNELS, combiner, C=2.0, tol=1e-7).fit(X, Y)
-    stack = combiner.prepare(KernelStack(KERNELS).fit(X), None, None)
+    family = combiner.family(KernelStack(KERNELS).fit(X), None, Y, None)
     machine = BinaryMachine(np.where(Y, 1.0, -1.0), 2.0)
 
     def optimum(eta):
-        solution = machine.solve(combiner.gram(stack, np.maximum(eta, 0)), gap_tol=1e-9)
-        return solution.objective, combiner.pullback(stack, np.maximum(eta, 0), solution.coef)
+        kernel = family.at(np.maximum(eta, 0))
+        solution = machine.solve(kernel.gram(), gap_tol=1e-9)
+        return solution.objective, family.pullback(kernel, solution.coef)
 
     ball = {"type": "ineq", "fun": lambda eta: 0.36 - np.sum((eta - center) ** 2)}
     expected = minimize(optimum, np.full(3, 0.3), jac=True, bounds=[(0, None)] * 3, constraints=[ball], method="SLSQP")
@@ -64,9 +65,8 @@ def test_default_start_has_a_unit_diagonal(tau):
         PolynomialMKL(3, constant=2.0, tau=tau),
         PolynomialMKL(center=0.0, tau=tau),
     ):
-        stack = combiner.prepare(KernelStack(KERNELS).fit(X), None, None)
-        start = combiner.start(stack, None, None, None)
-        np.testing.assert_allclose(combiner.gram(stack, start).diagonal(), 1.0)
+        family = combiner.family(KernelStack(KERNELS).fit(X), None, Y, None)
+        np.testing.assert_allclose(family.at(family.start(None, Y, None)).gram().diagonal(), 1.0)
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
@@ -82,8 +82,7 @@ def test_the_share_of_products_mixes_both_kernels():
     eta = np.array([0.3, 0.1, 0.5])
 
     def gram(tau):
-        combiner = PolynomialMKL(tau=tau)
-        return combiner.gram(combiner.prepare(stack, None, None), eta)
+        return PolynomialMKL(tau=tau).family(stack, None, Y, None).at(eta).gram()
 
     np.testing.assert_allclose(gram(0.3), 0.7 * gram(0.0) + 0.3 * gram(1.0))
 
@@ -111,7 +110,7 @@ class TestHeldOutShare:
     def test_is_the_one_of_least_error_and_the_smallest_of_equals(self):
         stack, machine = KernelStack(KERNELS).fit(X), BinaryMachine(np.where(Y, 1.0, -1.0), 2.0)
         combiner = PolynomialMKL()
-        combiner.fit(stack, machine, Y, np.random.RandomState(3))
+        combiner.fit(stack, machine, Y, FitControl(np.random.RandomState(3)))
         errors = {}
         for tau in (0.0, 0.25, 0.5, 1.0):  # as the docstring has them
             given = PolynomialMKL(center=combiner._uniform(3), radius=0.0, tau=tau)

@@ -5,20 +5,19 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kernelweave import MKLClassifier
-from kernelweave.combiners import GaussianGate, Localized, Projected, Softmax
+from kernelweave.combiners import FitControl, GaussianGate, Localized, Projected, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
 from kernelweave.views import Views
 from localized_problem import LABELS, MACHINES
 from projected_problem import GATINGS, KERNELS, MISSING, SIDE, WIDE, X, local_model, prepared, solved
 
 
-def check_gradient(combiner, state, theta, machine, n_directions=2):
-    value, gradient, solution = solved(combiner, state, theta, machine)
+def check_gradient(family, theta, machine, n_directions=2):
+    value, gradient, solution = solved(family, theta, machine)
     h = 1e-5
     for direction in np.random.RandomState(2).normal(size=(n_directions, len(theta))):
         ahead, behind = (
-            solved(combiner, state, point, machine, solution)[0]
-            for point in (theta + h * direction, theta - h * direction)
+            solved(family, point, machine, solution)[0] for point in (theta + h * direction, theta - h * direction)
         )
         assert gradient @ direction == pytest.approx((ahead - behind) / (2 * h), rel=1e-3, abs=5e-5)
 
@@ -55,33 +54,31 @@ def test_gradient_of_projected_kernel_features(machine, method):
 
 def test_gradient_with_penalty_and_quadratic_inputs():
     options = {"constraint": "penalty", "penalty": 2.0, "quadratic": True}
-    combiner, state, theta = prepared("mixed", "softmax, projected", **options)
-    check_gradient(combiner, state, theta, MACHINES["binary"], 4)
-    V, T = combiner.layout_.gating(theta)
-    matrices = combiner.layout_.projections(theta)
+    family, theta = prepared("mixed", "softmax, projected", **options)
+    check_gradient(family, theta, MACHINES["binary"], 4)
+    V, T = family.layout.gating(theta)
+    matrices = family.layout.projections(theta)
     expected = 0.15 * (V**2).sum() + sum((W**2).sum() for W in matrices)  # biases too
-    assert combiner.penalize(state, theta)[0] == pytest.approx(expected)
+    assert family.penalty(theta)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("constraint", ["orthonormal", "norm", "penalty"])
 def test_derivative_along_the_curves_of_the_domain(constraint):
-    combiner, state, theta = prepared("gaussian", constraint=constraint)
-    machine, domain = MACHINES["binary"], combiner.domain(state)
+    family, theta = prepared("gaussian", constraint=constraint)
+    machine, domain = MACHINES["binary"], family.domain()
     theta = domain.enter(theta)
-    _, gradient, solution = solved(combiner, state, theta, machine)
+    _, gradient, solution = solved(family, theta, machine)
     slope = domain.tangent(theta, gradient)
     direction = domain.tangent(theta, np.random.RandomState(3).normal(size=len(theta)))
-    ahead, behind = (
-        solved(combiner, state, domain.move(theta, direction, h)[0], machine, solution)[0] for h in (1e-5, -1e-5)
-    )
+    ahead, behind = (solved(family, domain.move(theta, direction, h)[0], machine, solution)[0] for h in (1e-5, -1e-5))
     assert slope @ direction == pytest.approx((ahead - behind) / 2e-5, rel=1e-3)
     assert gradient @ direction == pytest.approx(slope @ direction)
 
 
-def identity_theta(combiner, state, localized_theta):
+def identity_theta(family, localized_theta):
     """Parameters of `Localized` with projections that leave features as they are."""
-    matrices = [np.eye(*shape) for shape in combiner.layout_.shapes]
-    return combiner.layout_.join(localized_theta, None, matrices)
+    matrices = [np.eye(*shape) for shape in family.layout.shapes]
+    return family.layout.join(localized_theta, None, matrices)
 
 
 @pytest.mark.parametrize("gating", ["softmax", "sigmoid", "gaussian", "cluster", "instance"])
@@ -99,20 +96,18 @@ def identity_theta(combiner, state, localized_theta):
 )
 def test_identity_projection_is_localized(kernels, normalize, features, gating):
     options = {"normalize": normalize, "n_components": 999, "features": features}
-    combiner, state, _ = prepared(kernels, gating, inputs=[0, 5], **options)
+    family, _ = prepared(kernels, gating, inputs=[0, 5], **options)
     plain = Localized(GATINGS[gating][0], inputs=[0, 5], scaling="standard")
     stack = KernelStack(KERNELS[kernels], normalize).fit(X)
-    gated = plain.prepare(stack, None, np.random.RandomState(0))
-    theta = 60.0 * plain.start(gated, None, None, np.random.RandomState(1))
-    own = identity_theta(combiner, state, theta)
-    K = plain.gram(gated, theta)
-    assert_allclose(combiner.gram(state, own), K, atol=1e-9 * np.abs(K).max())
-    combiner.finish(state, own)
-    plain.finish(gated, theta)
+    gated = plain.family(stack, None, None, FitControl())
+    theta = 60.0 * gated.start(None, None, np.random.RandomState(1))
+    own = identity_theta(family, theta)
+    K = gated.at(theta).gram()
+    assert_allclose(family.at(own).gram(), K, atol=1e-9 * np.abs(K).max())
     new = Views(np.random.default_rng(3).normal(size=(9, 7)))
-    cross = plain.cross(gated, theta, new)
+    cross = gated.finish(theta).cross(new)
     atol = 1e-4 if features == "kpca" else 1e-9  # small eigenvalues: a polynomial of 3 features is of low rank
-    assert_allclose(combiner.cross(state, own, new), cross, atol=atol * np.abs(cross).max())
+    assert_allclose(family.finish(own).cross(new), cross, atol=atol * np.abs(cross).max())
 
 
 @pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center", None])
@@ -150,27 +145,27 @@ def test_one_region_is_a_global_projection():
 
 @pytest.mark.parametrize("gating", ["softmax", "softmax, projected", "gaussian", "cluster", "instance"])
 def test_one_region_has_the_kernel_of_a_global_projection(gating):
-    combiner, state, theta = prepared([Polynomial()], gating)
-    plain, plain_state, _ = prepared([Polynomial()], "none")
-    W = combiner.layout_.projections(theta)[0]
-    assert_allclose(combiner.gram(state, theta), plain.gram(plain_state, W.ravel().copy()), atol=1e-12)
+    family, theta = prepared([Polynomial()], gating)
+    plain, _ = prepared([Polynomial()], "none")
+    W = family.layout.projections(theta)[0]
+    assert_allclose(family.at(theta).gram(), plain.at(W.ravel().copy()).gram(), atol=1e-12)
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
 def test_rotations_change_nothing(kernels):
-    combiner, state, theta = prepared(kernels, l2=0.0)
-    V, T = combiner.layout_.gating(theta)
-    matrices, n_kernels = combiner.layout_.projections(theta), state.n_kernels
+    family, theta = prepared(kernels, l2=0.0)
+    V, T = family.layout.gating(theta)
+    matrices, n_kernels = family.layout.projections(theta), family.n_kernels
     random = np.random.default_rng(0)
     turns = [np.linalg.qr(random.normal(size=(2, 2)))[0] for _ in range(n_kernels + 1)]
     slopes = V[:-n_kernels].reshape(n_kernels, 2) @ turns[-1]  # rows are V's columns: V -> Q'V
-    turned = combiner.layout_.join(
+    turned = family.layout.join(
         np.concatenate([slopes.ravel(), V[-n_kernels:]]),
         T @ turns[-1],
         [W @ Q for W, Q in zip(matrices, turns, strict=False)],
     )
     assert not np.allclose(turned, theta)
-    assert_allclose(combiner.gram(state, turned), combiner.gram(state, theta), atol=1e-12)
+    assert_allclose(family.at(turned).gram(), family.at(theta).gram(), atol=1e-12)
 
 
 def test_view_and_kernel_pca_features_of_a_linear_kernel_reach_the_same():
@@ -180,7 +175,8 @@ def test_view_and_kernel_pca_features_of_a_linear_kernel_reach_the_same():
     values, vectors = np.linalg.eigh(WIDE @ WIDE.T)
     values, vectors = values[:-7:-1], vectors[:, :-7:-1]
     turn = WIDE.T @ (vectors / np.sqrt(values))  # features of kernel PCA are WIDE @ turn, up to signs
-    probe = Projected(2, features="kpca").prepare(KernelStack([Linear()], None).fit(WIDE), None, None)
+    stack = KernelStack([Linear()], None).fit(WIDE)
+    probe = Projected(2, features="kpca").family(stack, MACHINES["binary"], None, FitControl())
     turn *= np.sign(np.sum((WIDE @ turn) * probe.features[0], axis=0))
     combiner = Projected(2, features="kpca", init={"linear": turn.T @ start})
     by_kernel = MKLClassifier([Linear()], combiner, **options).fit(WIDE, SIDE)
@@ -244,21 +240,20 @@ def test_a_penalty_weighs_against_the_scale():
 @pytest.mark.parametrize(("samples", "normalize"), [(X, "unit-diagonal"), (MISSING, "unit-diagonal"), (X, "center")])
 def test_new_samples_are_treated_as_training_samples(gating, samples, normalize):
     for features in ("auto", "kpca", "map"):
-        combiner, state, theta = prepared("gaussian", gating, samples, None, normalize, gate_tol=0.2, features=features)
-        combiner.finish(state, theta)
-        K = combiner.gram(state, theta)
-        views = state.stack.reference
+        family, theta = prepared("gaussian", gating, samples, None, normalize, gate_tol=0.2, features=features)
+        kernel = family.finish(theta)
+        K, views = kernel.gram(), family.stack.reference
         assert np.linalg.eigvalsh(K).min() > -1e-10
-        assert_allclose(combiner.cross(state, theta, views), K, atol=1e-9)
-        assert_allclose(combiner.gates(state, theta, views), state.gates, atol=1e-9)
-        assert_allclose(combiner.kernel_weights(state, theta, views), state.gates**2, atol=1e-9)
+        assert_allclose(kernel.cross(views), K, atol=1e-9)
+        assert_allclose(kernel.gates_of(views), kernel.gates, atol=1e-9)
+        assert_allclose(kernel.sample_weights(views), kernel.gates**2, atol=1e-9)
         coef = np.random.default_rng(0).normal(size=(len(K), 2))
-        assert_allclose(combiner.values(state, theta, views, coef), K @ coef, atol=1e-8)
-        lean = state.restrict(np.array([2, 9, 30]), combiner.active(state, theta))
-        assert_allclose(combiner.cross(lean, theta, views), K[:, [2, 9, 30]], atol=1e-9)
-        gates, points = combiner.project(lean, theta, views)
-        assert_allclose(gates, state.gates, atol=1e-9)
-        for m, F in enumerate(state.features):
-            has = state.stack.present[:, m] & state.active[m]
-            assert_allclose(points[m][has], F[has] @ combiner.layout_.projections(theta)[m], atol=1e-8)
+        assert_allclose(kernel.values(views, coef), K @ coef, atol=1e-8)
+        lean = kernel.restrict(np.array([2, 9, 30]))
+        assert_allclose(lean.cross(views), K[:, [2, 9, 30]], atol=1e-9)
+        gates, points = lean.project(views)
+        assert_allclose(gates, kernel.gates, atol=1e-9)
+        for m, F in enumerate(family.features):
+            has = family.stack.present[:, m] & kernel.active[m]
+            assert_allclose(points[m][has], F[has] @ family.layout.projections(theta)[m], atol=1e-8)
             assert np.isnan(points[m][~has]).all()

@@ -30,7 +30,7 @@ def test_early_stopping_keeps_the_projections_of_least_validation_risk():
     stopped = Projected(1, Softmax(), l2=0.0, validation_fraction=0.3, max_iter=max(best, 1))
     with pytest.warns(ConvergenceWarning):
         short = MKLClassifier([Linear()] * 3, stopped, C=10.0, random_state=0).fit(WIDE[:160], noisy[:160])
-    np.testing.assert_array_equal(short._theta, model._theta)  # as if it had been stopped there
+    np.testing.assert_array_equal(short._kernel.theta, model._kernel.theta)  # as if it had been stopped there
     values = model.decision_function(WIDE[:160])
     margin = np.where(noisy[:160], values, -values)
     assert (margin[np.setdiff1d(np.arange(160), model.support_)] > 1 - 2e-3).all()  # solved for all 160 samples
@@ -45,12 +45,12 @@ def test_restarts_are_reproducible_whatever_the_threads():
         for n_jobs in (None, None, 4, 4)
     ]
     for other in fits[1:]:
-        assert_array_equal(fits[0]._theta, other._theta)
+        assert_array_equal(fits[0]._kernel.theta, other._kernel.theta)
         assert_array_equal(fits[0].dual_coef_, other.dual_coef_)
     single = local_model(Projected(1, Softmax(), 2), kernels=3, n=80)
     assert fits[0].history_["objective"].iloc[-1] <= single.history_["objective"].iloc[-1] + 1e-9
     again = local_model(Projected(1, Softmax(), 2), kernels=3, n=80, random_state=1)
-    assert not np.allclose(single._theta, again._theta)
+    assert not np.allclose(single._kernel.theta, again._kernel.theta)
 
 
 @pytest.mark.parametrize(

@@ -130,8 +130,8 @@ def test_widths_by_a_rule_come_from_the_starting_projection():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(samples, far > 0)
-    kernel = model._state.maps[0].kernel.kernel
+    kernel = model._kernel.maps[0].kernel.kernel
     assert kernel.scale_ == pytest.approx(3.0)  # of the first column, not of all 41
     assert model.kernels_[0].scale_ == pytest.approx(np.sqrt(samples.var(axis=0).sum()))
     given = model.set_params(kernels=[Gaussian(scale=5.0)], combiner__max_iter=100).fit(samples, far > 0)
-    assert given._state.maps[0].kernel.kernel.scale_ == 5.0
+    assert given._kernel.maps[0].kernel.kernel.scale_ == 5.0

@@ -265,7 +265,7 @@ def test_closed_kernel_features_are_not_kept():
     kernels = [Linear("a"), Linear("b"), Precomputed(1e-4 * WIDE[:, 4:] @ WIDE[:, 4:].T, "id")]
     model = closing_model(kernels, frame)
     assert model.removable_kernels_ == ["id"]
-    assert model._state.stack.n_samples == 0
+    assert model._kernel.stack.n_samples == 0
     some = frame.iloc[120:].drop(columns="id")
     assert_array_equal(model.predict(some), model.predict(frame.iloc[120:]))
 
@@ -391,10 +391,10 @@ def test_pickled_models_predict_alike(features):
 
 def test_support_vectors_are_kept_as_points_only():
     model = MKLClassifier(KERNELS["mixed"], Projected(2, Softmax()), random_state=0).fit(X, SIGNS)
-    state = model._state
-    assert state.features is None and state.codes is None and state.stack.reference.n_samples == 0
-    assert [Z.shape for Z in state.points] == [(len(model.support_), 2)] * 3
+    kernel = model._kernel
+    assert kernel.codes is None and kernel.stack.reference.n_samples == 0
+    assert [Z.shape for Z in kernel.points] == [(len(model.support_), 2)] * 3
     ids = np.arange(N)[:, None]
     model = MKLClassifier([Precomputed(X @ X.T + np.eye(N))], Projected(2), random_state=0).fit(ids, SIGNS)
-    assert [D.shape for D in model._state.directions] == [(N, 2)]
-    assert model._state.maps[0].training is None
+    assert [D.shape for D in model._kernel.directions] == [(N, 2)]
+    assert model._kernel.maps[0].training is None

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from kernelweave.combiners import projection_starts
+from kernelweave.combiners.projected import starts as projection_starts
 from kernelweave.combiners.projected.starts import class_indicators, starting_projection
 
 rng = np.random.default_rng(0)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kernelweave import stack_views
-from kernelweave.combiners import similarity as module
+from kernelweave.combiners.similarity import inner_products as module
 from kernelweave.combiners.similarity.inner_products import ideal_factor, similarities
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Polynomial
 from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsOneMachine, RegressionMachine
@@ -90,7 +90,7 @@ def test_ideal_kernels():
     Z = ideal_factor(OneVsOneMachine(THREE, 1.0), None, weight, None)
     np.testing.assert_allclose(Z @ Z.T, np.where(THREE[:, None] == THREE, 1.0, -0.5), atol=1e-12)
     y = X[:, 2] + 5
-    Z = ideal_factor(RegressionMachine(y, 1.0, 0.1), y, weight, None)
+    Z = ideal_factor(RegressionMachine(y, 1.0, epsilon=0.1), y, weight, None)
     centred = y - (weight @ y) / weight.sum()
     np.testing.assert_allclose(Z @ Z.T, np.outer(centred, centred))
     with pytest.raises(ValueError, match="compares kernels with targets"):

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from kernelweave import MKLClassifier
-from kernelweave.combiners import FixedWeights
-from kernelweave.combiners.base import ChosenWeights
+from kernelweave.combiners import ChosenWeights, FixedWeights
 from kernelweave.kernels import Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -20,7 +19,7 @@ class Own(ChosenWeights):
         self.returned = returned
         self.any_sign = any_sign
 
-    def choose(self, stack, machine, y, rng, tol, max_steps, progress):
+    def choose(self, stack, machine, y, control):
         return self.returned
 
 

@@ -7,6 +7,7 @@ from kernelweave.combiners import FixedWeights, Mean, Product
 from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial
 from kernelweave.kernels.stacking import memory as memory_module
 from kernelweave.kernels.stacking import stack as stack_module
+from kernelweave.machines import BinaryMachine
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
@@ -27,11 +28,12 @@ MATRICES = stack.matrices()
     ],
 )
 def test_combined_kernel(combiner, theta, expected):
-    np.testing.assert_allclose(combiner.gram(stack, theta), expected)
-    np.testing.assert_allclose(combiner.cross(stack, theta, Views(X)), expected, atol=1e-12)
-    assert combiner.cross(stack, theta, Views(NEW)).shape == (6, 25)
+    kernel = combiner.fit(stack, BinaryMachine(np.where(Y, 1.0, -1.0), 1.0), Y)
+    np.testing.assert_allclose(kernel.gram(), expected)
+    np.testing.assert_allclose(kernel.cross(Views(X)), expected, atol=1e-12)
+    assert kernel.cross(Views(NEW)).shape == (6, 25)
     assert np.linalg.eigvalsh(expected).min() > -1e-10
-    np.testing.assert_array_equal(combiner.kernel_weights(stack, theta, Views(NEW)), np.tile(theta, (6, 1)))
+    np.testing.assert_array_equal(kernel.sample_weights(Views(NEW)), np.tile(theta, (6, 1)))
 
 
 def test_kernels_without_weight_are_never_computed():

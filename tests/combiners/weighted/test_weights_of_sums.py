@@ -48,10 +48,10 @@ def test_they_multiply_the_diagonals(combiner, normalize, samples):
     if isinstance(combiner, BestSingle) and samples is MISSING:
         pytest.skip("needs a view that every sample has")
     model = MKLClassifier(KERNELS, combiner, normalize=normalize, random_state=0)
-    found = model.fit_combination(samples, SIGNS)
+    found = model.fit_kernel(samples, SIGNS)
     weights = model.kernel_weights(samples).to_numpy()
     diagonals = np.stack([K.diagonal() for K in KernelStack(KERNELS, normalize).fit(samples).matrices()], axis=1)
-    K = model.combiner_.gram(found.state, found.theta)
+    K = found.gram()
     np.testing.assert_allclose(K.diagonal(), (weights * diagonals).sum(axis=1), rtol=1e-9)
     if normalize is not None and getattr(getattr(combiner, "gating", None), "norm", None) == "unit":
         np.testing.assert_allclose(K.diagonal(), 1.0)

@@ -64,7 +64,7 @@ def test_projections_are_those_of_a_fit_by_hand(features, data):
         options = {"l2": 1e-3, "gate_tol": 1e-6}
         combiner = Projected(1, Softmax("paper"), 2, features=features, max_iter=3, **options)
         kernels = [(name, PROJECTED.kernels[name]) for name in VIEWS]
-        model = MKLClassifier(kernels, combiner, record["parameters"]["C"], random_state=0)
+        model = MKLClassifier(kernels, combiner, C=record["parameters"]["C"], random_state=0)
         model.fit(parts[0], y[split.train])
         assert record["test"] == pytest.approx(100 * model.score(parts[1], y[split.test]), abs=2.1)
         assert record["support"] == pytest.approx(100 * len(model.support_) / 50, abs=4.1)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial, Precomputed
+from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial, Precomputed, Repair
 from kernelweave.kernels.stacking import memory as memory_module
 from kernelweave.kernels.stacking import stack as stack_module
 from kernelweave.views import Views
@@ -81,6 +81,34 @@ def test_memory_is_not_mentioned_where_there_is_enough(monkeypatch, recwarn):
 def test_matrices_of_few_samples_are_made_without_a_look(monkeypatch):
     monkeypatch.setattr(memory_module, "available_memory", lambda: pytest.fail("looked"))
     KernelStack(KERNELS).fit(X).matrices()
+
+
+def test_nothing_is_repaired_where_kernels_are_positive_semidefinite_by_construction(monkeypatch):
+    stack = KernelStack(KERNELS).fit(X)
+    expected = stack.matrices()[1], stack.restrict(np.arange(4)).cross(1, NEW, PRESENT)
+    for name in ("gram", "cross", "gram_rows", "gram_diagonal", "needs_all_samples"):
+        monkeypatch.setattr(Repair, name, property(lambda self: pytest.fail("looked at the repair")))
+    again = KernelStack(KERNELS).fit(X)
+    np.testing.assert_array_equal(again.gram(1), expected[0])
+    np.testing.assert_array_equal(again.restrict(np.arange(4)).cross(1, NEW, PRESENT), expected[1])
+    assert all(type(repair) is Repair for repair in again.repairs)  # they are saved
+
+
+@pytest.mark.parametrize("with_matrices", [True, False])
+def test_a_subset_is_a_stack_over_those_samples(with_matrices):
+    stack = KernelStack(KERNELS, "center", dtype="float32").fit(X, np.arange(1.0, 10.0))
+    if with_matrices:
+        stack.matrices()
+    rows = np.array([7, 2, 5])
+    part = stack.subset(rows)
+    assert part.names is stack.names and part.kernels is stack.kernels and part.dtype == np.float32
+    np.testing.assert_array_equal(part.weight, stack.weight[rows])
+    np.testing.assert_array_equal(part.support.positions, rows)
+    if with_matrices:  # with the constants of all samples
+        np.testing.assert_array_equal(part.gram(0), stack.gram(0)[np.ix_(rows, rows)])
+    else:
+        alone = KernelStack(stack.kernels, "center").fit(X[rows], stack.weight[rows])
+        np.testing.assert_allclose(part.gram(0), alone.gram(0), atol=1e-6)  # a linear kernel has no other constants
 
 
 def test_available_memory_is_known_here():

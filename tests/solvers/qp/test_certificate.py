@@ -6,7 +6,8 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 from kernelweave.machines import BinaryMachine, OneClassMachine, PosteriorMachine, RegressionMachine
 from kernelweave.solvers import solve_box_qp
-from kernelweave.solvers.qp._certificate import certify, least_gap
+from kernelweave.solvers.qp._certificate import least_gap
+from kernelweave.solvers.qp._rounds import certify
 from reference_qp import clarabel_optimum, dual_objective, least_primal
 
 rng = np.random.default_rng(0)
@@ -50,7 +51,7 @@ def test_least_gap_is_clarabels(kind, C, kernel):
         fitted = SVC(kernel="precomputed", C=1.0, tol=1e-2).fit(K, SEPARABLE, sample_weight=machine.bound)
         c[fitted.support_] = fitted.dual_coef_[0]
     elif kind == "regression":
-        machine = RegressionMachine(TARGET, C, 0.1)
+        machine = RegressionMachine(TARGET, C, epsilon=0.1)
         fitted = SVR(kernel="precomputed", C=C, epsilon=0.1, tol=1e-2).fit(K, TARGET)
         c[fitted.support_] = fitted.dual_coef_[0]
     elif kind == "one-class":

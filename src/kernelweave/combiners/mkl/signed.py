@@ -115,7 +115,7 @@ class LinearMKL(ChosenWeights):
 
     def _problem(self, machine: Machine) -> dict:
         """The machine's box QP."""
-        if not hasattr(machine, "problem"):
+        if not machine.has_box_dual:
             raise ValueError(
                 'LinearMKL with criterion="margin" needs a support vector machine with one output (two classes, '
                 'regression or novelty detection); criterion="alignment" takes any machine with targets'

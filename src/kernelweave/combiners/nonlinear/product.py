@@ -53,7 +53,7 @@ class ProductKernel(CombinedKernel):
     def rows(self, index: np.ndarray) -> np.ndarray:
         """The product between some training samples and all of them."""
         check_every_view("Product", self.stack, self.stack.present, self.stack.support)
-        return self._product(lambda m: self.stack.rows(m, index))
+        return self._product(lambda m: self.stack.gram_rows(m, index))
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """The product for the training samples."""

@@ -70,8 +70,9 @@ class Projected(GatedCombiner):
         brought to what `constraint` asks; kernels that a mapping does not name begin at random.
     features : {"auto", "kpca", "map"} or mapping from kernel name to {"view", "kpca", "map"}
         What is projected: features of the view ("view"), of kernel PCA ("kpca"), or values of the kernel to all
-        training samples ("map"). "auto" takes the view's features for `Linear`, `Polynomial` and `Gaussian` kernels,
-        which are then kernels of the projected features, and kernel PCA for all others.
+        training samples ("map"). "auto" takes the view's features for kernels that are differentiable by them
+        (`Linear`, `Polynomial`, `Gaussian` and those of users that declare `is_differentiable`), which are then kernels
+        of the projected features, and kernel PCA for all others.
     inputs : view selector, KernelMap or None
         What the gating model sees of a sample; None means the features of all kernels side by side.
     quadratic : bool

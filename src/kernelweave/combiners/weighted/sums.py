@@ -71,7 +71,7 @@ class WeightedSum(CombinedKernel):
     def rows(self, index: np.ndarray) -> np.ndarray:
         """The sum between some training samples and all of them, without the whole matrix."""
         factor = self.missing_factor(self.stack.present, self.stack.support)
-        return _scaled(self._sum(lambda m: self.stack.rows(m, index)), factor[index], factor)
+        return _scaled(self._sum(lambda m: self.stack.gram_rows(m, index)), factor[index], factor)
 
     def cross(self, views: Views) -> np.ndarray:
         """The sum for new samples; only kernels with a weight are computed."""

@@ -56,8 +56,9 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     ----------
     n_expansion : int
         Number of expansion vectors.
-    kernel : Linear, Polynomial, Gaussian or None
-        The kernel; None means a `Gaussian` of its own width, which is as wide as the samples are spread.
+    kernel : Kernel or None
+        A kernel that is differentiable by its features: `Linear`, `Polynomial`, `Gaussian`, or one of your own that
+        declares `is_differentiable`; None means a `Gaussian` as wide as the samples are spread.
     C : float
         Cost of a margin violation.
     init : {"centroids", "samples"} or array of shape (n_expansion, n_columns)

@@ -1,4 +1,6 @@
-"""Kernels of projected samples, weighted by gates: values, products and the pullback (SLDR A.1 to A.3, thesis 4.2).
+"""Kernels of projected samples, weighted by gates: values, products and the pullback (SLDR A.1 to A.3).
+
+Also section 4.2 of Gönen (2010, PhD thesis, Boğaziçi University).
 
     K = sum_m diag(g_m) K_m diag(g_m),      K_m[i, j] = k_m(z_i^m, z_j^m),      z^m = W_m' x^m
 

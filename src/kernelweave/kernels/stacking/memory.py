@@ -1,4 +1,4 @@
-"""How much memory Gram matrices will take, told before they are computed, and what to do where there is too little.
+"""How much memory Gram matrices take: a warning before they are computed, with advice where there is too little.
 
 Free is what the system calls available, or less where a container (a Linux control group, of version 1 or 2) may not
 have all of that.

@@ -1,5 +1,7 @@
 """Normalisation of kernels, with constants from the training samples for new ones.
 
+The thesis is Gönen (2010, PhD thesis, Boğaziçi University).
+
 =================  ====================================================================================
 method             k'(x, z)
 =================  ====================================================================================

@@ -20,7 +20,7 @@ Repair comes before normalisation. MKL-DR, below (8), warns of such kernels.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ class Repair:
     name : str
         What messages call the kernel.
     trusted : bool
-        Whether the kernel is known to be positive semidefinite, so that nobody needs to look.
+        Whether the kernel is known to be positive semidefinite, so that there is nothing to find out.
 
     Attributes
     ----------
@@ -87,8 +87,8 @@ class Repair:
     name: str
     _: KW_ONLY
     trusted: bool = False
-    smallest_: float | None = field(default=None, init=False)
-    _looked_at: bool = field(default=False, init=False)
+    smallest_: float | None = None
+    _looked_at: bool = False  # whether there is nothing left to find out
 
     @property
     def is_learned(self) -> bool:

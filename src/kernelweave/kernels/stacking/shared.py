@@ -153,7 +153,7 @@ class KernelSheet(Kernel):
 
     @property
     def repair(self) -> str | None:
-        """How the kernel asks to be repaired."""
+        """The repair of the kernel."""
         return self.kernel.repair
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:

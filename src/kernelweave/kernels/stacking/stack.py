@@ -88,7 +88,7 @@ class KernelStack:
         return len(self.rows)
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None) -> KernelStack:
-        """Fit a copy of every kernel to the training samples and find out who has which view.
+        """Fit a copy of every kernel to the training samples and find out which sample has which view.
 
         Parameters
         ----------
@@ -144,6 +144,7 @@ class KernelStack:
         """The same fitted kernels over other samples; normalisation and repair are learned anew by default."""
         named = list(zip(self.names, self.kernels, strict=True))
         other = KernelStack(named, self.normalizers[0].method, dtype=self.dtype.name)
+        other.names, other.kernels = self.names, self.kernels  # the same lists, see `replace`
         if normalizers is not None:
             other.normalizers = normalizers
         repairs = [_unlearned(repair) for repair in self.repairs] if repairs is None else repairs
@@ -153,7 +154,7 @@ class KernelStack:
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
         """Which samples have a row in which kernel, of shape (n_samples, n_kernels).
 
-        Views of kernels that are not `active` (a boolean array) are not looked at; nobody has a row there.
+        Views of kernels that are not `active` (a boolean array) are not read; no sample has a row there.
         A sample without a row in any kernel is an error where all kernels are looked at.
         """
         present = np.zeros((views.n_samples, self.n_kernels), dtype=bool)
@@ -374,11 +375,11 @@ def _is_clipped(repair: Repair) -> bool:
 def _repair_of(kernel: Kernel, label: str) -> Repair:
     if kernel.repair is not None:
         check_repair(kernel.repair, label)
-    return Repair(kernel.repair, label, trusted=kernel.positive_semidefinite)
+    return _unlearned(Repair(kernel.repair, label, trusted=kernel.positive_semidefinite))
 
 
 def _unlearned(repair: Repair) -> Repair:
-    return Repair(repair.method, repair.name, trusted=repair.trusted)
+    return Repair(repair.method, repair.name, trusted=repair.trusted, _looked_at=repair.trusted)
 
 
 def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:

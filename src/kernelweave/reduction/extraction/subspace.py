@@ -62,8 +62,8 @@ class SubspaceKernel(KernelTransformer):
         Conjugate gradients over subspaces, or L-BFGS over the entries of W.
     landmarks : {None, "centroids", "samples"} or array of shape (n_components, n_columns)
         Not None: each direction is the image of a point of the input space, (16), so that a new sample is compared with
-        n_components points only. They start at class means, at random samples or as given, and move under the kernels
-        `Linear`, `Polynomial` and `Gaussian`; `init` is not used.
+        n_components points only. They start at class means, at random samples or as given, and move under kernels that
+        are differentiable by their features (`Linear`, `Polynomial`, `Gaussian`); `init` is not used.
     C : float
         Cost of squared margin violations, for the radius-margin bound.
     ridge : float

@@ -20,21 +20,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ._loop import (
-    DECREASE,
-    FLAT,
-    MOST_TRIALS,
-    Callback,
-    Descent,
-    Function,
-    Objective,
-    Point,
-    descend,
-    is_finite,
-    negligible_decrease,
-    straight_step,
-)
+from ._line_search import DECREASE, FLAT, MOST_TRIALS, is_finite, negligible_decrease, straight_step
 from .domains import Domain, Space
+from .smooth import Callback, Descent, Function, Objective, Point, descend
 
 Blocks = Sequence[tuple[slice, Domain]]
 

@@ -32,6 +32,7 @@ WELL_CONDITIONED = 0.01  # smallest squared singular value, relative to the larg
 class Domain(ABC):
     """Positions that a descent may take. Flat, unless a subclass says otherwise."""
 
+    everywhere: bool = False  # whether all positions are allowed and moves are straight: then no method is called
     longest: float = np.inf  # multiple of a step up to which all moves stay inside
     size: int | None = None  # number of entries, where that is fixed
 
@@ -54,6 +55,8 @@ class Domain(ABC):
 
 class Space(Domain):
     """All of space."""
+
+    everywhere = True
 
     def enter(self, position: np.ndarray) -> np.ndarray:
         """Every position is allowed."""

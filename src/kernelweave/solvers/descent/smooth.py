@@ -22,25 +22,65 @@ sigma       scale of the quadratic model, y'y / s'y
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
 import numpy as np
 
-from ._directions import Gradient, QuasiNewton
-from ._loop import (
-    DECREASE,
-    MOST_TRIALS,
-    Callback,
-    Descent,
-    Function,
-    Objective,
-    Point,
-    descend,
-    is_finite,
-    negligible_decrease,
-)
+from ._line_search import Gradient, LineSearch, QuasiNewton
 from .domains import Domain, Space
 
-STEEPNESS = 0.9  # Wolfe: a step is too short where the slope is still this share of the first one
+Function = Callable[[np.ndarray], tuple[float, np.ndarray, Any]]
 EVERYWHERE = Space()
+
+
+class Point(NamedTuple):
+    """A position with its value, its gradient, and whatever else the function told about it."""
+
+    position: np.ndarray
+    value: float
+    gradient: np.ndarray
+    detail: Any
+
+
+Callback = Callable[[int, Point], bool | None]
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where a descent ended.
+
+    Attributes
+    ----------
+    solution : ndarray
+        The best position.
+    objective : float
+        The value there.
+    detail : object
+        What the function told about it beside value and gradient.
+    steps : int
+        Outer iterations.
+    evaluations : int
+        How often the function was called.
+    progress : float
+        Relative progress of the last iteration.
+    status : {"converged", "max_iterations", "stopped"}
+        "stopped" where the callback asked for it.
+    """
+
+    solution: np.ndarray
+    objective: float
+    detail: Any
+    steps: int
+    evaluations: int
+    progress: float
+    status: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether progress fell below the tolerance."""
+        return self.status == "converged"
 
 
 def minimize_lbfgs(
@@ -89,7 +129,7 @@ def minimize_lbfgs(
     >>> minimize_lbfgs(bowl, np.array([1.0, 0.0]), Sphere(1.0)).solution.round(3)
     array([0.707, 0.707])
     """
-    search = _LineSearch(QuasiNewton(first_step, memory), domain, precision)
+    search = LineSearch(QuasiNewton(first_step, memory), domain, precision)
     return descend(Objective(function, domain), _entered(start, domain), search, tol, max_iterations, callback)
 
 
@@ -113,74 +153,74 @@ def minimize_armijo(
     >>> minimize_armijo(lambda x: (float(x @ x), 2.0 * x, None), np.ones(2), tol=1e-9).solution.round(3)
     array([0., 0.])
     """
-    search = _LineSearch(Gradient(first_step), domain, precision)
+    search = LineSearch(Gradient(first_step), domain, precision)
     return descend(Objective(function, domain), _entered(start, domain), search, tol, max_iterations, callback)
 
 
-class _LineSearch:
-    """An iteration: a direction by a rule, and a search along it by the weak Wolfe conditions."""
+def _entered(start: np.ndarray, domain: Domain) -> np.ndarray:
+    position = np.array(start, dtype=float)
+    return position if domain.everywhere else domain.enter(position)
 
-    def __init__(self, rule: Gradient | QuasiNewton, domain: Domain, precision: float):
-        self.rule = rule
+
+class Objective:
+    """A function whose gradients are taken within a domain, and whose evaluations are counted.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(position) -> (value, gradient, detail)`` with the gradient in space.
+    domain : Domain
+    """
+
+    def __init__(self, function: Function, domain: Domain):
+        self.function = function
         self.domain = domain
-        self.precision = precision
-        self.longest = min(rule.longest, domain.longest)
+        self.evaluations = 0
+
+    def __call__(self, position: np.ndarray) -> Point:
+        """The point at a position."""
+        self.evaluations += 1
+        value, gradient, detail = self.function(position)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinite gradients are for the searches to refuse
+            if not self.domain.everywhere:
+                gradient = self.domain.tangent(position, gradient)
+            return Point(position, float(value), gradient, detail)
+
+
+class Iteration(Protocol):
+    """What a method of descent does in one iteration."""
 
     def step(self, objective: Objective, point: Point) -> Point | None:
-        """A point further down along the rule's direction."""
-        direction = self.rule.direction(point, self.domain)
-        negligible = negligible_decrease(point, self.precision)
-        if not -(point.gradient @ direction) > negligible:
-            return None
-        new = self._search(objective, point, direction, negligible)
-        if new is not point:
-            self.rule.learn(point, new, direction, self.domain)
-        return new
+        """A better point, the same where none was found, None where nothing promises to be better."""
 
     def retry(self) -> bool:
-        """Another step is different where there was a memory to forget."""
-        return self.rule.forget()
-
-    def _search(self, objective: Objective, point: Point, direction: np.ndarray, negligible: float) -> Point:
-        """A point further down that meets the Wolfe conditions, or just lower; the same point where there is none.
-
-        Steps beyond 1 are tried only up to `longest`, and none whose promised decrease is negligible.
-        """
-        slope = point.gradient @ direction
-        low, low_length, low_slope = point, 0.0, slope
-        high_length = np.inf
-        length = 1.0
-        for _ in range(MOST_TRIALS):
-            if -slope * length <= negligible:
-                break
-            position, velocity = self.domain.move(point.position, direction, length)
-            trial = objective(position)
-            finite = is_finite(trial)
-            trial_slope = trial.gradient @ velocity if finite else np.nan
-            if not finite or not trial.value < point.value + DECREASE * length * slope:
-                high_length = length
-                step = _cubic(low_length, low.value, low_slope, length, trial.value, trial_slope) if finite else -np.inf
-                length = np.clip(
-                    step, low_length + 0.1 * (length - low_length), low_length + 0.5 * (length - low_length)
-                )
-            elif trial_slope < STEEPNESS * slope and length < min(high_length, self.longest):
-                low, low_length, low_slope = trial, length, trial_slope
-                length = min(4.0 * length, self.longest) if high_length == np.inf else 0.5 * (low_length + high_length)
-            else:
-                return trial
-        return low
+        """After a step that found nothing: whether another one would be different."""
 
 
-def _cubic(a, value_a, slope_a, b, value_b, slope_b) -> float:
-    """Minimiser of the cubic with these values and slopes at a and b (Nocedal and Wright, (3.59)); -inf without one."""
-    d1 = slope_a + slope_b - 3.0 * (value_a - value_b) / (a - b)
-    square = d1 * d1 - slope_a * slope_b
-    if not square >= 0.0:
-        return -np.inf
-    d2 = np.sqrt(square)
-    bottom = slope_b - slope_a + 2.0 * d2
-    return b - (b - a) * (slope_b + d2 - d1) / bottom if bottom != 0.0 else -np.inf
-
-
-def _entered(start: np.ndarray, domain: Domain) -> np.ndarray:
-    return domain.enter(np.array(start, dtype=float))
+def descend(
+    objective: Objective,
+    start: np.ndarray,
+    iteration: Iteration,
+    tol: float,
+    max_iterations: int,
+    callback: Callback | None,
+) -> Descent:
+    """Iterate from a position in the domain until an iteration's relative progress is below `tol`."""
+    point = objective(start)
+    if not np.isfinite(point.value):
+        raise ValueError("the function to minimise is not finite at the start")
+    status = "stopped" if callback and callback(0, point) else "max_iterations"
+    steps, progress = 0, np.inf
+    while status == "max_iterations" and steps < max_iterations:
+        new = iteration.step(objective, point)
+        if new is None:
+            progress, status = 0.0, "converged"
+            break
+        steps += 1
+        failed, progress = new is point, (point.value - new.value) / max(1.0, abs(new.value))
+        point = new
+        if callback and callback(steps, point):
+            status = "stopped"
+        elif progress < tol and not (failed and iteration.retry()):
+            status = "converged"
+    return Descent(point.position, point.value, point.detail, steps, objective.evaluations, progress, status)

@@ -99,8 +99,8 @@ def trace_ratio(
         A, ratio = _by_blocks(S, S_prime, factor, A, max(tol, _BLOCK_TOL))
     better, value, gap, steps = _newton(S, S_prime, ratio, n_components, tol)
     A = better if _ratio(better, S, S_prime) <= ratio else A
-    status = "converged" if gap <= tol * value else "max_steps"
-    return Result(signed(A), float(value), float(max(gap, 0.0)), steps, status, float(max(gap, 0.0)), 0.0)
+    left = float(max(gap, 0.0))
+    return Result(signed(A), float(value), left, steps, bool(gap <= tol * value), left, 0.0)
 
 
 def ratio_trace(
@@ -147,7 +147,7 @@ def ratio_trace(
     A = signed(_generalized(_cholesky(S), S_prime, n_components, rng))
     # A'SA = I, so the spread of a column is 1 / lambda.
     objective = np.mean(1.0 / (1.0 + spreads(K, A, denominator)))
-    return Result(A, float(objective), 0.0, 1, "converged", 0.0, 0.0)
+    return Result(A, float(objective), 0.0, 1, True, 0.0, 0.0)
 
 
 def principal(K: np.ndarray, denominator: GraphLaplacian, n_components: int) -> Result:
@@ -187,7 +187,7 @@ def principal(K: np.ndarray, denominator: GraphLaplacian, n_components: int) -> 
     A[:, useful] = denominator.dot(vectors[:, useful]) / np.sqrt(values[useful])
     if not useful.any():
         raise ValueError("the samples are all alike to the kernel, so there is no variance to keep")
-    return Result(signed(A), float(useful.sum() / values[useful].sum()), 0.0, 1, "converged", 0.0, 0.0)
+    return Result(signed(A), float(useful.sum() / values[useful].sum()), 0.0, 1, True, 0.0, 0.0)
 
 
 def spreads(K: np.ndarray, A: np.ndarray, denominator: GraphLaplacian) -> np.ndarray:

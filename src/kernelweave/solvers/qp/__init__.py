@@ -4,7 +4,8 @@
 module             what it solves
 =================  ==================================================================================================
 `box`              the dual of binary, regression and one-class machines: a box and one equality
-`working_set`      the same dual where the kernel is computed in parts, on a small set of samples
+`ridged`           the same dual with a diagonal added to the kernel: machines with a smooth loss
+`working_set`      the dual of `box` where the kernel is computed in parts, on a small set of samples
 `joint`            the dual of the joint multiclass machine
 `program`          any of these duals written out, for cone solvers and for the second derivative by the weights
 =================  ==================================================================================================

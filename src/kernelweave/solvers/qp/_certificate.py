@@ -1,4 +1,6 @@
-"""How far a point of the box QP is from its optimum, at most: the duality gap. Symbols as in `box`.
+"""The least duality gap of a point of the box QP over scaled primal points. Symbols as in `box`.
+
+It is needed where the gap at t = 1 and the multiplier b (`_rounds.certify`) is above the limit.
 
 With s = 1 - t and z_i = g_i + s f_i - b, the gap P(t, b) - D is a sum of non-negative terms,
 
@@ -16,71 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiled import compiled
-from ._pairs import LOWEST, down_shift, up_shift
-
 WORTHWHILE = 100.0  # a gap is looked for where violation * distance to the bounds is within this multiple of the limit
 MOST_CUTS = 60
-
-
-@compiled(error_model="numpy")
-def survey(c, gradient, linear, lower, upper, insensitivity, rank):
-    """All that a pass over the samples tells at (c, gradient = linear - K c); writes their ranks (`_active`).
-
-    Returns objective, gap at t = 1 and b, and multiplier b: the mean over free samples of the slope that must equal
-    it, else the middle of the allowed interval (as libsvm); max up and min down and where they are (-1 where no sample
-    may move); and how many samples are violating, free and movable.
-    """
-    top, low = -np.inf, np.inf
-    raised, lowered = -1, -1
-    objective, total = 0.0, 0.0
-    violating, free, movable = 0, 0, 0
-    for k in range(c.shape[0]):
-        up = up_shift(c[k], upper[k], insensitivity)
-        down = down_shift(c[k], lower[k], insensitivity)
-        objective += 0.5 * c[k] * (linear[k] + gradient[k]) - insensitivity * abs(c[k])  # as Kc = p - g
-        if gradient[k] + up > top:
-            top, raised = gradient[k] + up, k
-        if gradient[k] + down < low:
-            low, lowered = gradient[k] + down, k
-        if up == down:
-            total += gradient[k] + up
-            free += 1
-    middle = 0.5 * (top + low)
-    b = 0.0
-    if free > 0:
-        b = total / free
-    elif raised >= 0:
-        b = middle if lowered >= 0 else top
-    elif lowered >= 0:
-        b = low
-    gap = 0.0
-    for k in range(c.shape[0]):
-        z = gradient[k] - b
-        best = z * lower[k] - insensitivity * abs(lower[k])
-        other = z * upper[k] - insensitivity * abs(upper[k])
-        if other > best:
-            best = other
-        if best < 0.0 and lower[k] < 0.0 and upper[k] > 0.0:
-            best = 0.0
-        best -= z * c[k] - insensitivity * abs(c[k])
-        if best > 0.0:
-            gap += best
-        worst = gradient[k] + up_shift(c[k], upper[k], insensitivity) - middle
-        other = middle - gradient[k] - down_shift(c[k], lower[k], insensitivity)
-        if other > worst:
-            worst = other
-        rank[k] = worst
-        violating += worst > 0.0
-        movable += worst > LOWEST
-    return objective, gap, b, top, low, raised, lowered, violating, free, movable
-
-
-def certify(c, gradient, linear, lower, upper, insensitivity):
-    """Objective, gap at t = 1 and b, multiplier b, and KKT violation at (c, gradient = linear - K c)."""
-    found = survey(c, gradient, linear, lower, upper, insensitivity, np.empty(len(c)))
-    objective, gap, b, top, low = found[:5]
-    return objective, gap, b, max(0.0, top - low)
 
 
 def least_gap(

@@ -179,20 +179,16 @@ def move(c, t, upper):
     return c + t
 
 
-@compiled(fastmath=FLAGS, error_model="numpy")
-def subtract_rows(K, rows, weights, gradient):
-    """gradient -= sum_r weights_r K[rows_r], four rows to a pass."""
-    n = gradient.shape[0]
-    count = rows.shape[0]
-    r = 0
-    while r + 4 <= count:
-        a, b, d, e = K[rows[r]], K[rows[r + 1]], K[rows[r + 2]], K[rows[r + 3]]
-        u, v, w, x = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
-        for k in range(n):
-            gradient[k] -= u * a[k] + v * b[k] + w * d[k] + x * e[k]
-        r += 4
-    while r < count:
-        a, u = K[rows[r]], weights[r]
-        for k in range(n):
-            gradient[k] -= u * a[k]
-        r += 1
+@compiled(inner=True, error_model="numpy")
+def fetch(K, block, rows, slot, a):
+    """Where row a of the block's kernel lies in `rows`, copied there when first asked for; slot[-1] counts them."""
+    n = block.shape[0]
+    if slot[a] < 0:
+        used = slot[n]
+        source = K[block[a]]
+        target = rows[used]
+        for b in range(n):
+            target[b] = source[block[b]]
+        slot[a] = used
+        slot[n] = used + 1
+    return slot[a]

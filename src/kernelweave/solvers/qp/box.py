@@ -41,9 +41,9 @@ import math
 import numpy as np
 
 from ..result import Result
-from ._active import solve_rounds
-from ._certificate import certify, least_gap
-from ._pairs import subtract_rows
+from ._block import subtract_rows
+from ._certificate import least_gap
+from ._rounds import certify, solve_rounds
 
 RESOLUTION = np.finfo(np.float64).eps
 GAP_PER_TOL = 10.0  # a KKT violation of tol comes with a relative gap of at most this times tol
@@ -70,7 +70,7 @@ def solve_box_qp(
     K : ndarray of shape (n, n)
         Symmetric matrix, float64 or float32 (other types are converted). Never written to; copied only when
         it is contiguous in neither order. It should be positive semidefinite; for an indefinite K the solve still
-        ends, at a point that satisfies the first-order conditions or with status "max_steps".
+        ends, at a point that satisfies the first-order conditions or without having converged.
     linear, lower, upper : ndarray of shape (n,)
         Linear term p and the finite bounds.
     total : float, default=0
@@ -110,8 +110,8 @@ def solve_box_qp(
     >>> import numpy as np
     >>> y = np.array([1.0, -1.0])
     >>> result = solve_box_qp(np.outer(y, y), y, np.array([0.0, -10.0]), np.array([10.0, 0.0]))
-    >>> result.solution, float(result.objective), result.status
-    (array([ 0.5, -0.5]), 0.5, 'converged')
+    >>> result.solution, float(result.objective), result.converged
+    (array([ 0.5, -0.5]), 0.5, True)
     """
     K, linear, lower, upper = _checked(K, linear, lower, upper, total, insensitivity)
     problem = (linear, lower, upper, float(insensitivity))
@@ -126,7 +126,7 @@ def solve_box_qp(
     (objective, gap, violation, b), steps, converged = _solve(K, diagonal, c, gradient, problem, total, *goal, budget)
     if not (np.isfinite(objective) and np.isfinite(gap) and _finite(gradient)):
         raise ValueError("K contains NaN or infinity, or overflows when multiplied by the bounds")
-    return Result(c, objective, gap, steps, "converged" if converged else "max_steps", violation, b)
+    return Result(c, objective, gap, steps, converged, violation, b)
 
 
 def _checked(K, linear, lower, upper, total, insensitivity):

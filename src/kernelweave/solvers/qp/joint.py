@@ -133,8 +133,7 @@ def solve_joint_qp(
             idle, best = 0, np.inf
     if not (np.isfinite(objective) and np.isfinite(gap)):
         raise ValueError("K contains NaN or infinity, or its entries times the bounds overflow: check and rescale K")
-    status = "converged" if converged else "max_steps"
-    return Result(problem.coefficients(), objective, gap, steps, status, violation, bias)
+    return Result(problem.coefficients(), objective, gap, steps, bool(converged), violation, bias)
 
 
 class _Problem:

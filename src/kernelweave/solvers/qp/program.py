@@ -12,6 +12,8 @@ binary, one-class      c                z                                  0
 epsilon-SVR            alpha+, alpha-   alpha+ - alpha-                    0
 joint multiclass       alpha_i^l        [y_i = l] A_i - alpha_i^l          0
 least squares          alpha            alpha                              1 / C_i
+squared hinge          c                z                                  1 / C_i
+squared epsilon-SVR    alpha+, alpha-   alpha+ - alpha-                    1 / C_i
 =====================  ===============  =================================  ============
 
 Where z is free (strictly between its bounds) it follows the kernel: with K = sum_m eta_m K_m, the free part of z solves
@@ -38,7 +40,7 @@ TOGETHER = 256  # so many at a time
 DIRECT = 700  # free variables up to which a factorisation is faster than conjugate gradients
 MOST_STEPS = 8  # of conjugate gradients: a rough curvature serves as well
 RIDGE = 1e-8  # of the mean diagonal, so that duplicated samples do no harm
-INSIDE = 1e-8  # of the width of the box: nearer to a bound counts as at the bound
+INSIDE = 1e-8  # of the width of the box (of the largest z where that is infinite): nearer counts as at the bound
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,8 @@ def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, imag
         return H
     every = joined(programs)
     z = every.variables(coef)
-    margin = INSIDE * np.minimum(every.upper - every.lower, 1e300)
+    width = every.upper - every.lower
+    margin = INSIDE * np.where(np.isfinite(width), width, np.abs(z).max(initial=0.0))
     inside = (z > every.lower + margin) & (z < every.upper - margin)
     free = np.flatnonzero(inside & (z != 0.0))
     seen = every.seen_by(images, free)

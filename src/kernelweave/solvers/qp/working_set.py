@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 
 from ..result import Result
-from ._certificate import certify
+from ._rounds import certify
 from .box import feasible, solve_box_qp
 
 LARGEST_SHARE = 0.4  # of the samples; a working set beyond costs as much as all of them
@@ -92,7 +92,7 @@ def solve_in_working_set(
         gradient = linear - kernel.product(used, c[used])
         objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
         if gap <= gap_tol * max(1.0, abs(objective)):
-            return Result(c, objective, gap, steps, "converged", violation, b)
+            return Result(c, objective, gap, steps, True, violation, b)
         distance = _distances(c, gradient - b, lower, upper, insensitivity)
         wanted = int(max(FIRST_FACTOR * len(used), FIRST_SHARE * n_samples))
         nearest = np.argpartition(distance, min(wanted, n_samples - 1))[:wanted]

@@ -202,7 +202,7 @@ def _result(N: np.ndarray, D: np.ndarray, b: np.ndarray, gap: float, steps: int)
     value = _value(N, D, b)
     gradient = 2.0 * (N @ b - value * (D @ b)) / (b @ D @ b)
     violation = np.abs(np.where(b > 0, gradient, np.minimum(gradient, 0.0))).max()
-    return Result(b, float(value), float(gap), steps, "converged", float(violation), 0.0)
+    return Result(b, float(value), float(gap), steps, True, float(violation), 0.0)
 
 
 def _value(N: np.ndarray, D: np.ndarray, b: np.ndarray) -> float:

@@ -64,7 +64,7 @@ def minimize_scale_free(
         objective=float(value),
         gap=violation,
         steps=int(answer.nit),
-        status="converged" if violation <= tol * max(1.0, abs(value)) else "max_steps",
+        converged=bool(violation <= tol * max(1.0, abs(value))),
         violation=violation,
         multiplier=0.0,
     )

@@ -235,7 +235,7 @@ def _solve(
                 objective=sign * answer.obj_val,
                 gap=float(abs(sign) * abs(answer.obj_val - answer.obj_val_dual)),
                 steps=int(answer.iterations),
-                status="converged" if statuses[-1] == "Solved" else "max_steps",
+                converged=statuses[-1] == "Solved",
                 violation=float(answer.r_prim),
                 multiplier=0.0,
             )

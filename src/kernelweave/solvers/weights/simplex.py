@@ -103,7 +103,7 @@ def minimize_on_simplex(
         objective=float(value),
         gap=float(gap),
         steps=steps,
-        status="converged" if reached else "max_steps",
+        converged=bool(reached),
         violation=float(gap),
         multiplier=float(gradient.min()),
     )

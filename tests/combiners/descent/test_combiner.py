@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from kernelweave import MKLClassifier
-from kernelweave.combiners import LearnedCombiner, PolynomialMKL
-from kernelweave.combiners.descent.watching import Watch
+from kernelweave.combiners import CombinedKernel, DescentCombiner, FitControl, KernelFamily, PolynomialMKL
+from kernelweave.combiners.descent.held_out import Watch
 from kernelweave.estimators.path import fit_path
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
@@ -19,8 +19,54 @@ X = rng.normal(size=(60, 4))
 Y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=60) > 0, 1.0, -1.0)
 
 
-class Scale(LearnedCombiner):
+class ScaledKernel(CombinedKernel):
+    """exp(theta) k_1(x, z)."""
+
+    def __init__(self, stack, theta, factor=1.0):
+        self.stack, self.theta, self.factor = stack, theta, factor
+
+    def gram(self, out=None):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.factor * np.exp(self.theta[0]) * self.stack.matrices()[0]
+
+    def cross(self, views):
+        return np.exp(self.theta[0]) * self.stack.cross(0, views, self.stack.presence(views)[:, 0])
+
+    def weights(self):
+        return np.exp(self.theta)
+
+    def sample_weights(self, views):
+        return np.full((views.n_samples, 1), np.exp(self.theta[0]))
+
+    def restrict(self, index):
+        return ScaledKernel(self.stack.restrict(index), self.theta)
+
+
+class Scales(KernelFamily):
+    def __init__(self, stack, combiner):
+        stack.matrices()
+        self.stack, self.combiner = stack, combiner
+
+    def at(self, theta):
+        return ScaledKernel(self.stack, theta)
+
+    def start(self, machine, y, rng):
+        return np.array([self.combiner.begin + self.combiner.spread * rng.normal()])
+
+    def pullback(self, kernel, coef):
+        return np.array([-0.5 * np.einsum("ir,ij,jr->", coef, kernel.gram(), coef)])
+
+    def penalty(self, theta):
+        wave = self.combiner.wave
+        with np.errstate(over="ignore"):
+            size = np.exp(theta[0])
+        return size + wave * np.sin(3 * theta[0]), np.array([size + 3 * wave * np.cos(3 * theta[0])])
+
+
+class Scale(DescentCombiner):
     """k(x, z) = exp(theta) k_1(x, z) with the penalty exp(theta) + wave * sin(3 theta)."""
+
+    kind = Scales
 
     def __init__(self, begin=0.0, spread=0.0, wave=0.0, n_init=1, n_jobs=None, max_iter=200, optimizer="lbfgs"):
         self.begin = begin
@@ -31,32 +77,8 @@ class Scale(LearnedCombiner):
         self.max_iter = max_iter
         self.optimizer = optimizer
 
-    def start(self, state, machine, y, rng):
-        return np.array([self.begin + self.spread * rng.normal()])
-
-    def gram(self, state, theta, out=None):
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.exp(theta[0]) * state.matrices()[0]
-
-    def pullback(self, state, theta, coef):
-        return np.array([-0.5 * np.einsum("ir,ij,jr->", coef, self.gram(state, theta), coef)])
-
-    def penalize(self, state, theta):
-        with np.errstate(over="ignore"):
-            size = np.exp(theta[0])
-        return size + self.wave * np.sin(3 * theta[0]), np.array([size + 3 * self.wave * np.cos(3 * theta[0])])
-
-    def cross(self, state, theta, views):
-        return np.exp(theta[0]) * state.cross(0, views, state.presence(views)[:, 0])
-
-    def active(self, state, theta):
-        return np.ones(1, dtype=bool)
-
-    def kernel_weights(self, state, theta, views):
-        return np.full((views.n_samples, 1), np.exp(theta[0]))
-
-    def global_weights(self, state, theta):
-        return np.exp(theta)
+    def family(self, stack, machine, y, control):
+        return self.kind(stack, self)
 
 
 class Counted(BinaryMachine):
@@ -74,9 +96,10 @@ def stack_of(*kernels):
     return KernelStack(list(kernels)).fit(X)
 
 
-def fit(combiner, machine=None, seed=0, **options):
+def fit(combiner, machine=None, stack=None, **options):
     machine = BinaryMachine(Y, 1.0) if machine is None else machine
-    return combiner.fit(stack_of(Gaussian()), machine, None, np.random.RandomState(seed), **options)
+    stack = stack_of(Gaussian()) if stack is None else stack
+    return combiner.fit(stack, machine, None, FitControl(np.random.RandomState(0), **options))
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "armijo"])
@@ -104,7 +127,10 @@ def test_history_has_a_row_for_each_iteration():
     assert all(after < before + 1e-3 * before for before, after in pairwise(objectives))
     assert sum(row["solves"] for row in found.history) == len(machine.starts)
     assert found.history[0]["solves"] == 1 and found.history[-1]["n_support"] == np.count_nonzero(found.solution.coef)
-    assert found.history[-1]["objective"] == found.solution.objective + Scale().penalize(None, found.theta)[0]
+    assert (
+        found.history[-1]["objective"]
+        == found.solution.objective + Scales(found.stack, Scale()).penalty(found.theta)[0]
+    )
     assert all(row["seconds"] > 0 for row in found.history)
 
 
@@ -136,12 +162,46 @@ def test_the_best_start_wins_whatever_the_threads():
     assert found.theta == again.theta
     np.testing.assert_array_equal(found.solution.coef, again.solution.coef)
     seeds = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=6)
-    starts = [many.start(None, None, None, np.random.RandomState(seed))[0] for seed in seeds]
+    family = many.family(found.stack, None, None, None)
+    starts = [family.start(None, None, np.random.RandomState(seed))[0] for seed in seeds]
     ends = [fit(Scale(begin=start, wave=8.0)).history[-1]["objective"] for start in starts]
     assert found.history[-1]["objective"] == min(ends) < max(ends) - 1.0
 
 
-class Shares(LearnedCombiner):
+class SharedKernel(ScaledKernel):
+    """sum_m theta_m^2 k_m(x, z)."""
+
+    def gram(self, out=None):
+        return np.tensordot(self.theta[:-1] ** 2, self.stack.matrices(), 1)
+
+
+class SharesFamily(KernelFamily):
+    def __init__(self, stack, combiner):
+        self.stack, self.combiner = stack, combiner
+
+    def at(self, theta):
+        self.combiner.seen.append(theta.copy())
+        return SharedKernel(self.stack, theta)
+
+    def domain(self):
+        return ProductSpace([(self.stack.n_kernels, Sphere()), (1, Space())])
+
+    def blocks(self):
+        P = self.stack.n_kernels
+        return [(slice(0, P), Sphere()), (slice(P, P + 1), Space())] if self.combiner.in_blocks else None
+
+    def start(self, machine, y, rng):
+        return np.append(np.ones(self.stack.n_kernels), 0.0)
+
+    def pullback(self, kernel, coef):
+        forms = [-0.5 * np.einsum("ir,ij,jr->", coef, K, coef) for K in self.stack.matrices()]
+        return np.append(2.0 * kernel.theta[:-1] * forms, 0.0)
+
+    def penalty(self, theta):
+        return (theta[-1] - 2.0) ** 2, np.append(np.zeros(self.stack.n_kernels), 2.0 * (theta[-1] - 2.0))
+
+
+class Shares(DescentCombiner):
     """k(x, z) = sum_m theta_m^2 k_m(x, z) with theta of norm one, and a last theta whose penalty is (theta - 2)^2."""
 
     in_blocks = False
@@ -150,31 +210,8 @@ class Shares(LearnedCombiner):
         self.optimizer = optimizer
         self.seen = []
 
-    def domain(self, state):
-        return ProductSpace([(state.n_kernels, Sphere()), (1, Space())])
-
-    def blocks(self, state):
-        P = state.n_kernels
-        return [(slice(0, P), Sphere()), (slice(P, P + 1), Space())] if self.in_blocks else None
-
-    def start(self, state, machine, y, rng):
-        return np.append(np.ones(state.n_kernels), 0.0)
-
-    def gram(self, state, theta, out=None):
-        self.seen.append(theta.copy())
-        return np.tensordot(theta[:-1] ** 2, state.matrices(), 1)
-
-    def pullback(self, state, theta, coef):
-        forms = [-0.5 * np.einsum("ir,ij,jr->", coef, K, coef) for K in state.matrices()]
-        return np.append(2.0 * theta[:-1] * forms, 0.0)
-
-    def penalize(self, state, theta):
-        return (theta[-1] - 2.0) ** 2, np.append(np.zeros(state.n_kernels), 2.0 * (theta[-1] - 2.0))
-
-    def cross(self, state, theta, views):
-        raise NotImplementedError
-
-    active = kernel_weights = global_weights = cross
+    def family(self, stack, machine, y, control):
+        return SharesFamily(stack, self)
 
 
 class BlockShares(Shares):
@@ -183,7 +220,7 @@ class BlockShares(Shares):
 
 def fit_shares(combiner):
     stack = stack_of(Gaussian([0]), Gaussian([0, 1]), Linear([2]))
-    return combiner.fit(stack, BinaryMachine(Y, 1.0), None, np.random.RandomState(0), tol=1e-7), stack.matrices()
+    return fit(combiner, stack=stack, tol=1e-7), stack.matrices()
 
 
 @pytest.mark.parametrize("combiner", [Shares(), Shares("armijo"), BlockShares(), BlockShares("armijo")])
@@ -212,42 +249,43 @@ def test_armijo_descent_takes_blocks_in_turn_and_lbfgs_all_at_once():
     assert together(Shares("armijo")) and together(BlockShares())
 
 
+class WatchedScales(Scales):
+    def watch(self, machine, rng):
+        part, combiner = np.arange(40), self.combiner
+
+        def risk(theta, solution):
+            assert len(solution.coef) == 40
+            combiner.asked.append(theta[0])
+            return abs(theta[0] - combiner.target)
+
+        combiner.asked = []
+        return Watch(Scales(self.stack.subset(part), combiner), machine.subset(part), risk)
+
+
 class Watched(Scale):
     """Holds out samples whose risk is the distance of theta from a target; records what it is asked about."""
 
     target = 2.0
-
-    def watch(self, state, machine, rng):
-        part = np.arange(40)
-
-        def risk(theta, solution):
-            assert len(solution.coef) == 40
-            self.asked.append(theta[0])
-            return abs(theta[0] - self.target)
-
-        self.asked = []
-        return Watch(state.subset(part), machine.subset(part), risk)
+    kind = WatchedScales
 
 
 def test_held_out_samples_choose_theta():
     combiner, machine = Watched(begin=-3.0), Counted(Y, 1.0)
-    found = combiner.fit(stack_of(Gaussian(scale="nearest")), machine, None, np.random.RandomState(0), tol=1e-9)
+    found = fit(combiner, machine, stack_of(Gaussian(scale="nearest")), tol=1e-9)
     distances = np.abs(np.array(combiner.asked) - combiner.target)
     assert distances[0] > distances.min() < distances[-1]
     assert abs(found.theta[0] - combiner.target) == distances.min()
     assert len(found.solution.coef) == 60 and len(machine.starts) == 1  # solved for all samples at the end, afresh
     assert [row.get("validation_risk") for row in found.history] == [*distances, None]
-    plain = machine.solve(Scale().gram(stack_of(Gaussian(scale="nearest")), found.theta), tol=1e-9)
+    plain = machine.solve(np.exp(found.theta[0]) * stack_of(Gaussian(scale="nearest")).gram(0), tol=1e-9)
     np.testing.assert_allclose(found.solution.coef, plain.coef, atol=1e-6)
 
 
 def test_patience_ends(monkeypatch):
-    monkeypatch.setattr("kernelweave.combiners.descent.learning.PATIENCE", 2)
+    monkeypatch.setattr("kernelweave.combiners.descent.run.PATIENCE", 2)
     combiner = Watched(begin=-3.0)
     combiner.target = -3.0
-    found = combiner.fit(
-        stack_of(Gaussian(scale="nearest")), BinaryMachine(Y, 1.0), None, np.random.RandomState(0), tol=1e-9
-    )
+    found = fit(combiner, stack=stack_of(Gaussian(scale="nearest")), tol=1e-9)
     assert len(combiner.asked) == 3 and found.theta[0] == -3.0
 
 
@@ -258,9 +296,12 @@ def test_the_start_of_least_validation_risk_wins():
 
 
 def test_kernels_that_overflow_are_backed_out_of():
+    class FragileScales(Scales):
+        def at(self, theta):
+            return ScaledKernel(self.stack, theta, np.inf if theta[0] > 0.5 else 1.0)
+
     class Fragile(Scale):
-        def gram(self, state, theta, out=None):
-            return super().gram(state, theta) * (np.inf if theta[0] > 0.5 else 1.0)
+        kind = FragileScales
 
     free, found = fit(Scale()), fit(Fragile())
     assert free.theta[0] > 1.0
@@ -293,7 +334,7 @@ def test_progress_is_told():
         ({"optimizer": "sgd"}, "optimizer of .* must be"),
         ({"max_iter": 0}, "max_iter of Scale must be a positive whole number"),
         ({"n_init": 1.5}, "n_init of Scale must be a positive whole number"),
-        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"n_jobs": 0}, "n_jobs of Scale must be a whole number other than 0 or None"),
     ],
 )
 def test_bad_parameters(options, message):
@@ -310,4 +351,4 @@ def test_an_estimator_takes_any_learned_combiner():
 
 def test_loops_forget_the_gram_matrices():
     model = MKLClassifier([Linear([0]), Gaussian([1])], PolynomialMKL()).fit(X, Y)
-    assert model._state._matrices is None
+    assert not model._kernel.stack.has_matrices

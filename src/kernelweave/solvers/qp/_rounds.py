@@ -16,10 +16,8 @@ from functools import lru_cache
 import numpy as np
 
 from ..compiled import compiled
-from ._block import newton_cost, solve_block
-from ._certificate import survey
-from ._newton import newton_step
-from ._pairs import LOWEST, MAX_BLOCK, PAIR_FLAT, TINY, subtract_rows
+from ._block import solve_block, subtract_rows
+from ._pairs import LOWEST, MAX_BLOCK, PAIR_FLAT, TINY, down_shift, up_shift
 
 SHARE = 3  # a block holds at most one sample in so many, or half as many again as there are free ones
 LEAST = 128  # but blocks this small cost nothing
@@ -29,6 +27,66 @@ RESOLUTION = 2.3e-16
 STALL = 3  # rounds in a row that gain less than their own rounding before that is blamed
 LATE = 30  # from so many rounds on, the best partners of the pair that violates most are in the block too
 NONE = np.empty(0, np.int64)
+
+
+@compiled(error_model="numpy")
+def survey(c, gradient, linear, lower, upper, insensitivity, rank):
+    """All that a pass over the samples tells at (c, gradient = linear - K c); writes their ranks.
+
+    Returns objective, gap at t = 1 and b, and multiplier b: the mean over free samples of the slope that must equal
+    it, else the middle of the allowed interval (as libsvm); max up and min down and where they are (-1 where no sample
+    may move); and how many samples are violating, free and movable.
+    """
+    top, low = -np.inf, np.inf
+    raised, lowered = -1, -1
+    objective, total = 0.0, 0.0
+    violating, free, movable = 0, 0, 0
+    for k in range(c.shape[0]):
+        up = up_shift(c[k], upper[k], insensitivity)
+        down = down_shift(c[k], lower[k], insensitivity)
+        objective += 0.5 * c[k] * (linear[k] + gradient[k]) - insensitivity * abs(c[k])  # as Kc = p - g
+        if gradient[k] + up > top:
+            top, raised = gradient[k] + up, k
+        if gradient[k] + down < low:
+            low, lowered = gradient[k] + down, k
+        if up == down:
+            total += gradient[k] + up
+            free += 1
+    middle = 0.5 * (top + low)
+    b = 0.0
+    if free > 0:
+        b = total / free
+    elif raised >= 0:
+        b = middle if lowered >= 0 else top
+    elif lowered >= 0:
+        b = low
+    gap = 0.0
+    for k in range(c.shape[0]):
+        z = gradient[k] - b
+        best = z * lower[k] - insensitivity * abs(lower[k])
+        other = z * upper[k] - insensitivity * abs(upper[k])
+        if other > best:
+            best = other
+        if best < 0.0 and lower[k] < 0.0 and upper[k] > 0.0:
+            best = 0.0
+        best -= z * c[k] - insensitivity * abs(c[k])
+        if best > 0.0:
+            gap += best
+        worst = gradient[k] + up_shift(c[k], upper[k], insensitivity) - middle
+        other = middle - gradient[k] - down_shift(c[k], lower[k], insensitivity)
+        if other > worst:
+            worst = other
+        rank[k] = worst
+        violating += worst > 0.0
+        movable += worst > LOWEST
+    return objective, gap, b, top, low, raised, lowered, violating, free, movable
+
+
+def certify(c, gradient, linear, lower, upper, insensitivity):
+    """Objective, gap at t = 1 and b, multiplier b, and KKT violation at (c, gradient = linear - K c)."""
+    found = survey(c, gradient, linear, lower, upper, insensitivity, np.empty(len(c)))
+    objective, gap, b, top, low = found[:5]
+    return objective, gap, b, max(0.0, top - low)
 
 
 @compiled(error_model="numpy")
@@ -142,7 +200,7 @@ def solve_rounds(K, diagonal, c, gradient, lower, upper, insensitivity, tol, max
             space = np.empty(m * m, K.dtype)
         new = c[block]
         inner = 0.9 * tol if m == n or top - low < FINAL * tol else INNER * (top - low)
-        steps += _solve_block(
+        steps += solve_block(
             (K, block, space[: m * m].reshape(m, m), np.full(m + 1, -1)),
             diagonal[block],
             (new, gradient[block], lower[block], upper[block], insensitivity),
@@ -190,17 +248,3 @@ def take_over(block, new, c, gradient, insensitivity, lengths, moved, change):
             gain += 0.5 * d * gradient[k] - insensitivity * growth
             error += distance * (2.0 * abs(gradient[k]) + insensitivity)
     return count, gain, error, travelled, reach, longer
-
-
-def _solve_block(source, diagonal, problem, tol, budget):
-    """Alternate runs of pair updates with the Newton steps that they ask for; returns the number of steps."""
-    steps, newton_works = 0, True
-    source[3][-1] = 0  # rows copied so far
-    shifts = np.empty((2, len(diagonal)))
-    while True:
-        done, free = solve_block(*source, diagonal, *problem, shifts, tol, budget - steps, newton_works)
-        steps += done
-        if free == 0:
-            return steps
-        newton_works = newton_step(*source, *problem, free)
-        steps += 1 + int(newton_cost(free, len(diagonal)))

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from kernelweave.combiners import ConvexMKL, ElasticMKL, GroupMKL, LpMKL
+from kernelweave.combiners import ConvexMKL, ElasticMKL, FitControl, GroupMKL, LpMKL
 from reference_mkl import P, convex_optimum, elastic_optimum, group_optimum, small_problem, stack_of
 
 MATRICES, MACHINES, TARGETS = small_problem()
@@ -38,7 +38,7 @@ FAMILIES = {
 
 
 def fitted(combiner, machine, tol=TOL):
-    return combiner.fit(STACK, machine, None, np.random.RandomState(0), tol=tol)
+    return combiner.fit(STACK, machine, None, FitControl(tol=tol))
 
 
 POWER_CONES = ["lp 1.3", "lp, costs", "group 4"]  # which the reference cannot do for several columns of C

@@ -1,15 +1,90 @@
-"""Directions of descent: down the gradient, or by the curvature of the last steps."""
+"""One iteration of a descent: a direction (down the gradient, or by the curvature of the last steps) and a search."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._loop import FLAT, Point, straight_step
 from .domains import Domain
 
+if TYPE_CHECKING:
+    from .smooth import Objective, Point
+
+DECREASE = 1e-4  # Armijo: share of the decrease which the slope promises
+STEEPNESS = 0.9  # Wolfe: a step is too short where the slope is still this share of the first one
+FLAT = 1e-200  # gradients below are zero
+MOST_TRIALS = 20
 MODEL_STEPS = 100
+
+
+class LineSearch:
+    """An iteration: a direction by a rule, and a search along it by the weak Wolfe conditions."""
+
+    def __init__(self, rule: Gradient | QuasiNewton, domain: Domain, precision: float):
+        self.rule = rule
+        self.domain = domain
+        self.precision = precision
+        self.longest = min(rule.longest, domain.longest)
+
+    def step(self, objective: Objective, point: Point) -> Point | None:
+        """A point further down along the rule's direction."""
+        direction = self.rule.direction(point, self.domain)
+        negligible = negligible_decrease(point, self.precision)
+        if not -(point.gradient @ direction) > negligible:
+            return None
+        new = self._search(objective, point, direction, negligible)
+        if new is not point:
+            self.rule.learn(point, new, direction, self.domain)
+        return new
+
+    def retry(self) -> bool:
+        """Another step is different where there was a memory to forget."""
+        return self.rule.forget()
+
+    def _search(self, objective: Objective, point: Point, direction: np.ndarray, negligible: float) -> Point:
+        """A point further down that meets the Wolfe conditions, or just lower; the same point where there is none.
+
+        Steps beyond 1 are tried only up to `longest`, and none whose promised decrease is negligible.
+        """
+        slope = point.gradient @ direction
+        low, low_length, low_slope = point, 0.0, slope
+        high_length = np.inf
+        length = 1.0
+        for _ in range(MOST_TRIALS):
+            if -slope * length <= negligible:
+                break
+            if self.domain.everywhere:
+                position, velocity = point.position + length * direction, direction
+            else:
+                position, velocity = self.domain.move(point.position, direction, length)
+            trial = objective(position)
+            finite = is_finite(trial)
+            trial_slope = trial.gradient @ velocity if finite else np.nan
+            if not finite or not trial.value < point.value + DECREASE * length * slope:
+                high_length = length
+                step = _cubic(low_length, low.value, low_slope, length, trial.value, trial_slope) if finite else -np.inf
+                length = np.clip(
+                    step, low_length + 0.1 * (length - low_length), low_length + 0.5 * (length - low_length)
+                )
+            elif trial_slope < STEEPNESS * slope and length < min(high_length, self.longest):
+                low, low_length, low_slope = trial, length, trial_slope
+                length = min(4.0 * length, self.longest) if high_length == np.inf else 0.5 * (low_length + high_length)
+            else:
+                return trial
+        return low
+
+
+def _cubic(a, value_a, slope_a, b, value_b, slope_b) -> float:
+    """Minimiser of the cubic with these values and slopes at a and b (Nocedal and Wright, (3.59)); -inf without one."""
+    d1 = slope_a + slope_b - 3.0 * (value_a - value_b) / (a - b)
+    square = d1 * d1 - slope_a * slope_b
+    if not square >= 0.0:
+        return -np.inf
+    d2 = np.sqrt(square)
+    bottom = slope_b - slope_a + 2.0 * d2
+    return b - (b - a) * (slope_b + d2 - d1) / bottom if bottom != 0.0 else -np.inf
 
 
 class Gradient:
@@ -63,7 +138,9 @@ class QuasiNewton:
         """Remember a step, and of all steps those along which the function does not curve down."""
         # The chord and the step that was made differ by a vector normal at the new position, so projected they are one.
         last = np.array([[new.position - old.position, -old.gradient]])
-        pairs = domain.tangent(new.position, np.concatenate([self.pairs, last]) if len(self.pairs) else last)
+        pairs = np.concatenate([self.pairs, last]) if len(self.pairs) else last
+        if not domain.everywhere:
+            pairs = domain.tangent(new.position, pairs)
         pairs[-1, 1] += new.gradient
         curvature = np.einsum("kn,kn->k", pairs[:, 0], pairs[:, 1])
         norms = np.sqrt(np.einsum("kpn,kpn->kp", pairs, pairs))
@@ -121,3 +198,18 @@ class QuasiNewton:
             slope = slope + length * bend
             rate = (move @ move) / curvature if curvature > 0.0 else rate
         return candidate - point.position
+
+
+def negligible_decrease(point: Point, precision: float) -> float:
+    """Decreases up to this one are lost in the precision of the values."""
+    return precision * max(1.0, abs(point.value))
+
+
+def straight_step(domain: Domain, position: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """A tangent step, cut so that it ends in the domain where that limits straight steps."""
+    return domain.limit(position + step) - position if domain.longest < np.inf else step
+
+
+def is_finite(point: Point) -> bool:
+    """Whether the function has a value and a gradient there."""
+    return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())

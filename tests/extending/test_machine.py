@@ -1,0 +1,78 @@
+"""The machine of the page ``docs/extending/machine.md``: a file outside the package that works with everything else."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from kernelweave import MKLClassifier
+from kernelweave.combiners import BestSingle, ConvexMKL, EasyMKL, Localized, LpMKL, Mean, Projected
+from kernelweave.kernels import Gaussian, Linear
+from kernelweave.machines import Hinge
+from machine_properties import check_machine
+
+PAGE = Path(__file__).parents[2] / "docs" / "extending" / "machine.md"
+FILE = PAGE.with_name("huber_machine.py")
+spec = importlib.util.spec_from_file_location("huber_machine", FILE)
+huber_machine = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(huber_machine)
+HuberHinge = huber_machine.HuberHinge
+
+rng = np.random.default_rng(0)
+N = 45
+LABELS = np.arange(N) % 3
+X = rng.normal(size=(N, 4)) + 2.0 * np.eye(3, 4)[LABELS]
+SIGNS = np.where(LABELS > 0, 1.0, -1.0)
+BOUND = rng.uniform(0.3, 3.0, N)
+KERNELS = [("a", Linear()), ("b", Gaussian(scale=2.0))]
+
+
+def test_the_page_shows_the_file_which_is_short():
+    code = FILE.read_text()
+    assert f"```python\n{code}```" in PAGE.read_text()
+    assert len(code.splitlines()) < 40
+
+
+@pytest.mark.parametrize("scheme", ["for_targets", "one_vs_all", "one_vs_one"])
+def test_it_has_the_properties_of_machines(scheme):
+    targets = SIGNS if scheme == "for_targets" else LABELS
+    check_machine(getattr(HuberHinge(width=0.7), scheme)(targets, BOUND))
+
+
+def test_it_is_the_loss_that_its_docstring_states():
+    f, width = rng.normal(size=N), 0.7
+    lack = np.maximum(0.0, 1.0 - SIGNS * f)
+    expected = BOUND @ np.where(lack < width, lack**2 / (2 * width), lack - width / 2)
+    assert HuberHinge(width).for_targets(SIGNS, BOUND).loss(f) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="width must be positive"):
+        MKLClassifier(KERNELS, machine=HuberHinge(width=0.0)).fit(X, LABELS)
+
+
+COMBINERS = [
+    Mean(),
+    BestSingle(cv=2),
+    ConvexMKL(),
+    LpMKL(),
+    EasyMKL(),
+    Localized(max_iter=3, l2=1e-3),
+    Projected(max_iter=3),
+]
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=lambda combiner: type(combiner).__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_it_works_under_every_combiner(combiner):
+    model = MKLClassifier(KERNELS, combiner, machine=HuberHinge(), random_state=0)
+    for y in (LABELS, SIGNS):
+        fitted = clone(model).fit(X, y, sample_weight=BOUND)
+        assert fitted.score(X, y) > 0.85 and fitted.duality_gap_ < 0.02 * fitted.objective_
+    assert clone(model).set_params(multiclass="one-vs-one", machine__width=0.1).fit(X, LABELS).machine.width == 0.1
+
+
+def test_a_narrow_width_is_the_hinge():
+    narrow = MKLClassifier(KERNELS, machine=HuberHinge(width=1e-6), tol=1e-8).fit(X, SIGNS)
+    hinge = MKLClassifier(KERNELS, machine=Hinge(), tol=1e-8).fit(X, SIGNS)
+    assert narrow.objective_ == pytest.approx(hinge.objective_, rel=1e-5)
+    np.testing.assert_allclose(narrow.decision_function(X), hinge.decision_function(X), atol=1e-3)
