@@ -228,8 +228,7 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     (UserGraph(np.ones((N, N)) - np.eye(N), D=np.ones(N)), IN_MKLDR, X, None),
     (ResponseSurfaceSearchCV(MKLClassifier(), ["C"], cv=2, max_iter=1, error_score="raise"), ITSELF, X, TWO),
 ]
-ABSTRACT = (Kernel, kernels.ViewKernel, Combiner, combiners.WeightedSum, combiners.ChosenWeights)
-ABSTRACT += (combiners.LearnedCombiner, Gate, Graph)
+ABSTRACT = (Kernel, kernels.ViewKernel, Combiner, combiners.ChosenWeights, combiners.DescentCombiner, Gate, Graph)
 
 
 def test_every_public_class_with_parameters_is_here():
