@@ -18,6 +18,7 @@ import warnings
 from time import perf_counter
 
 import numpy as np
+from kernelweave.combiners.descent.learning import Run
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -29,7 +30,6 @@ from benchmarks.problems import VIEWS, gaussian_features
 from benchmarks.timing import HEADING, compare, interleaved, multifeat, quartiles, unit
 from kernelweave import MKLClassifier, datasets
 from kernelweave.combiners import Localized, Mean, Sigmoid, Softmax
-from kernelweave.combiners.descent.learning import Run
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 from kernelweave.solvers.stacks.sums import sum_kernels

@@ -81,7 +81,17 @@ def mkldr(n: int, n_kernels: int, share: float, calls: int, graphs: tuple, steps
 
             def ours(step=step, numerator=numerator, denominator=denominator):
                 rng = np.random.RandomState(0)
-                search = Search(grams, numerator, denominator, 0.01, 10.0, 9, step, "exact", rng)
+                search = Search(
+                    grams,
+                    numerator,
+                    denominator=denominator,
+                    eps=0.01,
+                    weights_eps=10.0,
+                    n_components=9,
+                    step=step,
+                    weights_step="exact",
+                    rng=rng,
+                )
                 start = np.full(n_kernels, 1.0 / n_kernels)
                 search.run(start, tol=1e-9, max_iter=ITERATIONS)
 

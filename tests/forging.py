@@ -32,6 +32,7 @@ class SavedModel:
         """Write the file with other arrays or rows, and checksums that fit."""
         content = {name: self.document[name] for name in ("kernelweave", "callables", "rows")}
         content["rows"] = self.document["rows"] if rows is None else rows
+        content |= {"classes": self.document["classes"]} if "classes" in self.document else {}
         with open(path, "w+b") as file:
             write_archive(file, self.arrays if arrays is None else arrays, content)
 

@@ -1,4 +1,4 @@
-"""Files that an earlier version of kernelweave saved, with what their models gave then; see `persistence/make_files.py`."""
+"""Files that an earlier version saved, with what their models gave then; see `persistence/make_files.py`."""
 
 import gzip
 import json

@@ -135,7 +135,7 @@ def extended():
     return model, FRAME.iloc[N:]
 
 
-def one_class(kernels=(Gaussian(),), **options):
+def one_class(*kernels, **options):
     return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
 
 
@@ -173,8 +173,8 @@ MODELS = {
     "regressor": regressor(),
     "regressor without support": regressor(epsilon=100.0),
     "regressor, centred": regressor(normalize="center", epsilon=np.float32(0.25)),
-    "one-class": one_class(),
-    "one-class, convex": one_class([Gaussian([0, 1]), Linear()], combiner=ConvexMKL()),
+    "one-class": one_class(Gaussian()),
+    "one-class, convex": one_class(Gaussian([0, 1]), Linear(), combiner=ConvexMKL()),
     "product": classifier(combiner=Product()),
     "fixed weights": classifier(combiner=FixedWeights({"gaussian": 2.0})),
     "fixed weights, array": classifier(combiner=FixedWeights(np.array([1.0, 0.0, 3.0]))),
@@ -217,7 +217,9 @@ MODELS = {
         random_state=0,
     ),
     "projected": classifier(combiner=Projected(2), random_state=0),
-    "projected, centred": regressor(combiner=Projected([1, 2, 1], constraint="norm"), normalize="center"),
+    "projected, centred": regressor(
+        combiner=Projected([1, 2, 1], constraint="norm"), normalize="center", random_state=0
+    ),
     "projected, softmax": on_frame(
         [Linear("u"), Gaussian("v"), Polynomial("w")],
         y=THREE,
@@ -226,7 +228,7 @@ MODELS = {
         random_state=0,
     ),
     "projected, per class": classifier(
-        y=THREE, combiner=Projected(1, Softmax(), 1), weights="per-class", random_state=0
+        y=THREE, combiner=Projected(1, Softmax(), gating_components=1), weights="per-class", random_state=0
     ),
     "projected, precomputed": ids(
         Precomputed(GRAM), Precomputed(np.eye(N + 11) + 0.1), n=N + 11, combiner=Projected(2), random_state=0
@@ -235,7 +237,7 @@ MODELS = {
         Precomputed(GRAM),
         Precomputed(np.eye(N + 11) + 0.1),
         n=N + 11,
-        combiner=Projected(2, Softmax(), 2, features={"precomputed": "map"}),
+        combiner=Projected(2, Softmax(), gating_components=2, features={"precomputed": "map"}),
         random_state=0,
     ),
     "projected, text": on_frame(
@@ -249,7 +251,9 @@ MODELS = {
         combiner=Projected(1, Softmax(), inputs=KernelMap(Gaussian("w"), n_landmarks=5)),
         random_state=0,
     ),
-    "projected, kernel pca": classifier(combiner=Projected(2, features={"gaussian": "kpca", "linear": "view"})),
+    "projected, kernel pca": classifier(
+        combiner=Projected(2, features={"gaussian": "kpca", "linear": "view"}), random_state=0
+    ),
     "projected, sparse": classifier(
         [Linear([0, 3]), Gaussian([2, 3])],
         X=sp.csr_matrix(A),
@@ -334,7 +338,9 @@ MODELS = {
         weights="per-class",
     ),
     "subspace kernel": labelled(SubspaceKernel(Gaussian(scale=3.0), tol=0.05)),
-    "subspace kernel, landmarks": labelled(SubspaceKernel(Linear([4, 1]), 2, landmarks="centroids", tol=0.05)),
+    "subspace kernel, landmarks": labelled(
+        SubspaceKernel(Linear([4, 1]), 2, landmarks="centroids", tol=0.05, random_state=0)
+    ),
     "kernel pls": labelled(KernelPLS(normalize="unit-diagonal")),
     "kernel pls, combined kernel": labelled(KernelPLS(MKLClassifier(KERNELS, FixedWeights([1.0, 0.0, 2.0])))),
     "kernel orthogonal centroid": labelled(KernelOrthogonalCentroid(Linear([0]) + Gaussian([1, 2]), n_clusters=2)),
@@ -349,13 +355,13 @@ MODELS = {
     "mkldr": labelled(MKLDR(EMBEDDED, n_components=1)),
     "mkldr, paper": labelled(MKLDR(EMBEDDED, LDEGraph(), step="paper", max_iter=1000)),
     "mkldr, given weights": labelled(
-        MKLDR(EMBEDDED, LFDAGraph(), 1, init={"gaussian": 1.0, "linear": 2.0}, weights_step="fixed")
+        MKLDR(EMBEDDED, LFDAGraph(), n_components=1, init={"gaussian": 1.0, "linear": 2.0}, weights_step="fixed")
     ),
-    "mkldr, lpp": labelled(MKLDR(EMBEDDED, LPPGraph(), 1, dtype="float32"), y=None),
-    "mkldr, mfa": labelled(MKLDR(EMBEDDED, MFAGraph(), 1, normalize="center")),
+    "mkldr, lpp": labelled(MKLDR(EMBEDDED, LPPGraph(), n_components=1, dtype="float32"), y=None),
+    "mkldr, mfa": labelled(MKLDR(EMBEDDED, MFAGraph(), n_components=1, normalize="center")),
     "mkldr, pca": labelled(MKLDR(EMBEDDED, PCAGraph()), y=None),
-    "mkldr, semi-supervised": labelled(MKLDR(EMBEDDED, SemiSupervisedGraph(), 1), y=SOME),
-    "mkldr, user": labelled(MKLDR(EMBEDDED, UserGraph(sp.csr_matrix(ALIKE), 1 - ALIKE), 1), y=None),
+    "mkldr, semi-supervised": labelled(MKLDR(EMBEDDED, SemiSupervisedGraph(), n_components=1), y=SOME),
+    "mkldr, user": labelled(MKLDR(EMBEDDED, UserGraph(sp.csr_matrix(ALIKE), 1 - ALIKE), n_components=1), y=None),
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),

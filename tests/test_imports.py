@@ -186,7 +186,7 @@ def test_the_package_alone_loads_nothing_heavy():
 
 def test_an_estimator_loads_only_what_its_fit_needs():
     loaded = loaded_by("from kernelweave import MKLClassifier")
-    assert {"sklearn.base", "pandas", "numba", "kernelweave.combiners.convex"} <= loaded
+    assert {"sklearn.base", "pandas", "numba", "kernelweave.combiners.mkl.convex"} <= loaded
     heavy = {
         "cluster",
         "metrics",

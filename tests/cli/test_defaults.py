@@ -63,7 +63,7 @@ def test_a_quick_run_is_no_page(small, capsys):
 
 
 def test_interrupted(small, capsys, monkeypatch):
-    def stop(*arguments):
+    def stop(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kernelweave.cli.reproduce.run_experiment", stop)

@@ -104,7 +104,7 @@ def test_tables_on_data_of_the_data_home(table, data, figures, tmp_path, capsys,
 
 
 def test_interrupted(tmp_path, capsys, monkeypatch):
-    def stop(*arguments):
+    def stop(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kernelweave.cli.reproduce.run_experiment", stop)

@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 import kernelweave
 from kernelweave import MKLClassifier
 from kernelweave.combiners import ConvexMKL, GaussianGate, Localized, Projected, Sigmoid, Softmax
+from kernelweave.estimators.local_methods import decision_at, gates_at
 from kernelweave.kernels import Gaussian, Linear
 
 TWO = [("one", Linear()), ("two", Linear())]
@@ -70,7 +71,7 @@ def test_coefficients_of_quadratic_inputs_are_labelled(data):
 def test_decision_at_a_point_is_the_decision_of_a_sample_there(data):
     X, y = data
     model = MKLClassifier([Gaussian(scale=2.0)], Projected(2), normalize=None, random_state=0).fit(X, y)
-    values = model._decision_at({"gaussian": model.project(X).to_numpy()})
+    values = decision_at(model, {"gaussian": model.project(X).to_numpy()})
     np.testing.assert_allclose(values, model.decision_function(X))
 
 
@@ -84,4 +85,4 @@ def test_stored_models_keep_them(data, tmp_path):
     model = MKLClassifier(TWO, Projected(1, Softmax(), gating_components=2), random_state=0).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_allclose(again.gating_space(X), model.gating_space(X))
-    np.testing.assert_allclose(again._gates_at(model.gating_space(X).to_numpy()), model.gates(X))
+    np.testing.assert_allclose(gates_at(again, model.gating_space(X).to_numpy()), model.gates(X))

@@ -122,7 +122,7 @@ def test_in_a_model():
             "kernel of the kernel 'ppi' .Pairwise. must be a kernel of single objects",
         ),
         (Pairwise(Gaussian(scale=-1.0), first="bait", second="prey"), "scale of the kernel 'ppi'"),
-        (Pairwise(Linear([5]), first="bait", second="prey"), "asks for columns that X .3. does not have"),
+        (Pairwise(Linear([5]), first="bait", second="prey"), "names columns that X .3. does not have"),
     ],
 )
 def test_bad_parameters_are_named(kernel, message):

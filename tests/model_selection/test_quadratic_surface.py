@@ -7,39 +7,39 @@ from kernelweave.model_selection.surface_minimum import minimize_response
 
 
 def box(n_factors):
-    return -np.ones(n_factors), np.ones(n_factors)
+    return {"low": -np.ones(n_factors), "high": np.ones(n_factors)}
 
 
 def random_quadratic(n_factors, seed, shift=0.0):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(n_factors, n_factors))
     return ResponseSurface(
-        rng.normal(), rng.normal(size=n_factors), (A + A.T) / 2 + shift * np.eye(n_factors), *box(n_factors)
+        rng.normal(), rng.normal(size=n_factors), quadratic=(A + A.T) / 2 + shift * np.eye(n_factors), **box(n_factors)
     )
 
 
 def test_the_design_for_three_kernels_is_the_one_of_the_thesis():
     step = 0.3
     printed = np.array([[0, 0, 0, 0, 0, 0], [0, step, -step, 0, 0, step], [0, 0, 0, step, -step, step]])
-    np.testing.assert_array_equal(koshal_design([0.0, 0.0], step, *box(2)), printed[1:].T)
+    np.testing.assert_array_equal(koshal_design([0.0, 0.0], step, **box(2)), printed[1:].T)
 
 
 @pytest.mark.parametrize("n_factors", [1, 2, 3, 5])
 def test_sizes_of_designs(n_factors):
-    low, high = box(n_factors)
-    assert len(koshal_design(np.zeros(n_factors), 0.3, low, high)) == (n_factors + 1) * (n_factors + 2) // 2
+    low, high = box(n_factors).values()
+    assert len(koshal_design(np.zeros(n_factors), 0.3, low=low, high=high)) == (n_factors + 1) * (n_factors + 2) // 2
     np.testing.assert_array_equal(
-        koshal_design(np.zeros(n_factors), 0.3, low, high, order=1)[1:], 0.3 * np.eye(n_factors)
+        koshal_design(np.zeros(n_factors), 0.3, low=low, high=high, order=1)[1:], 0.3 * np.eye(n_factors)
     )
 
 
 @pytest.mark.parametrize("centre", [[1.0, -1.0], [0.9, 0.0], [-1.0, -0.8]])
 def test_a_design_at_the_rim_stays_inside_and_determines_a_quadratic(centre):
-    low, high = box(2)
-    points = koshal_design(centre, 0.3, low, high)
+    low, high = box(2).values()
+    points = koshal_design(centre, 0.3, low=low, high=high)
     assert (points >= low).all() and (points <= high).all()
     true = random_quadratic(2, 0)
-    fitted = fit_surface(points, true.predict(points), low, high, centre=centre, delta=0.3)
+    fitted = fit_surface(points, true.predict(points), low=low, high=high, centre=centre, delta=0.3)
     np.testing.assert_allclose(fitted.quadratic, true.quadratic, atol=1e-9)
     np.testing.assert_allclose(fitted.linear, true.linear, atol=1e-9)
 
@@ -48,8 +48,8 @@ def test_a_design_at_the_rim_stays_inside_and_determines_a_quadratic(centre):
 def test_a_quadratic_is_fitted_exactly_from_its_design(n_factors):
     true = random_quadratic(n_factors, 1)
     centre = np.full(n_factors, 0.2)
-    points = koshal_design(centre, 0.3, *box(n_factors))
-    fitted = fit_surface(points, true.predict(points), *box(n_factors), centre=centre, delta=0.3)
+    points = koshal_design(centre, 0.3, **box(n_factors))
+    fitted = fit_surface(points, true.predict(points), **box(n_factors), centre=centre, delta=0.3)
     np.testing.assert_allclose(fitted.linear, true.linear, atol=1e-9)
     np.testing.assert_allclose(fitted.quadratic, true.quadratic, atol=1e-9)
     assert fitted.intercept == pytest.approx(true.intercept)
@@ -58,7 +58,7 @@ def test_a_quadratic_is_fitted_exactly_from_its_design(n_factors):
 def test_a_first_order_surface_is_a_plane():
     points = np.random.default_rng(0).uniform(-1, 1, size=(9, 2))
     noise = np.random.default_rng(1).normal(size=9)
-    fitted = fit_surface(points, 3.0 + points @ [1.0, -2.0] + noise, *box(2), order=1)
+    fitted = fit_surface(points, 3.0 + points @ [1.0, -2.0] + noise, **box(2), order=1)
     terms = np.column_stack([np.ones(9), points])
     expected = np.linalg.solve(terms.T @ terms, terms.T @ (3.0 + points @ [1.0, -2.0] + noise))
     np.testing.assert_allclose([fitted.intercept, *fitted.linear], expected)
@@ -66,16 +66,16 @@ def test_a_first_order_surface_is_a_plane():
 
 
 def test_points_that_failed_do_not_count():
-    points = koshal_design([0.0, 0.0], 0.3, *box(2))
+    points = koshal_design([0.0, 0.0], 0.3, **box(2))
     true = random_quadratic(2, 2)
     points = np.vstack([points, [[0.7, 0.7]]])
-    fitted = fit_surface(points, np.append(true.predict(points[:-1]), np.nan), *box(2))
+    fitted = fit_surface(points, np.append(true.predict(points[:-1]), np.nan), **box(2))
     np.testing.assert_allclose(fitted.quadratic, true.quadratic, atol=1e-9)
 
 
 def test_directions_that_no_point_tells_about_are_flat():
     points = np.column_stack([np.linspace(-0.5, 0.5, 5), np.zeros(5)])
-    fitted = fit_surface(points, points[:, 0] ** 2, *box(2), centre=np.zeros(2), delta=0.3)
+    fitted = fit_surface(points, points[:, 0] ** 2, **box(2), centre=np.zeros(2), delta=0.3)
     np.testing.assert_allclose(fitted.linear, 0.0, atol=1e-12)
     np.testing.assert_allclose(fitted.quadratic, [[1.0, 0.0], [0.0, 0.0]], atol=1e-12)
 
@@ -103,9 +103,9 @@ def test_descents_for_many_factors_find_what_the_faces_tell(seed):
 
 
 def test_a_flat_surface_keeps_the_anchor():
-    flat = ResponseSurface(0.3, np.zeros(2), np.zeros((2, 2)), *box(2))
+    flat = ResponseSurface(0.3, np.zeros(2), quadratic=np.zeros((2, 2)), **box(2))
     np.testing.assert_array_equal(flat.minimum(np.array([0.1, -0.4])), [0.1, -0.4])
-    ridge = ResponseSurface(0.0, np.zeros(2), np.diag([1.0, 0.0]), *box(2))
+    ridge = ResponseSurface(0.0, np.zeros(2), quadratic=np.diag([1.0, 0.0]), **box(2))
     assert ridge.predict(ridge.minimum()[None])[0] == pytest.approx(0.0)
 
 
@@ -122,7 +122,7 @@ class Measured:
 
 def run(function, n_factors=2, **options):
     measure = Measured(function)
-    trace = minimize_response(measure, np.zeros(n_factors), *box(n_factors), **options)
+    trace = minimize_response(measure, np.zeros(n_factors), **box(n_factors), **options)
     np.testing.assert_array_equal(np.vstack(measure.asked), trace.points)
     distances = np.abs(trace.points[:, None] - trace.points[None]).max(axis=2)
     assert (distances[~np.eye(len(distances), dtype=bool)] > 1e-7).all(), "a point was measured twice"
@@ -198,5 +198,5 @@ def test_a_point_that_fails_ends_the_search():
 
 def test_rounding_does_not_leave_the_box():
     low, high = np.log10([0.13]), np.log10([1.9])
-    trace = minimize_response(lambda points: -points[:, 0], np.zeros(1), low, high)
+    trace = minimize_response(lambda points: -points[:, 0], np.zeros(1), low=low, high=high)
     assert trace.points.max() == high[0]

@@ -44,7 +44,7 @@ SUPPORT_5_8 = """91.50 94.85 90.95 85.93 96.11 93.14 87.22 82.81 91.24 77.52 93.
 )
 def test_last_lines_of_the_thesis_tables(table, higher_is_better, direct, wilcoxon):
     first, second = np.array(table.split(), dtype=float).reshape(-1, 2).T
-    result = win_tie_loss(first, second, higher_is_better)
+    result = win_tie_loss(first, second, higher_is_better=higher_is_better)
     assert (result.direct, result.wilcoxon, result.tested) == (direct, wilcoxon, None)
 
 

@@ -21,6 +21,7 @@ from kernelweave.combiners import FixedWeights, KernelDifference, Localized, Pro
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 from kernelweave.persistence import files
 from kernelweave.persistence.archive import checksum, seal_of
+from kernelweave.persistence.records import packed
 from saved_models import NEW, TWO, VALUE, A
 
 # Changed values in the document of each model, and changes of each array; raise it to look longer.
@@ -95,6 +96,9 @@ def forge(tmp_path, monkeypatch):
     def attempt(model, change):
         save(model, tmp_path / "model")
         loaded = load(tmp_path / "model")
+        fields = packed(dict(vars(loaded)))
+        vars(loaded).clear()
+        vars(loaded).update(fields)  # as they stand in the file
         change(loaded)
         with monkeypatch.context() as patch:
             patch.setattr(files, "_SupportColumns", lambda model: lambda value: value)  # it looks into the model

@@ -119,7 +119,7 @@ def test_only_what_prediction_needs_is_kept(tmp_path):
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert (tmp_path / "model").stat().st_size < 40_000 < X.nbytes
-    ((columns, values),) = again._state.reference.X.blocks
+    ((columns, values),) = again._kernel.stack.reference.X.blocks
     assert columns.tolist() == [0, 1] and values.shape == (len(model.support_), 2)
     assert again.n_features_in_ == 1005
     with pytest.raises(ValueError, match="features"):
@@ -133,8 +133,8 @@ def test_projected_models_keep_no_features_of_training_samples(tmp_path):
         model = MKLClassifier([Linear(), Gaussian(scale=30.0)], combiner, random_state=0).fit(X, y)
         save(model, tmp_path / "model")
         again = load(tmp_path / "model")
-        assert again._state.stack.reference.n_samples == 0
-        assert [Z.shape for Z in again._state.points] == [(len(model.support_), 1)] * 2
+        assert again._kernel.stack.reference.n_samples == 0
+        assert [Z.shape for Z in again._kernel.points] == [(len(model.support_), 1)] * 2
         assert (tmp_path / "model").stat().st_size < 0.8 * X.nbytes  # projections, with names, of few components
         np.testing.assert_array_equal(again.project(X), model.project(X))
 
@@ -174,7 +174,7 @@ class TestPrecomputed:
                 "id", loaded.extend(rows if columns == "all" else rows[:, loaded.columns_kept], diagonal)
             )
             np.testing.assert_array_equal(again.decision_function(new), self.model.decision_function(new))
-        assert again.kernels_[0] is again._state.kernels[0]
+        assert again.kernels_[0] is again._kernel.stack.kernels[0]
 
     def test_the_whole_kernel_can_replace_it(self, again):
         again.replace_kernel("id", self.kernel.extend(GRAM[N:, :N], np.diagonal(GRAM)[N:]))
@@ -199,12 +199,12 @@ def test_shared_things_are_shared_again(tmp_path):
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.kernels[0] is again.kernels[1][1]
-    assert again._state.kernels is again.kernels_
+    assert again._kernel.stack.kernels is again.kernels_
     assert again.kernels_[0].K is again.kernels[0].K
 
 
 def test_every_public_class_is_registered():
-    bases = {kernels.Kernel, kernels.ViewKernel, combiners.Combination}
+    bases = {kernels.Kernel, kernels.ViewKernel, combiners.FitControl, combiners.WeightedSum}
     bases |= {machines.BinaryLoss, machines.DualTerms, machines.Loss, machines.RegressionLoss}
     for package in (kernelweave, kernels, combiners, machines):
         for name in package.__all__:

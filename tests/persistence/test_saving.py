@@ -35,7 +35,9 @@ def test_only_models_are_saved(tmp_path, model):
 
 
 class OwnKernel(Linear):
-    pass
+    def __init__(self, view=None):
+        self.view = view
+        self.helper = SVC()
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ class OwnKernel(Linear):
         ),
         (
             {"kernels": [OwnKernel()]},
-            r"MKLClassifier.kernels\[0\] is of the class OwnKernel, which kernelweave does not",
+            r"MKLClassifier.kernels\[0\].helper is of the class SVC, which kernelweave does not",
         ),
         ({"verbose": object}, r"verbose is of the class type"),
         ({"class_weight": {1, 2}}, r"class_weight is of the class set"),

@@ -41,7 +41,7 @@ def reduced_by_hand(reducer, n_components):
 @every
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_it_is_a_linear_machine_on_reduced_samples(reducer, C):
-    model = reduced_svm(reducer, 3, C, random_state=0).set_params(svm__tol=1e-6).fit(X, y)
+    model = reduced_svm(reducer, 3, C=C, random_state=0).set_params(svm__tol=1e-6).fit(X, y)
     train, new = reduced_by_hand(reducer, 3)
     theirs = SVC(kernel="linear", C=C, tol=1e-6).fit(train, y)
     expected = theirs.decision_function(new)

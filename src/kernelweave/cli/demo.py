@@ -1,9 +1,9 @@
 """``kernelweave demo``: small digits against large ones, from six views, one by one and combined.
 
-The protocol is the thesis' (section 5.1): a random third for testing, 5 x 2 cross-validation on the rest, C by mean
-validation accuracy, and the mean of the test results of the ten machines. Features are standardised and linear
-kernels normalised to a unit diagonal. The figures beside ours are those of thesis Table 5.16 and, for projections, of
-SLDR Table 2.
+The protocol is that of M. Gönen's PhD thesis (2010, section 5.1): a random third for testing, 5 x 2 cross-validation on
+the rest, C by mean validation accuracy, and the mean of the test results of the ten machines. Features are standardised
+and linear kernels normalised to a unit diagonal. The figures beside ours are those of Table 5.16 of the thesis and, for
+projections, of SLDR Table 2.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _combined(combiner: Combiner, C: float) -> MKLClassifier:
     return MKLClassifier([Linear(view) for view in VIEWS], combiner, C=C, random_state=0)
 
 
-def run_demo(output: Path, repeats: int = 5, random_state: int = 0) -> list[Row]:
+def run_demo(output: Path, repeats: int = 5, *, random_state: int = 0) -> list[Row]:
     """Run every method, print the table and save the picture, if matplotlib is installed.
 
     Parameters

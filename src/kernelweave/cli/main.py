@@ -53,13 +53,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_reproduce(commands: argparse._SubParsersAction) -> None:
     reproduce = commands.add_parser("reproduce", help="run the papers' tables, with paper and ours side by side")
-    reproduce.add_argument("tables", nargs="*", metavar="TABLE", help='number of a table, such as 5.16; or "all"')
+    reproduce.add_argument("names", nargs="*", metavar="TABLE", help='number of a table, such as 5.16; or "all"')
     _add_run_options(reproduce)
     reproduce.set_defaults(command=_reproduce, usage=reproduce.error)
 
 
 def _add_defaults(commands: argparse._SubParsersAction) -> None:
-    defaults = commands.add_parser("defaults", help="hold defaults against their alternatives on the data sets there")
+    defaults = commands.add_parser(
+        "defaults", help="compare defaults with their alternatives on the data sets that are there"
+    )
     defaults.add_argument("names", nargs="*", metavar="NAME", help="a default, such as multiclass (default: all)")
     _add_run_options(defaults)
     defaults.set_defaults(command=_defaults)
@@ -83,26 +85,34 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 def _demo(chosen: argparse.Namespace) -> int:
     from .demo import run_demo
 
-    run_demo(chosen.output, chosen.repeats, chosen.seed)
+    run_demo(chosen.output, chosen.repeats, random_state=chosen.seed)
     return 0
 
 
 def _reproduce(chosen: argparse.Namespace) -> int:
-    from .reproduce import print_list, run_reproduce
-
-    if chosen.list:
-        return print_list(chosen.data)
-    if not chosen.tables and chosen.page is None:
+    if not chosen.names and not chosen.list and chosen.page is None:
         chosen.usage("name a TABLE, or --list them, or gather finished ones with --page")
-    return run_reproduce(chosen.tables, chosen.output, chosen.quick, chosen.data, chosen.n_jobs, chosen.page)
+    return _run(chosen, chosen.names, defaults=False)
 
 
 def _defaults(chosen: argparse.Namespace) -> int:
-    from .reproduce import print_list, run_defaults
+    return _run(chosen, chosen.names or ["all"], defaults=True)
+
+
+def _run(chosen: argparse.Namespace, names: Sequence[str], *, defaults: bool) -> int:
+    from .reproduce import print_list, run_experiments
 
     if chosen.list:
-        return print_list(chosen.data, defaults=True)
-    return run_defaults(chosen.names, chosen.output, chosen.quick, chosen.data, chosen.n_jobs, chosen.page)
+        return print_list(chosen.data, defaults=defaults)
+    return run_experiments(
+        names,
+        chosen.output,
+        defaults=defaults,
+        quick=chosen.quick,
+        data_home=chosen.data,
+        n_jobs=chosen.n_jobs,
+        page=chosen.page,
+    )
 
 
 def _positive(text: str) -> int:

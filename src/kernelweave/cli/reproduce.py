@@ -1,11 +1,11 @@
 """``kernelweave reproduce`` and ``kernelweave defaults``: run declared comparisons of methods.
 
-The first runs the papers' tables, with paper and ours side by side; the second holds defaults against alternatives.
+The first runs the papers' tables, with paper and ours side by side; the second compares defaults with alternatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +16,37 @@ from rich.table import Table
 
 from ..datasets import list_datasets
 from ..experiments import (
-    defaults_page,
     find_default,
     find_experiment,
     list_defaults,
     list_experiments,
-    results_page,
     run_experiment,
+    write_page,
     write_report,
 )
-from ..experiments.reports.layout import Grid, heading, label, sections
+from ..experiments.reports.sections import TextTable, heading, label, sections
 
 
-def run_reproduce(
+def run_experiments(
     names: Sequence[str],
     output: Path,
+    *,
+    defaults: bool = False,
     quick: bool = False,
     data_home: Path | None = None,
     n_jobs: int | None = None,
     page: Path | None = None,
 ) -> int:
-    """Run tables, print them and write JSON and Markdown; returns the exit status.
+    """Run experiments, print them and write JSON and Markdown; returns the exit status.
 
     Parameters
     ----------
     names : sequence of str
-        Numbers of tables, or "all".
+        Numbers of tables, or names of defaults; "all" for every one.
     output : Path
         Folder for finished cells and results; a run continues where an earlier one stopped.
+    defaults : bool
+        Whether to run comparisons of defaults instead of the papers' tables.
     quick : bool
         Fewer folds and samples.
     data_home : Path, optional
@@ -53,51 +56,16 @@ def run_reproduce(
     page : Path, optional
         Where to gather all full runs in `output` as one Markdown page.
     """
-
-    def find(name: str) -> list[Any]:
-        return list_experiments() if name == "all" else [find_experiment(name)]
-
-    return _run_all(find, names, results_page, output, quick, data_home, n_jobs, page)
-
-
-def run_defaults(
-    names: Sequence[str],
-    output: Path,
-    quick: bool = False,
-    data_home: Path | None = None,
-    n_jobs: int | None = None,
-    page: Path | None = None,
-) -> int:
-    """Run comparisons of defaults, print them and write JSON and Markdown; returns the exit status.
-
-    Parameters are those of `run_reproduce`, with names of defaults; none means all of them.
-    """
-
-    def find(name: str) -> list[Any]:
-        return list_defaults() if name == "all" else [find_default(name)]
-
-    return _run_all(find, names or ["all"], defaults_page, output, quick, data_home, n_jobs, page)
-
-
-def _run_all(
-    find: Callable[[str], list[Any]],
-    names: Sequence[str],
-    gather: Callable[[Path, Path], list[str]],
-    output: Path,
-    quick: bool,
-    data_home: Path | None,
-    n_jobs: int | None,
-    page: Path | None,
-) -> int:
+    every, find = (list_defaults, find_default) if defaults else (list_experiments, find_experiment)
     console, failed = Console(), 0
     try:
-        chosen = [experiment for name in names for experiment in find(name)]
+        chosen = [experiment for name in names for experiment in (every() if name == "all" else [find(name)])]
     except ValueError as error:
         Console(stderr=True).print(str(error), highlight=False)
         return 2
     for experiment in chosen:
         try:
-            summary = _run(console, experiment, output, quick, data_home, n_jobs)
+            outcome = _run(console, experiment, output, quick, data_home, n_jobs)
         except KeyboardInterrupt:
             Console(stderr=True).print("Interrupted; the same command goes on where it stopped.", highlight=False)
             return 130
@@ -105,9 +73,9 @@ def _run_all(
             Console(stderr=True).print(f"{label(experiment.name)}: {error}", highlight=False, soft_wrap=True)
             failed = 1
             continue
-        _show(console, summary)
+        _show(console, outcome)
         try:
-            files = write_report(summary, output)
+            files = write_report(outcome, output)
         except OSError as error:
             Console(stderr=True).print(f"cannot write the report: {error}", highlight=False, soft_wrap=True)
             failed = 1
@@ -115,7 +83,7 @@ def _run_all(
         console.print(f"Written: {files[0]} and {files[1]}", highlight=False, soft_wrap=True)
     if page is not None:
         try:
-            tables = gather(output, page)
+            tables = write_page(output, page, defaults=defaults)
         except (ValueError, OSError) as error:
             Console(stderr=True).print(str(error), highlight=False, soft_wrap=True)
             return 1
@@ -123,7 +91,7 @@ def _run_all(
     return failed
 
 
-def print_list(data_home: Path | None = None, defaults: bool = False) -> int:
+def print_list(data_home: Path | None = None, *, defaults: bool = False) -> int:
     """Print every table of the papers, or every default that is compared, and whether its data are there."""
     available = list_datasets(data_home)["available"]
     table = Table("table", "what", "data set", "methods", "data", title="Experiments")
@@ -145,21 +113,21 @@ def _run(
         def progress(done: int, total: int, method: str) -> None:
             bars.update(bar, completed=done, total=total, description=f"{label(experiment.name)} {method}")
 
-        return run_experiment(experiment, output, quick, data_home, n_jobs, progress)
+        return run_experiment(experiment, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=progress)
 
 
-def _show(console: Console, summary: Any) -> None:
-    console.print(heading(summary), style="bold", highlight=False)
-    for part in sections(summary):
+def _show(console: Console, outcome: Any) -> None:
+    console.print(heading(outcome), style="bold", highlight=False)
+    for part in sections(outcome):
         for piece in [part] if isinstance(part, str) else map(_table, part.narrowed()):
             console.print(piece, highlight=False)
 
 
-def _table(grid: Grid) -> Table:
+def _table(content: TextTable) -> Table:
     """A table whose cells are folded where they are too narrow, never cut."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for position, name in enumerate(grid.headings):
-        table.add_column(name, justify="right" if position >= grid.n_text else "left", overflow="fold")
-    for row in grid.rows:
+    for position, name in enumerate(content.headings):
+        table.add_column(name, justify="right" if position >= content.n_text else "left", overflow="fold")
+    for row in content.rows:
         table.add_row(*row)
     return table

@@ -1,4 +1,5 @@
-"""Data sets: the embedded MULTIFEAT digits, the papers' sets from a data home, and the thesis' toy problems."""
+"""Data sets: the embedded MULTIFEAT digits, the papers' sets from a data home, and the toy problems of Gönen's PhD
+thesis (Boğaziçi University, 2010)."""
 
 from .loading import list_datasets, load_dataset
 from .multifeat import load_multifeat

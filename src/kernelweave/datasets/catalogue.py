@@ -1,9 +1,9 @@
-"""Every data set that `load_dataset` knows, as one declaration each.
+"""Every data set that `load_dataset` can load, as one declaration each.
 
-The sets are those of the thesis (chapter 5 and appendix B), of the projection paper (PROTEIN) and of the subspace
-kernel paper (gene expression and text), and further ones with several views, on which defaults are compared. A
-*variant* is one of the papers' binary or merged-class problems, written as
-``{new class: labels of the file}``; samples whose label no new class names are left out.
+The sets are those of M. Gönen's PhD thesis (2010, chapter 5 and appendix B), of the projection paper (PROTEIN) and of
+the subspace kernel paper (gene expression and text), and further ones with several views, on which defaults are
+compared. A *variant* is one of the papers' binary or merged-class problems, written as ``{new class: labels of the
+file}``; samples whose label is in no new class are left out.
 
 ================================  ===========================================================
 thesis                            variants
@@ -49,9 +49,9 @@ class DatasetSpec:
     aliases : tuple of str
         Other names of the set in the papers.
     derive : callable, optional
-        Makes the views that users see from the arrays of the file.
+        Makes the views that are returned from the arrays of the file.
     extras : tuple of str
-        Further arrays of the file, one entry a sample.
+        Further arrays of the file, one entry per sample.
     origin : {"home", "scikit-learn", "embedded"}
         Where the data are read from.
     note : str
@@ -371,7 +371,7 @@ CATALOGUE: dict[str, DatasetSpec] = {
 
 
 def find_spec(name: str) -> tuple[str, DatasetSpec]:
-    """The registered name and declaration of a data set, by its name or an alias, in any case."""
+    """The name and declaration of a data set, by its name or an alias, in any case."""
     wanted = name.lower() if isinstance(name, str) else name
     for known, spec in CATALOGUE.items():
         if wanted == known or wanted in spec.aliases:

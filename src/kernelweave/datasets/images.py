@@ -35,7 +35,7 @@ def face_views(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return views | {f"patch{m}": patches[:, m] for m in range(16)}
 
 
-def saliency_maps(weights: np.ndarray, layout: tuple[int, int], patch: tuple[int, int]) -> np.ndarray:
+def saliency_maps(weights: np.ndarray, layout: tuple[int, int], *, patch: tuple[int, int]) -> np.ndarray:
     """The weights of kernels over image patches as pictures: each patch is as bright as its weight (Figure 5.11).
 
     Parameters

@@ -1,6 +1,6 @@
 """`load_dataset` and `list_datasets`: the papers' data sets from a data home.
 
-A data home is a folder with one ``NAME.npz`` a data set: an array for each view (``X`` where there is one view) and
+A data home is a folder with one ``NAME.npz`` per data set: an array for each view (``X`` where there is one view) and
 ``y``; text sets hold ``data``, ``indices``, ``indptr`` and ``shape`` of a CSR matrix, sets of sparse views the same for
 each view (``VIEW_data``, ...). Files are read without pickle and checked.
 """
@@ -30,7 +30,7 @@ _CSR = ("data", "indices", "indptr", "shape")
 _SCIKIT_LEARN = {"iris": load_iris, "wdbc": load_breast_cancer}
 
 
-def load_dataset(name: str, variant: str | None = None, return_X_y: bool = False, data_home: Any = None) -> Any:
+def load_dataset(name: str, variant: str | None = None, *, return_X_y: bool = False, data_home: Any = None) -> Any:
     """Load one of the papers' data sets.
 
     MULTIFEAT is embedded, IRIS and WDBC come with scikit-learn; every other set is read from the data home.
@@ -95,7 +95,7 @@ def load_dataset(name: str, variant: str | None = None, return_X_y: bool = False
 
 
 def list_datasets(data_home: Any = None) -> pd.DataFrame:
-    """Every data set that `load_dataset` knows.
+    """Every data set that `load_dataset` can load.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def list_datasets(data_home: Any = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a data set: its title, published number of samples, number of classes (0 for regression), variants,
+        One row per data set: its title, published number of samples, number of classes (0 for regression), variants,
         and whether it is there.
 
     Examples
@@ -139,7 +139,7 @@ def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[
 
 
 def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
-    """Data, labels of the file, and further arrays with one entry a sample."""
+    """Data, labels of the file, and further arrays with one entry per sample."""
     if spec.origin == "embedded":
         data, labels = load_multifeat(return_X_y=True)
         return data, labels, {}

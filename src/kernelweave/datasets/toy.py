@@ -1,4 +1,4 @@
-"""Toy problems of the thesis: the Gaussian mixtures of Table 2.2 and the local projections of Figure 4.3."""
+"""Toy problems of M. Gönen's PhD thesis (2010): the mixtures of Table 2.2 and the local projections of Figure 4.3."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _COMPONENTS = {
 }
 
 
-def make_gauss(n_components: int = 4, n_samples: int = 1200, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def make_gauss(
+    n_components: int = 4, n_samples: int = 1200, *, random_state: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Draw GAUSS2 ... GAUSS5: two classes in two dimensions, each a mixture of Gaussians (thesis Table 2.2).
 
     Parameters
@@ -82,7 +84,7 @@ def gauss_posterior(X: Any, n_components: int = 4) -> np.ndarray:
 
 
 def make_local_projection_toy(
-    n_samples: int = 400, noise: float = 0.4, random_state: Any = None
+    n_samples: int = 400, noise: float = 0.4, *, random_state: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw four clusters, two of each class, that one linear projection cannot separate (thesis Figure 4.3).
 

@@ -1,6 +1,7 @@
 """Plots in scikit-learn's Display style, from fitted attributes only.
 
 matplotlib is imported when one is drawn; it comes with the extra: ``pip install "kernelweave[plot]"``.
+The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010).
 """
 
 from .convergence import ConvergenceDisplay

@@ -84,7 +84,7 @@ def weights_of(estimator: Any, X: Any, output: Any = None) -> pd.DataFrame:
 
 
 def local_values_of(estimator: Any, X: Any) -> pd.DataFrame:
-    """What each kernel of a gated model alone says of samples."""
+    """The prediction of each kernel of a gated model alone."""
     model, prepare = locate(estimator, "local_values")
     return model.local_values(prepare(X))
 

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.ndimage import distance_transform_edt
+
+from ..estimators.local_methods import decision_at, gates_at, is_linear_in_projections
 
 _MARGIN = 0.08  # of the range of the samples, on both sides
 
@@ -55,7 +58,9 @@ def gating_space(model: Any, X: Any, resolution: int) -> Space | None:
     if not hasattr(model, "gating_space"):
         return None
     codes = model.gating_space(X).to_numpy()
-    return _space("gating space", np.arange(len(codes)), codes, "gating component", model._gates_at, resolution)
+    return _space(
+        "gating space", np.arange(len(codes)), codes, "gating component", partial(gates_at, model), resolution
+    )
 
 
 def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> list[Space]:
@@ -79,7 +84,7 @@ def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> l
 
 
 def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution: int) -> Space:
-    """Two gated components against each other; decision values where they are all that linear kernels see."""
+    """Two gated components against each other; decision values where linear kernels depend on nothing else."""
     gated = model.project(X)
     by_kernel = {name: list(model.projections_[name].columns) for name in model.active_kernels_}
     columns = [column for names in by_kernel.values() for column in names]
@@ -90,9 +95,9 @@ def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution
 
     def decide(grid: np.ndarray) -> np.ndarray:
         places = {name: grid[:, [chosen.index(column) for column in names]] for name, names in by_kernel.items()}
-        return model._decision_at(places)
+        return decision_at(model, places)
 
-    shows_all = len(columns) == 2 and model._is_linear_in_projections()
+    shows_all = len(columns) == 2 and is_linear_in_projections(model)
     space = _space("", np.arange(len(points)), points, "", decide if shows_all else None, resolution)
     names = tuple(f"gated projection {column}" for column in chosen)
     return Space("gated projections", space.rows, space.points, names, space.grid, space.values)
@@ -137,7 +142,7 @@ def label_places(space: Space, positions: np.ndarray, strongest: np.ndarray) -> 
 
 
 def _decision(model: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda points: model._decision_at({name: points})
+    return lambda points: decision_at(model, {name: points})
 
 
 def _space(

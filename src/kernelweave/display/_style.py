@@ -10,7 +10,7 @@ import numpy as np
 from .._extras import pyplot
 
 DARK = "#1f1f1f"
-# Okabe and Ito's palette, which colour-blind readers tell apart, and three more that stay clear of it.
+# Okabe and Ito's palette, which colour-blind readers can distinguish, and three more that stay clear of it.
 _COLOURS = [
     *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A900"),
     *("#7A1F5C", "#8C8C8C", "#1f1f1f"),
@@ -29,7 +29,7 @@ def marker(place: int) -> str:
 
 
 def options(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Keyword arguments of an artist: the display's own, and what the user wants otherwise."""
+    """Keyword arguments of an artist: the display's own, overridden by the user's."""
     return {**defaults, **(given or {})}
 
 

@@ -1,4 +1,4 @@
-"""`GatingDisplay`: which kernel speaks where, as in thesis Figure 3.2.
+"""`GatingDisplay`: which kernel has the largest weight where, as in Figure 3.2 of Gönen's PhD thesis (2010).
 
 A gating model gives each sample a weight eta_m(x) for each kernel. With two features the whole plane can be drawn: its
 regions, and the lines between them, where the two largest gates are equal. With more, samples are drawn in an
@@ -136,7 +136,7 @@ class GatingDisplay:
             where X has two columns and no embedding is given, and samples by their strongest kernel otherwise.
         embedding : array of shape (n_samples, 2), optional
             Where to draw the samples. By default the first two principal components of the features that the model
-            sees, standardised.
+            reads, standardised.
         output : object, optional
             Where each class or pair of classes has kernel weights of its own, the one to draw.
         support : bool
@@ -347,7 +347,7 @@ def _plane(estimator: Any, X: Any, output: Any, resolution: int) -> dict[str, An
 
 
 def _embed(estimator: Any, X: Any) -> np.ndarray:
-    """The first two principal components of what the model sees."""
+    """The first two principal components of the features that the model reads."""
     _, prepare = locate(estimator, "kernel_weights")
     try:
         features = np.asarray(prepare(X), dtype=float)

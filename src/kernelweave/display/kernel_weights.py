@@ -21,7 +21,7 @@ class KernelWeightsDisplay:
     """Kernel weights by kernel name, as bars with their spread or as a heat map.
 
     Bars are means over the rows of `weights` with the same label, error bars one standard deviation to either side.
-    Rows are folds, samples, or single models; labels are methods or, where each class has weights of its own, classes.
+    Rows are folds, samples, or single models; labels are methods or, where the weights differ between classes, classes.
     Made by `from_estimator`, `from_estimators` or `from_cv_results`.
 
     Parameters

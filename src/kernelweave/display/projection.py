@@ -1,8 +1,9 @@
-"""`ProjectionDisplay`: the low-dimensional spaces of a `Projected` model (SLDR Figures 1, 3, 4; thesis 4.3, 5.14-5.18).
+"""`ProjectionDisplay`: the low-dimensional spaces of a `Projected` model.
 
-One panel is the projected gating space T' x^G, divided into the regions of the kernels. Then comes the projection space
-of each region with its samples, the separating hyperplane and the margins. Or the gated projections of two regions are
-drawn against each other, as the thesis does.
+See Figures 1, 3 and 4 of SLDR, and Figures 4.3 and 5.14 to 5.18 of Gönen's PhD thesis (2010). One panel is the
+projected gating space T' x^G, divided into the regions of the kernels. Further panels show the projection space of each
+region with its samples, the separating hyperplane and the margins. Alternatively the gated projections of two regions
+are drawn against each other, as in the thesis.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class ProjectionDisplay:
     y : ndarray of shape (n_samples,) or None
         Classes, or numbers.
     marks : ndarray of shape (n_samples,) or None
-        What marker shapes tell; classes by default.
+        The values that marker shapes stand for; classes by default.
     support : ndarray of int or None
         Which samples are support vectors.
     strongest : ndarray of int, shape (n_samples,)
@@ -260,7 +261,7 @@ class ProjectionDisplay:
         return np.column_stack([space.points[:, 0], strip + jitter])
 
     def _groups(self) -> Iterator[tuple[np.ndarray, dict[str, Any], str]]:
-        """Samples that look alike: who they are, their colour and marker, and what the legend says of them."""
+        """Samples that look alike: their rows, their colour and marker, and their entry in the legend."""
         n_samples = len(self.strongest)
         marks = [] if self.marks is None else np.unique(self.marks).tolist()
         for c, of_class in enumerate([self.y == name for name in self.classes] or [np.ones(n_samples, dtype=bool)]):

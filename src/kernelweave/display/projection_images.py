@@ -16,8 +16,8 @@ class ProjectionImagesDisplay:
     """Columns of projections W_m and slopes v_m of gates as images, where features are pixels.
 
     A bright pixel of W_m moves a sample up in the projection space of region m, a dark one down; a bright pixel of v_m
-    speaks for region m. Grey means 0, and every image has a scale of its own. Where gating inputs are projected, T v_m
-    is drawn: thesis Figure 5.18 (Gönen, 2010). Made by `from_estimator`.
+    increases the gate of region m. Grey means 0, and every image is scaled separately. Where gating inputs are
+    projected, T v_m is drawn: thesis Figure 5.18 (Gönen, 2010). Made by `from_estimator`.
 
     Parameters
     ----------

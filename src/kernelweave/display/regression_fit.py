@@ -1,4 +1,4 @@
-"""`RegressionFitDisplay`: a regression over one feature, with its tube and its gates, as in thesis Figure 3.4."""
+"""`RegressionFitDisplay`: a regression over one feature with tube and gates (Gönen's PhD thesis, 2010, Figure 3.4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RegressionFitDisplay:
     The upper panel has the samples, each model's fit with its tube of half width epsilon, and rings around the support
     vectors where there is one model. A panel below for each model with several kernels has the weight of each kernel
     along the feature: thesis Figure 3.4 (Gönen, 2010). Where there is one model and its weights are gates, a thin line
-    is what each kernel alone says, drawn where its gate is open. Made by `from_estimator` or `from_estimators`.
+    is the part of each kernel alone, drawn where its gate is open. Made by `from_estimator` or `from_estimators`.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class RegressionFitDisplay:
     gates : dict from str to DataFrame of shape (len(grid), n_kernels)
         Kernel weights there, by label; models with one kernel, or without kernel weights, are left out.
     local : dict from str to DataFrame of shape (len(grid), n_kernels)
-        What each kernel alone says, by label, of models with a gating model.
+        The part of each kernel alone, by label, of models with a gating model.
     support : ndarray of int or None
         Which samples are support vectors.
     names : (str, str)
@@ -183,7 +183,7 @@ class RegressionFitDisplay:
         tube : bool
             Whether to shade the tubes.
         local : bool
-            Whether to draw what each kernel alone says, where there is one model.
+            Whether to draw the part of each kernel alone, where there is one model.
         scatter_kw, line_kw, gate_kw : mapping, optional
             Further arguments of ``scatter`` for samples and of ``plot`` for fits and for gates.
 

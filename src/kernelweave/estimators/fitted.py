@@ -67,6 +67,11 @@ class FittedKernels:
         return self
 
 
+def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
+    """The precomputed matrices in which prediction looks up new samples, each with the ids that it compares with."""
+    return model._lookups()
+
+
 class FittedStack(FittedKernels):
     """Mixin of models that keep a stack of kernels (`_state`) rather than one combined kernel."""
 

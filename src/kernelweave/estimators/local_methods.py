@@ -155,17 +155,20 @@ class LocalMethods:
         values = values if values.shape[1] > 1 else values[:, 0]
         return self._labelled_weights(values, X.index if isinstance(X, pd.DataFrame) else None)
 
-    def _gates_at(self, codes: np.ndarray) -> np.ndarray:
-        """The gates at points of the gating space."""
-        return self._kernel.gates_at(codes)
 
-    def _decision_at(self, points: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
-        values = sum(
-            self._kernel.values_at(self.kernel_names_.index(name), Z, self.dual_coef_.T) for name, Z in points.items()
-        )
-        return self._rule.decision(values + self.intercept_)
+def gates_at(model: Any, codes: np.ndarray) -> np.ndarray:
+    """The gates of a fitted model at points of its gating space."""
+    return model._kernel.gates_at(codes)
 
-    def _is_linear_in_projections(self) -> bool:
-        """Whether decision values are linear in what `project` gives."""
-        return self._kernel.is_linear
+
+def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
+    values = sum(
+        model._kernel.values_at(model.kernel_names_.index(name), Z, model.dual_coef_.T) for name, Z in points.items()
+    )
+    return model._rule.decision(values + model.intercept_)
+
+
+def is_linear_in_projections(model: Any) -> bool:
+    """Whether the decision values of a fitted model are linear in the columns of `project`."""
+    return model._kernel.is_linear

@@ -1,4 +1,6 @@
-"""The papers' way of choosing and comparing methods: protocols of splits, response surfaces and statistical tests."""
+"""The papers' way of choosing and comparing methods: protocols of splits, response surfaces and statistical tests.
+
+The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010)."""
 
 from .protocol import (
     KFoldProtocol,

@@ -1,13 +1,13 @@
 """Protocols: which samples train, validate and test, fold by fold.
 
-Every protocol yields `Split` triples. Hyper-parameters are chosen once a *run*, by the mean validation score over the
+Every protocol yields `Split` triples. Hyper-parameters are chosen once per *run*, by the mean validation score over the
 run's folds; the chosen setting's test results are then reported with mean and standard deviation.
 
 ========================  ==========================================================================  =================
 protocol                  what it is                                                                  source
 ========================  ==========================================================================  =================
 `ThesisProtocol`          a third for testing, 5x2 cross-validation on the rest; or a supplied split   thesis 5.1
-`SubjectProtocol`         two images a subject for testing, 8 folds with one image a subject each      thesis 5.3.1.2
+`SubjectProtocol`         two images per subject for testing, 8 folds with one image per subject      thesis 5.3.1.2
 `KFoldProtocol`           a third for testing, 10 folds, 90 % of the rest for training                 SLDR, app. B
 `RepeatedHalves`          20 times: half of each class for training, the rest for testing              SKFE 5.3
 `RepeatedKFoldProtocol`   20 times 5 folds; the best cross-validation score is the result              SKFE 5.2
@@ -18,7 +18,7 @@ protocol                  what it is                                            
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class Split:
 
     train: np.ndarray
     validation: np.ndarray
+    _: KW_ONLY
     test: np.ndarray
     run: int = 0
 
@@ -52,7 +53,7 @@ class Protocol(ABC):
     test_name = "paired t test"
 
     @abstractmethod
-    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
         """The folds.
 
         Parameters
@@ -97,6 +98,7 @@ class ThesisProtocol(Protocol):
 
     n_repeats: int = 5
     test_size: float = 1 / 3
+    _: KW_ONLY
     supplied: bool = False
     random_state: int = 0
 
@@ -105,14 +107,14 @@ class ThesisProtocol(Protocol):
         """The thesis' test for five repeats; a t test otherwise."""
         return "5x2 cv paired F test" if self.n_repeats == 5 else Protocol.test_name
 
-    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
         rng = np.random.RandomState(self.random_state)
         folds = []
         for _ in range(self.n_repeats):
             pair = _k_fold(2, y[rest], stratify, rng)
-            folds += [Split(rest[train], rest[validation], test) for train, validation in pair]
+            folds += [Split(rest[train], rest[validation], test=test) for train, validation in pair]
         return folds
 
     def compare(self, first: Any, second: Any) -> TestResult:  # noqa: D102
@@ -143,9 +145,10 @@ class SubjectProtocol(Protocol):
 
     n_test: int = 2
     n_folds: int | None = None
+    _: KW_ONLY
     random_state: int = 0
 
-    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         if groups is None:
             raise ValueError("SubjectProtocol needs groups, the subject of each sample")
         subjects, counts = np.unique(groups, return_counts=True)
@@ -159,7 +162,8 @@ class SubjectProtocol(Protocol):
         images = np.array([rng.permutation(np.flatnonzero(np.asarray(groups) == subject)) for subject in subjects])
         test, rest = np.sort(images[:, : self.n_test].ravel()), images[:, self.n_test :]
         folds = [
-            Split(np.sort(np.delete(rest, k, axis=1).ravel()), np.sort(rest[:, k]), test) for k in range(rest.shape[1])
+            Split(np.sort(np.delete(rest, k, axis=1).ravel()), np.sort(rest[:, k]), test=test)
+            for k in range(rest.shape[1])
         ]
         return folds[: self.n_folds]
 
@@ -188,14 +192,15 @@ class KFoldProtocol(Protocol):
 
     n_folds: int = 10
     test_size: float = 1 / 3
+    _: KW_ONLY
     supplied: bool = False
     random_state: int = 0
 
-    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
         pairs = _k_fold(self.n_folds, y[rest], stratify, np.random.RandomState(self.random_state))
-        return [Split(rest[train], rest[validation], test) for train, validation in pairs]
+        return [Split(rest[train], rest[validation], test=test) for train, validation in pairs]
 
 
 @dataclass(frozen=True)
@@ -221,12 +226,12 @@ class RepeatedHalves(Protocol):
     n_repeats: int = 20
     random_state: int = 0
 
-    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         rng = np.random.RandomState(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_repeats)
         nobody = np.array([], dtype=int)
         halves = [_hold_out(np.asarray(y), stratify, 0.5, seed) for seed in seeds]
-        return [Split(train, nobody, test, run) for run, (train, test) in enumerate(halves)]
+        return [Split(train, nobody, test=test, run=run) for run, (train, test) in enumerate(halves)]
 
 
 @dataclass(frozen=True)
@@ -252,13 +257,14 @@ class RepeatedKFoldProtocol(Protocol):
 
     n_folds: int = 5
     n_repeats: int = 20
+    _: KW_ONLY
     random_state: int = 0
     one_result_per_run = True
 
-    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         rng = np.random.RandomState(self.random_state)
         return [
-            Split(train, test, test, run)
+            Split(train, test, test=test, run=run)
             for run in range(self.n_repeats)
             for train, test in _k_fold(self.n_folds, np.asarray(y), stratify, rng)
         ]
@@ -289,11 +295,12 @@ class RepeatedDraws(Protocol):
 
     n_repeats: int = 3
     n_train: int = 300
+    _: KW_ONLY
     n_validation: int = 100
     n_test: int = 1000
     random_state: int = 0
 
-    def split(self, y: Any, stratify: bool, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
+    def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         n_samples, rng = len(y), np.random.RandomState(self.random_state)
         n_train, n_validation = min(self.n_train, n_samples // 2), min(self.n_validation, n_samples // 4)
         ends = np.cumsum([n_train, n_validation, self.n_test])
@@ -302,7 +309,7 @@ class RepeatedDraws(Protocol):
         for run in range(self.n_repeats):
             order = _spread_order(strata, rng)
             train, validation, test, _ = (np.sort(part) for part in np.split(order, ends))
-            folds.append(Split(train, validation, test, run))
+            folds.append(Split(train, validation, test=test, run=run))
         return folds
 
 

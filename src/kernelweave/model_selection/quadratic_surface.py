@@ -16,7 +16,7 @@ Delta                 delta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations, product
 from typing import Any
 
@@ -27,7 +27,7 @@ from scipy.stats import qmc
 # All 3^k faces of the box are looked at up to this many factors; beyond it, descents from many starts.
 _MOST_FACTORS_BY_FACES = 7
 _STARTS = 128
-# Singular values below this share of the largest count as zero: directions that no point tells about.
+# Singular values below this share of the largest count as zero: directions that the points do not determine.
 _RANK_TOLERANCE = 1e-8
 # Coefficients and differences below this share of the largest response are rounding.
 _ROUNDING = 1e-10
@@ -50,13 +50,15 @@ class ResponseSurface:
     --------
     >>> import numpy as np
     >>> from kernelweave.model_selection import ResponseSurface
-    >>> bowl = ResponseSurface(1.0, np.array([-1.0]), np.array([[1.0]]), np.array([-1.0]), np.array([1.0]))
+    >>> low, high = np.array([-1.0]), np.array([1.0])
+    >>> bowl = ResponseSurface(1.0, np.array([-1.0]), quadratic=np.array([[1.0]]), low=low, high=high)
     >>> bowl.minimum(), bowl.predict([[0.5]])
     (array([0.5]), array([0.75]))
     """
 
     intercept: float
     linear: np.ndarray
+    _: KW_ONLY
     quadratic: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -122,7 +124,7 @@ class ResponseSurface:
         ]
 
 
-def koshal_design(centre: Any, delta: float, low: Any, high: Any, order: int = 2) -> np.ndarray:
+def koshal_design(centre: Any, delta: float, *, low: Any, high: Any, order: int = 2) -> np.ndarray:
     """The Koshal design around a centre: as many points as the surface has coefficients, thesis 2.7.1.
 
     Order 2: the centre, a step up and one down along each axis, and a step up along both axes of each pair. Order 1:
@@ -144,7 +146,7 @@ def koshal_design(centre: Any, delta: float, low: Any, high: Any, order: int = 2
     Examples
     --------
     >>> from kernelweave.model_selection import koshal_design
-    >>> koshal_design([0.0, 0.0], 0.3, [-1.0, -1.0], [1.0, 1.0]).T
+    >>> koshal_design([0.0, 0.0], 0.3, low=[-1.0, -1.0], high=[1.0, 1.0]).T
     array([[ 0. ,  0.3, -0.3,  0. ,  0. ,  0.3],
            [ 0. ,  0. ,  0. ,  0.3, -0.3,  0.3]])
     """
@@ -164,12 +166,12 @@ def koshal_design(centre: Any, delta: float, low: Any, high: Any, order: int = 2
 
 
 def fit_surface(
-    points: Any, responses: Any, low: Any, high: Any, order: int = 2, centre: Any = None, delta: float = 1.0
+    points: Any, responses: Any, *, low: Any, high: Any, order: int = 2, centre: Any = None, delta: float = 1.0
 ) -> ResponseSurface:
     """Fit a surface to measured responses by least squares.
 
     Where the points do not determine all coefficients, those of the smallest norm in steps of `delta` from `centre`
-    are taken: directions that no point tells about are flat.
+    are taken: directions that the points do not determine are flat.
 
     Parameters
     ----------
@@ -188,7 +190,7 @@ def fit_surface(
     Examples
     --------
     >>> from kernelweave.model_selection import fit_surface
-    >>> surface = fit_surface([[-1.0], [0.0], [1.0]], [4.0, 1.0, 0.0], [-2.0], [2.0])
+    >>> surface = fit_surface([[-1.0], [0.0], [1.0]], [4.0, 1.0, 0.0], low=[-2.0], high=[2.0])
     >>> surface.linear, surface.quadratic
     (array([-2.]), array([[1.]]))
     """
@@ -211,4 +213,4 @@ def fit_surface(
     # From steps around the centre to the logarithms themselves.
     linear = slope - 2.0 * quadratic @ centre
     intercept = base + coefficients[0] - slope @ centre + centre @ quadratic @ centre
-    return ResponseSurface(float(intercept), linear, quadratic, low, high)
+    return ResponseSurface(float(intercept), linear, quadratic=quadratic, low=low, high=high)

@@ -1,4 +1,4 @@
-"""Tests that compare two methods: thesis appendix A, and the tables of wins, ties and losses of chapter 5.
+"""Tests that compare two methods: appendix A of Gönen's thesis (2010), and its tables of wins, ties and losses.
 
 =============  ===========================================================================
 thesis         here
@@ -16,7 +16,7 @@ W-T-L          `win_tie_loss`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ class WilcoxonResult(TestResult):
         Number M of data sets that are ranked.
     """
 
+    _: KW_ONLY
     z: float
     rank_plus: float
     rank_minus: float
@@ -58,7 +59,7 @@ class WilcoxonResult(TestResult):
 
 @dataclass(frozen=True)
 class WinTieLoss:
-    """What the last lines of the thesis' tables say of a second method against a first one.
+    """The last lines of the thesis' tables: a second method against a first one.
 
     Attributes
     ----------
@@ -72,6 +73,7 @@ class WinTieLoss:
 
     tested: tuple[int, int, int] | None
     direct: tuple[int, int, int]
+    _: KW_ONLY
     wilcoxon: str
 
 
@@ -158,19 +160,22 @@ def wilcoxon_signed_rank(first: Any, second: Any) -> WilcoxonResult:
         difference = np.delete(difference, ties[0])
     n_ranked = difference.size
     if n_ranked == 0:
-        return WilcoxonResult(0.0, 1.0, 0.0, 0.0, 0.0, 0)
+        return WilcoxonResult(0.0, 1.0, z=0.0, rank_plus=0.0, rank_minus=0.0, n_ranked=0)
     rank = stats.rankdata(np.round(np.abs(difference) / scale, 12))
     shared = 0.5 * rank[difference == 0].sum()
     plus, minus = float(rank[difference > 0].sum() + shared), float(rank[difference < 0].sum() + shared)
     smaller = min(plus, minus)
     deviation = np.sqrt(n_ranked * (n_ranked + 1) * (2 * n_ranked + 1) / 24.0)
     z = float((smaller - n_ranked * (n_ranked + 1) / 4.0) / deviation)
-    return WilcoxonResult(smaller, float(2.0 * stats.norm.cdf(z)), z, plus, minus, n_ranked)
+    return WilcoxonResult(
+        smaller, float(2.0 * stats.norm.cdf(z)), z=z, rank_plus=plus, rank_minus=minus, n_ranked=n_ranked
+    )
 
 
 def win_tie_loss(
     first: Mapping[str, Any] | Any,
     second: Mapping[str, Any] | Any,
+    *,
     higher_is_better: bool = True,
     level: float = 0.05,
     decimals: int | None = 2,
@@ -210,7 +215,7 @@ def win_tie_loss(
         tested = _count(np.sign(means[:, 1] - means[:, 0]) * sure)
     overall = wilcoxon_signed_rank(shown[:, 0], shown[:, 1])
     letter = ("W" if overall.rank_plus > overall.rank_minus else "L") if overall.significant(level) else "T"
-    return WinTieLoss(tested, _count(direct), letter)
+    return WinTieLoss(tested, _count(direct), wilcoxon=letter)
 
 
 def _count(signs: np.ndarray) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ epsilon               tol
 ====================  ============================================================
 
 The figure is safeguarded: the surface is minimised inside a box, whatever its curvature; no point is measured twice;
-a surface that its points do not determine is flat where they say nothing. Line 20 must read ``10^ld(t)``.
+a surface is flat in directions that its points do not determine. Line 20 must read ``10^ld(t)``.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class ResponseTrace:
 def minimize_response(
     measure: Callable[[np.ndarray], np.ndarray],
     centre: np.ndarray,
+    *,
     low: np.ndarray,
     high: np.ndarray,
-    *,
     delta: float = 0.3,
     order: int = 2,
     tol: float = 0.02,
@@ -83,21 +83,25 @@ def minimize_response(
     >>> from kernelweave.model_selection.surface_minimum import minimize_response
     >>> def response(points):
     ...     return (points[:, 0] - 0.5) ** 2 + (points[:, 1] + 0.2) ** 2
-    >>> trace = minimize_response(response, np.zeros(2), -np.ones(2), np.ones(2))
+    >>> trace = minimize_response(response, np.zeros(2), low=-np.ones(2), high=np.ones(2))
     >>> trace.points[np.argmin(trace.responses)], len(trace.points)
     (array([ 0.5, -0.2]), 7)
     """
-    points = _unique(koshal_design(centre, delta, low, high, order))
+    points = _unique(koshal_design(centre, delta, low=low, high=high, order=order))
     responses = np.asarray(measure(points), dtype=float)
     if not np.isfinite(responses).any():
-        unknown = ResponseSurface(np.nan, np.zeros(len(centre)), np.zeros((len(centre),) * 2), low, high)
+        unknown = ResponseSurface(
+            np.nan, np.zeros(len(centre)), quadratic=np.zeros((len(centre),) * 2), low=low, high=high
+        )
         return ResponseTrace(points, responses, np.empty(0), unknown, converged=True)
     predicted: list[float] = []
     step, last, converged = delta, None, False
     while True:
         best = points[np.nanargmin(responses)]
         near = _nearest(points, best, order)
-        surface = fit_surface(points[near], responses[near], low, high, order, centre, delta)
+        surface = fit_surface(
+            points[near], responses[near], low=low, high=high, order=order, centre=centre, delta=delta
+        )
         if order == 2:
             proposal = _rounded(surface, surface.minimum(best))
             converged = _is_known(proposal, points) or (last is not None and np.linalg.norm(proposal - last) <= tol)
@@ -139,7 +143,7 @@ def _nearest(points: np.ndarray, best: np.ndarray, order: int) -> np.ndarray:
 
 
 def _rounded(surface: ResponseSurface, point: np.ndarray) -> np.ndarray:
-    """A point to the digits that are told apart, in the box."""
+    """A point rounded to the digits that count, in the box."""
     return np.clip(np.round(point, _DECIMALS), surface.low, surface.high)
 
 
@@ -148,6 +152,6 @@ def _is_known(point: np.ndarray, points: np.ndarray) -> bool:
 
 
 def _unique(points: np.ndarray) -> np.ndarray:
-    """Each point once, in order, as far as they are told apart."""
+    """Each point once, in order; points that agree in the digits that count are the same."""
     _, first = np.unique(np.round(points, _DECIMALS), axis=0, return_index=True)
     return points[np.sort(first)]

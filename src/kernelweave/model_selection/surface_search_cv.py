@@ -1,8 +1,8 @@
 """`ResponseSurfaceSearchCV`: choose positive parameters by response surfaces on the cross-validated error.
 
-Thesis section 2.7 (Gönen and Alpaydın, 2010): regularised MKL searches the costs d_m of the kernels this way
-(``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of one kernel can
-stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
+In Gönen's PhD thesis (2010, section 2.7) and in Gönen and Alpaydın (2010) regularised MKL searches the costs d_m of the
+kernels this way (``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of
+one kernel can stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
 
 ====================  ====================================================================
 thesis                here
@@ -80,7 +80,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
     refit : bool, str or callable
         As in `GridSearchCV`.
     share_kernels : bool
-        Whether to compute the base kernels of an estimator of this package once a fold and look them up in every
+        Whether to compute the base kernels of an estimator of this package once per fold and look them up in every
         candidate. False saves memory.
     random_state : int, RandomState or None
         For `subsample`.
@@ -107,7 +107,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
     The response is 1 - score for accuracies and -score for other scorings. Few samples or folds make it rough, and a
     surface over a narrow design follows the roughness: repeat the folds, or take a larger `delta`.
 
-    Memory: with `share_kernels`, a matrix of n_training x n_samples for each kernel and fold (a `MemoryWarning` tells
+    Memory: with `share_kernels`, a matrix of n_training x n_samples for each kernel and fold (a `MemoryWarning` names
     where that is too much).
 
     Examples
@@ -222,8 +222,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
             trace = minimize_response(
                 measure,
                 factors.centre,
-                factors.low,
-                factors.high,
+                low=factors.low,
+                high=factors.high,
                 delta=self.delta,
                 order=self.order,
                 tol=self.tol,
@@ -270,7 +270,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
             folds = Parallel(n_jobs=self.n_jobs, backend="threading")(
                 delayed(shared.of_fold)(X, y, train, test, fit_params) for train, test in splits
             )
-        except Exception:  # whatever is wrong with the data or a kernel, the fits themselves tell, as error_score asks
+        except Exception:  # whatever is wrong with the data or a kernel, the fits raise it, as error_score requests
             return {}
         return shared.parameters(folds)
 
@@ -316,7 +316,7 @@ class _Measure:
 
 
 class _FixedSplits:
-    """Folds that are the same whenever they are asked for."""
+    """A splitter that always returns the same folds."""
 
     def __init__(self, splits: list):
         self.splits = splits

@@ -1,9 +1,9 @@
 """The file: a zip of ``.npy`` members, uncompressed, and the document ``model.json``.
 
-The document says which format this is and names each array with its type, shape, order, size and SHA-256 checksum; a
+The document holds the format's version and names each array with its type, shape, order, size and SHA-256 checksum; a
 checksum of the document itself is inside it. The archive's comment, the last bytes of the file, is the checksum of all
 bytes before it. Reading compares everything that a member claims with what the document and the file's own size allow
-before memory is taken for it, so that a small file can never ask for much.
+before memory is taken for it, so that a small file can never take much memory.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def write_archive(file: BinaryIO, arrays: Mapping[str, np.ndarray], content: dic
 
 
 def read_archive(file: BinaryIO) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the document of an open file; a `ValueError` says what is wrong with it."""
+    """The arrays and the document of an open file; a `ValueError` describes what is wrong with it."""
     size = os.fstat(file.fileno()).st_size
     try:
         archive = zipfile.ZipFile(file)

@@ -1,6 +1,6 @@
 """How values that are neither arrays nor objects of registered classes come apart and together.
 
-*Atoms* stand in the JSON document as they are, or as an object with one key that says what they are. Everything else
+*Atoms* stand in the JSON document as they are, or as an object with one key that names their kind. Everything else
 comes apart into a list of *parts* (other values), by the codec of its type.
 
 ==============================  ==========================================
@@ -32,7 +32,7 @@ _INDEX_DTYPES = ("object", "str", "int64", "float64", "bool")
 
 
 class NotSavableError(ValueError):
-    """A value that cannot be saved; the message says why."""
+    """A value that cannot be saved; the message gives the reason."""
 
 
 def plain_dtype(text: Any) -> np.dtype:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
+from ..estimators.fitted import lookups_of
 from ..kernels import Precomputed
 from .archive import read_archive, write_archive
+from .extensions import given_classes, needed_classes
 from .graph import Decoder, Encoder
 from .registry import ESTIMATORS
 from .replacing import replace_file
@@ -29,7 +31,9 @@ def save(model: Any, path: str | os.PathLike) -> None:
     Parameters
     ----------
     model : MKLClassifier, MKLRegressor, MKLOneClass, or another estimator or transformer of kernelweave
-        Fitted. Kernels, view selectors and other parameters that are functions are saved by name.
+        Fitted. Kernels, view selectors and other parameters that are functions are saved by name. So are kernels,
+        gates, combiners and machines of your own classes, each with its attributes. These must be plain data: numbers,
+        text, arrays, lists, dicts, and objects of kernelweave; whatever else they are is refused by name.
     path : str or path
         Replaced as a whole once the new file is complete; where saving fails or the process is killed, what was there
         stays. A file that is there keeps its permissions (and owner, where that can be had); a new one gets those that
@@ -66,13 +70,21 @@ def save(model: Any, path: str | os.PathLike) -> None:
     encoder = Encoder(_SupportColumns(model))
     encoder.value(model, type(model).__name__)
     content = {"kernelweave": __version__, "callables": list(encoder.callables), "rows": encoder.rows}
+    if encoder.classes:
+        content["classes"] = list(encoder.classes)
     replace_file(path, lambda file: write_archive(file, encoder.arrays, content))
 
 
-def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = None) -> Any:
+def load(
+    path: str | os.PathLike,
+    callables: Mapping[str, Callable] | None = None,
+    *,
+    classes: Iterable[type] | None = None,
+) -> Any:
     """Load a model that `save` wrote.
 
-    Nothing in the file is run: it can name classes of kernelweave, from a fixed list, but no others. Predictions are
+    Nothing in the file is run: it can name classes of kernelweave, from a fixed list, and those that you give, but no
+    others. Predictions are
     those of the saved model, bit by bit on the same machine and library versions. A `Precomputed` kernel knows the ids
     that it knew when the model was saved; further ids come through `extend` and `replace_kernel` as before (with
     similarities to all ids, or to ``columns_kept`` only), but fitting again needs the whole matrix.
@@ -83,6 +95,10 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
     callables : mapping from name to callable, optional
         The functions that the model was made with (kernels, view selectors), by their ``__name__``; other callable
         objects by the name of their class.
+    classes : list of classes, optional
+        Your own kernels, gates, combiners and machines that the model was made with, each derived from the base class
+        of its kind. They are found by name, and for this call only. Their attributes are set as the file has them,
+        without a call of the class: give classes that can do with any values, or load only files that you trust.
 
     Returns
     -------
@@ -92,8 +108,8 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
     ------
     FileNotFoundError
     ValueError
-        Where the file is no saved model, is damaged or cut short, was written in a newer format, or a callable is
-        missing; the message says which.
+        Where the file is no saved model, is damaged or cut short, was written in a newer format, or a callable or a
+        class is missing; the message says which. Where `classes` holds what is no such class, or two of one name.
 
     Examples
     --------
@@ -107,12 +123,26 @@ def load(path: str | os.PathLike, callables: Mapping[str, Callable] | None = Non
     ...     save(model, Path(folder) / "model.kw")
     ...     load(Path(folder) / "model.kw", callables={"overlap": overlap}).predict([[0.0, 2.0]])
     array([1])
+
+    A kernel of one's own:
+
+    >>> from kernelweave.kernels import Polynomial
+    >>> class Cubic(Polynomial):
+    ...     def __init__(self, view=None):
+    ...         super().__init__(view=view, degree=3)
+    >>> model = MKLClassifier([Cubic()]).fit([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, Path(folder) / "model.kw")
+    ...     load(Path(folder) / "model.kw", classes=[Cubic]).predict([[0.0, 2.0]])
+    array([1])
     """
+    given = given_classes(classes)
     with open(path, "rb") as file:
         try:
             arrays, document = read_archive(file)
             functions = _checked_callables(document["callables"], callables or {})
-            decoder = Decoder(arrays, functions)
+            own = needed_classes(document.get("classes", []), given)
+            decoder = Decoder(arrays, functions, own)
             model = decoder.model(document["rows"])
             if type(model) not in ESTIMATORS:
                 raise ValueError("what it holds is no model")
@@ -132,12 +162,12 @@ class _SupportColumns:
     """Replace each precomputed kernel of a model by one with the columns that prediction looks up.
 
     Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that the
-    model's state does not tell of stays whole.
+    model's state does not record stays whole.
     """
 
     def __init__(self, model: Any):
         self._ids: dict[int, np.ndarray] = {}
-        for kernel, ids in model._lookups():
+        for kernel, ids in lookups_of(model):
             self._ids[id(kernel.K)] = np.union1d(self._ids.get(id(kernel.K), ids), ids)
 
     def __call__(self, value: Any) -> Any:

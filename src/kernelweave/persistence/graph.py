@@ -9,7 +9,7 @@ row                                                        value
 =========================================================  =======================================
 ``{"kind": "list", "parts": [...]}`` and other codecs      see `codecs`; parts are atoms or references
 ``{"kind": "array", "member": name, "writeable": ...}``    an array, in a member of its own
-``{"kind": "object", "class": ..., "fields": {...}}``      an object of a registered class
+``{"kind": "object", "class": ..., "fields": {...}}``      an object of a registered class, or of a user's
 ``{"ref": 3}`` (among parts and fields)                    the value of row 3
 ``{"callable": "name"}`` (among parts and fields)          a function that the caller of `load` gives
 =========================================================  =======================================
@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_plain, from_atom
+from .extensions import clash, is_known, is_registered
 from .records import unpack
-from .registry import CLASSES, fields_of, instance_of, name_in_files
+from .registry import fields_of, instance_of, is_data, name_now
 
 
 class Encoder:
@@ -36,19 +37,22 @@ class Encoder:
     Parameters
     ----------
     substitute : callable
-        Gives the object to save in the place of an object of a registered class; the same one, mostly.
+        Gives the object to save in the place of an object; the same one, mostly.
 
     Attributes
     ----------
     rows : list of dict
     arrays : dict from member name to ndarray
     callables : dict from name to callable
+    classes : dict from name to class
+        Those of the user.
     """
 
     def __init__(self, substitute: Callable[[Any], Any]):
         self.rows: list[dict] = []
         self.arrays: dict[str, np.ndarray] = {}
         self.callables: dict[str, Callable] = {}
+        self.classes: dict[str, type] = {}
         self._substitute = substitute
         self._row_of: dict[Any, int | None] = {}
         self._alive: list[Any] = []  # ids are only unique among living objects
@@ -66,7 +70,7 @@ class Encoder:
             atom = as_atom(value)
             if atom is not NotImplemented:
                 return atom
-            if type(value) not in CLASSES.values() and callable(value) and not isinstance(value, type):
+            if not is_known(type(value)) and callable(value) and not isinstance(value, type):
                 return {"callable": self._name(value)}
             return {"ref": self._reference(value, path)}
         except NotSavableError as error:
@@ -87,9 +91,11 @@ class Encoder:
 
     def _row(self, value: Any, path: str) -> dict:
         cls = type(value)
-        if cls in CLASSES.values():
+        if is_known(cls):
             fields = fields_of(self._substitute(value))
-            saved = {name_in_files(cls, name): self.value(part, f"{path}.{name}") for name, part in fields.items()}
+            if not is_registered(cls):
+                self._add_class(cls, fields)
+            saved = {name: self.value(part, f"{path}.{name}") for name, part in fields.items()}
             return {"kind": "object", "class": cls.__name__, "fields": saved}
         if cls is np.ndarray and value.dtype.kind != "O":
             check_plain(value.dtype)
@@ -101,6 +107,15 @@ class Encoder:
             raise NotSavableError(_refusal(value))
         parts = CODECS[kind].parts(value)
         return {"kind": kind, "parts": [self.value(part, f"{path}[{place}]") for place, part in enumerate(parts)]}
+
+    def _add_class(self, cls: type, fields: dict[str, Any]) -> None:
+        problem = clash(cls, self.classes)
+        if problem is not None:
+            raise NotSavableError(f"is of a class that {problem}")
+        for name in fields:
+            if not is_data(cls, name):
+                raise NotSavableError(f"has the attribute {name}, which its class {cls.__name__} has as a method")
+        self.classes[cls.__name__] = cls
 
     def _name(self, function: Callable) -> str:
         name = _name_of(function)
@@ -125,12 +140,17 @@ class Decoder:
     ----------
     arrays : mapping from member name to ndarray
     callables : mapping from name to callable
+    classes : mapping from name to class
+        Those of the user.
     """
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], callables: Mapping[str, Callable]):
+    def __init__(
+        self, arrays: Mapping[str, np.ndarray], callables: Mapping[str, Callable], classes: Mapping[str, type]
+    ):
         self._arrays = dict(arrays)
         self._unused = set(arrays)
         self._callables = callables
+        self._classes = classes
         self._values: list[Any] = []
         self._pieces: list[int] = []  # of each value, counting those that are used twice twice
         self._depths: list[int] = []
@@ -151,14 +171,14 @@ class Decoder:
     def unpack(self) -> None:
         """Give each model among the values its combined kernel, once the values are checked."""
         for value in self._values:
-            if type(value) in CLASSES.values():
+            if is_registered(type(value)):
                 unpack(value)
 
     def _of_row(self, row: dict) -> Any:
         kind = row["kind"]
         if kind == "object":
-            fields = {name: self._value(part) for name, part in row["fields"].items()}
-            return instance_of(row["class"], fields)
+            fields = {name_now(row["class"], name): self._value(part) for name, part in row["fields"].items()}
+            return instance_of(row["class"], fields, self._classes)
         if kind == "array":
             array = self._arrays[row["member"]]
             self._unused.discard(row["member"])

@@ -142,9 +142,14 @@ def _output_record(kernel: OutputKernels) -> OutputStates:
     return OutputStates(
         states=[record_of(own) for own in kernel.kernels],
         rows=kernel.rows_of,
-        active=[own.active for own in kernel.kernels],
+        active=[_active_of(own) for own in kernel.kernels],
         thetas=[own.theta for own in kernel.kernels],
     )
+
+
+def _active_of(kernel: CombinedKernel) -> np.ndarray:
+    """The active kernels of an output: the very array that its record holds, so that the file holds it once."""
+    return kernel.stack.active if isinstance(record_of(kernel), KernelStack) else kernel.active
 
 
 def _of_stack(combiner: Any, stack: KernelStack, theta: np.ndarray) -> CombinedKernel:

@@ -1,14 +1,16 @@
-"""The classes that a saved model may hold. A file names classes; only those named here are ever made.
+"""The classes that a saved model may hold: a file names classes, and only those named here are made.
+
+Beside them there are only those that the caller of `load` gives (see `extensions`).
 
 A new kernel, combiner, machine or estimator needs one line in `CLASSES`: its attributes are saved as they are, and come
 back without a call of its constructor; a parameter that it did not have when a model was saved has its default. A
-parameter that was renamed keeps its name in files, by `IN_FILES`. What a class keeps only to be fast is named in
+parameter that was renamed keeps its name in files, by `RENAMED`. What a class keeps only to be fast is named in
 `TRANSIENT` and starts empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from inspect import signature
 from typing import Any
@@ -170,19 +172,27 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 
-# Attributes that files hold under another name, the one that they had when the first files were written.
-IN_FILES: dict[type, dict[str, str]] = {
-    estimators.KernelSAMME: {"ridge": "eps"},
-    estimators.KernelVoting: {"ridge": "eps"},
-    reduction.KernelFisher: {"ridge": "eps", "ridge_": "eps_"},
-    reduction.KernelPLS: {"center": "centered"},
-    reduction.LDEGraph: {"n_neighbors": "k", "n_neighbors_between": "k_between"},
-    reduction.LFDAGraph: {"n_neighbors": "k"},
-    reduction.LPPGraph: {"n_neighbors": "k"},
-    reduction.MFAGraph: {"n_neighbors": "k", "n_pairs": "k_between"},
-    reduction.MKLDR: {"ridge": "eps", "ridge_": "eps_", "weights_ridge": "weights_eps"},
-    reduction.SemiSupervisedGraph: {"n_neighbors": "k"},
-    reduction.SubspaceKernel: {"center": "centered"},
+# Attributes that have another name in files than now: by class, from the name now to the one in files.
+_NEIGHBORS = {"n_neighbors": "k", "n_neighbors_between": "k_between"}
+_RIDGE = {"ridge": "eps", "ridge_": "eps_", "weights_ridge": "weights_eps"}
+_CENTER = {"center": "centered"}
+RENAMED: dict[str, dict[str, str]] = {
+    cls.__name__: names
+    for names, classes in (
+        (
+            _NEIGHBORS,
+            (
+                reduction.LDEGraph,
+                reduction.LFDAGraph,
+                reduction.LPPGraph,
+                reduction.MFAGraph,
+                reduction.SemiSupervisedGraph,
+            ),
+        ),
+        (_RIDGE, (estimators.KernelSAMME, estimators.KernelVoting, reduction.KernelFisher, reduction.MKLDR)),
+        (_CENTER, (reduction.KernelPLS, reduction.SubspaceKernel)),
+    )
+    for cls in classes
 }
 
 
@@ -196,27 +206,40 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object of a registered class that are saved."""
+    """The attributes of an object that are saved."""
     transient = TRANSIENT.get(type(value), {})
-    return {name: part for name, part in packed(vars(value)).items() if name not in transient}
+    renamed = RENAMED.get(type(value).__name__, {})
+    return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in transient}
 
 
-def name_in_files(cls: type, attribute: str) -> str:
-    """What files call an attribute of a registered class."""
-    return IN_FILES.get(cls, {}).get(attribute, attribute)
+def name_now(cls: str, field: str) -> str:
+    """The name that an attribute of a class has now, from its name in a file."""
+    return next((now for now, saved in RENAMED.get(cls, {}).items() if saved == field), field)
 
 
-def instance_of(name: str, fields: dict[str, Any]) -> Any:
-    """An object of a registered class with these attributes, made without running its constructor."""
-    cls = CLASSES.get(name)
+def is_data(cls: type, field: str) -> bool:
+    """Whether an object of a class may have an attribute of this name: one that hides no method or property."""
+    inherited = getattr(cls, field, None)
+    hides = callable(inherited) or isinstance(inherited, property)
+    return field.isidentifier() and not field.startswith("__") and not hides
+
+
+def instance_of(name: str, fields: dict[str, Any], given: Mapping[str, type]) -> Any:
+    """An object with these attributes, made without running its constructor.
+
+    Parameters
+    ----------
+    name : str
+        A registered class, or one of those given.
+    fields : dict from name to value
+    given : mapping from name to class
+    """
+    cls = CLASSES.get(name, given.get(name))
     if cls is None:
         raise ValueError(f"it holds an object of the unknown class {name!r}; this kernelweave does not make those")
     for field in fields:
-        inherited = getattr(cls, field, None)
-        if not field.isidentifier() or field.startswith("__") or callable(inherited) or isinstance(inherited, property):
+        if not is_data(cls, field):
             raise ValueError(f"it gives a {name} the attribute {field!r}, which is not data")
-    attributes = {written: name for name, written in IN_FILES.get(cls, {}).items()}
-    fields = {attributes.get(field, field): value for field, value in fields.items()}
     instance = object.__new__(cls)
     newer = {name: value for name, value in _defaults(cls).items() if name not in fields}
     instance.__dict__.update({**fields, **newer})  # in this order, so that saving again gives the same file

@@ -1,9 +1,9 @@
-"""`replace_file`: put a complete file in the place of another, or none at all.
+"""`replace_file`: put a complete file in the place of another, or leave the old one as it is.
 
 The new file has no name while it is written (``O_TMPFILE``, on Linux), so that a killed process leaves nothing behind.
 Replacing a file takes a name for the moment between linking and renaming, and systems without unnamed files need one
-all the while: ``.NAME.<16 hexadecimal digits>.part`` beside the file. Whoever writes holds a lock on it, and the next
-`replace_file` removes those that nobody has locked.
+all the while: ``.NAME.<16 hexadecimal digits>.part`` beside the file. The writing process holds a lock on it, and the
+next `replace_file` removes such files without a lock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules: what schemas say of several attributes of an object at once, each named after the class that it is for."""
+"""Rules: conditions on several attributes of an object at once, each named after the class that it is for."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ..kernels.base import Kernel, ViewKernel
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..views.kept import KeptColumns
+from .extensions import is_extension
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
 
@@ -136,7 +137,7 @@ def _check_sparse(kernel: Kernel, X: Any, path: str) -> None:
     if vars(kernel).get("sparse_") is True and not sp.issparse(X):
         refuse(f"{path}.sparse_", "is True where the training samples are not sparse")
     for name in ("first_", "second_", "kernel_"):
-        if name in vars(kernel):
+        if isinstance(vars(kernel).get(name), Kernel):
             _check_sparse(vars(kernel)[name], X, f"{path}.{name}")
 
 
@@ -218,8 +219,9 @@ def combined_rule(value: Any, sizes: Sizes, path: str) -> None:
 
 def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
     """What the combiner's prediction takes for granted of state and theta."""
-    expected = _state_of(combiner)
-    if type(state) is not expected:
+    if is_extension(type(state)) and is_extension(type(combiner)):
+        return
+    if type(state) is not _state_of(combiner):
         refuse(f"{path}._state", f"is a {type(state).__name__}, which {type(combiner).__name__} never has")
     if isinstance(state, OutputStates):
         agree(sizes, "outputs", len(state.states), f"{path}._state.states")
@@ -243,12 +245,12 @@ def _state_of(combiner: Combiner) -> type:
     if isinstance(combiner, combiners.GeneralizedMKL):
         return AugmentedStack if combiner.form == "product" else kernels.KernelStack
     states = {
-        combiners.Localized: GatedStack,
         combiners.Projected: ProjectedStack,
+        GatedCombiner: GatedStack,
         combiners.KernelDifference: DifferenceState,
         combiners.PerOutput: OutputStates,
     }
-    return states.get(type(combiner), kernels.KernelStack)
+    return next((state for base, state in states.items() if isinstance(combiner, base)), kernels.KernelStack)
 
 
 def _uses_all(combiner: Combiner) -> bool:
@@ -281,6 +283,8 @@ def _check_gating(combiner: Any, state: Any, theta: np.ndarray, sizes: Sizes, pa
         agree({"parameters": in_all}, "parameters", len(theta), f"{path}._theta")
         for m, (shape, points) in enumerate(zip(layout.shapes, state.points, strict=True)):
             agree({"components": shape[1]}, "components", points.shape[1], f"{path}._state.points[{m}]")
+    if is_extension(type(combiner.gating_)):
+        return
     agree({"parameters": _n_parameters(combiner.gating_, n_inputs, sizes)}, "parameters", n_gating, f"{path}._theta")
     if isinstance(combiner.gating_, RegionGate):
         agree({"inputs": n_inputs}, "inputs", combiner.gating_.centers_.shape[1], f"{path}.combiner_.gating_.centers_")

@@ -1,7 +1,7 @@
 """What the attributes of a class must be: the small language in which `schemas` declares each registered class.
 
 A *kind* is a function ``kind(value, sizes, path)`` that raises a `ValueError` where a value is not of its kind. Sizes
-have names, such as ``"support"`` for the number of support vectors: the first array that has such a dimension says how
+have names, such as ``"support"`` for the number of support vectors: the first array that has such a dimension fixes how
 long it is, and all others must agree. An object shares the sizes that its kind names with the object that holds it
 (``part(Views, "columns", samples="support")``: what is ``samples`` there is ``support`` here), beside its own.
 """
@@ -20,7 +20,8 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from .registry import CLASSES, TRANSIENT
+from .extensions import is_extension, is_known, is_registered
+from .registry import TRANSIENT
 
 Sizes = dict[str, int]
 Kind = Callable[[Any, Sizes, str], None]
@@ -97,7 +98,7 @@ def array(
             refuse(path, "holds NaN or infinity")
         if value.size and low is not None and value.min() < low:
             refuse(path, f"holds {value.min()}, which is less than {low}")
-        if value.size and below is not None and value.max() >= sizes[below]:
+        if value.size and below is not None and value.max() >= sizes.get(below, np.inf):
             refuse(path, f"holds {value.max()} where numbers below {sizes[below]} ({below}) are expected")
 
     return check
@@ -280,15 +281,18 @@ def part(classes: Any, *shared: str, **renamed: str) -> Kind:
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
         cls = type(value)
-        if not isinstance(value, classes) or cls not in CLASSES.values():
+        if not isinstance(value, classes) or not is_known(cls):
             refuse(path, f"is a {cls.__name__}, which it never is")
         schema, own = schema_of(cls), {inner: sizes[outer] for inner, outer in names.items() if outer in sizes}
-        _check_names(value, schema, path)
+        if is_registered(cls):
+            _check_names(value, schema, path)
         for name, kind in schema.attributes.items():
             if name in vars(value):
                 kind(vars(value)[name], own, f"{path}.{name}")
-        if schema.rule is not None:
+        if schema.rule is not None and (is_registered(cls) or _needed(schema) <= set(vars(value))):
             schema.rule(value, own, path)
+        if is_extension(cls):
+            _check_inside(value, schema, path)
         sizes.update((outer, own[inner]) for inner, outer in names.items() if inner in own)
 
     return check
@@ -304,10 +308,34 @@ def schema_of(cls: type) -> Schema:
     return found
 
 
+def _check_inside(owner: Any, schema: Schema, path: str) -> None:
+    """Check the objects that an object of a user's class holds, in lists too, except those that were never fitted.
+
+    It is not known what they belong to, so their sizes need only agree among themselves.
+    """
+    passed = {*schema.attributes, *_parameters(type(owner))}
+    pending = [(value, f"{path}.{name}") for name, value in vars(owner).items() if name not in passed]
+    while pending:
+        value, place = pending.pop()
+        if isinstance(value, list | tuple):
+            pending += [(each, f"{place}[{k}]") for k, each in enumerate(value)]
+        elif isinstance(value, dict):
+            pending += [(each, f"{place}[{key!r}]") for key, each in value.items()]
+        elif is_known(type(value)) and not set(vars(value)) <= _parameters(type(value)):
+            part(type(value))(value, {}, place)
+
+
+def _needed(schema: Schema) -> set[str]:
+    return {name for name, kind in schema.attributes.items() if not hasattr(kind, "optional")}
+
+
+def _parameters(cls: type) -> set[str]:
+    return set(cls._get_param_names()) if issubclass(cls, BaseEstimator) else set()
+
+
 def _check_names(value: Any, schema: Schema, path: str) -> None:
     there = set(vars(value))
-    needed = {name for name, kind in schema.attributes.items() if not hasattr(kind, "optional")}
-    parameters = set(type(value)._get_param_names()) if isinstance(value, BaseEstimator) else set()
+    needed, parameters = _needed(schema), _parameters(type(value))
     for name in sorted((needed | parameters) - there):
         refuse(path, f"lacks the attribute {name}")
     for name in sorted(there - set(schema.attributes) - parameters - set(TRANSIENT.get(type(value), ()))):

@@ -2,7 +2,7 @@
 
 A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) are always there,
 and are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
-declared tell of the fit only, so they may be anything; other attributes that are not declared are refused. A class
+declared describe the fit only, so they may be anything; other attributes that are not declared are refused. A class
 whose prediction reads a new attribute takes one line here; `tests/persistence/test_forged.py` fails until it has it.
 
 ================  ====================================================

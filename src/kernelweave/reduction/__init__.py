@@ -1,5 +1,7 @@
 """Transformers: graph embedding with learned kernel weights (MKL-DR), feature extraction with one kernel, and
 projections that a machine has learned.
+
+The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010).
 """
 
 from .extraction.akda import AKDAQR

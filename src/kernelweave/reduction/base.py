@@ -1,4 +1,4 @@
-"""What the transformers of one kernel share: from X to a Gram matrix, and from coefficients to features of new samples.
+"""Base of the transformers of one kernel: from X to a Gram matrix, and from coefficients to features of new samples.
 
 Every extracted feature is a function ``<z, phi(x)> + offset`` of the kernel's feature space whose direction z is a
 combination of training samples (or of a few *landmarks*), so a fitted transformer is one matrix of coefficients.
@@ -41,7 +41,7 @@ from ..views import Views
 
 @dataclass(frozen=True)
 class TrainingSamples:
-    """The samples of a fit as a method sees them: one kernel, which may be a combined one.
+    """The samples of a fit with their kernel, which may be a combined one.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class TrainingSamples:
 
 @dataclass(frozen=True)
 class Extraction:
-    """What a method found: features are ``k(x, points) coef + offset``.
+    """The result of a method: features are ``k(x, points) coef + offset``.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Extraction:
         return replace(self, coef=self.coef @ axes, features=self.features @ axes)
 
     def with_signs(self) -> Extraction:
-        """The same features, each with the sign that makes its largest value positive, so that signs are no chance."""
+        """The same features, each with the sign that makes its largest value positive, so that it is determined."""
         largest = np.abs(self.features).argmax(axis=0)
         signs = np.where(self.features[largest, np.arange(self.features.shape[1])] < 0.0, -1.0, 1.0)
         return replace(self, coef=self.coef * signs, offset=self.offset * signs, features=self.features * signs)
@@ -247,7 +247,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
 
 
 def indicators(labels: np.ndarray) -> np.ndarray:
-    """Y' of (18): one column a class, 1 for its members and 0 elsewhere."""
+    """Y' of (18): one column per class, 1 for its members and 0 elsewhere."""
     return (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
 
 

@@ -1,4 +1,4 @@
-"""`FromEstimator`: the projections that a model has learned, as a transformer (thesis chapter 4, SLDR)."""
+"""`FromEstimator`: the learned projections of a model, as a transformer (Gönen's thesis, 2010, chapter 4; SLDR)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import Projected
 from ..estimators.base import KernelMachineEstimator
+from ..estimators.fitted import lookups_of
 from ..validation import Constraints, Instance, check_parameters
 
 
 class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """Features eta_m(x) W_m' x^m from a model that has learned projections W_m and gates eta.
 
-    Optimises what the estimator does, whose combiner is `Projected`: the projections are those under which its machine
-    does best. Features of all kernels stand side by side, see the estimator's `project`.
+    The objective is that of the estimator, whose combiner is `Projected`: the projections minimise the optimum of its
+    machine. The features of all kernels are concatenated, see the estimator's `project`.
 
     Parameters
     ----------
@@ -138,7 +139,7 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _lookups(self) -> list:
         """The precomputed matrices that the estimator looks new samples up in."""
-        return self._fitted()._lookups()
+        return lookups_of(self._fitted())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_") or getattr(self.estimator, "__sklearn_is_fitted__", lambda: False)()

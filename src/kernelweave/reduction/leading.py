@@ -1,4 +1,4 @@
-"""`LeadingComponents`: at most so many components of a transformer, for data that may have fewer."""
+"""`LeadingComponents`: at most `n_components` components of a transformer, for data that may have fewer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..validation.inputs import check_matrix, check_row_labels, unchanged_on_fai
 class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The first components of a transformer that finds them in order, or all where there are fewer.
 
-    The transformer optimises what it does by itself, with its `n_components` left as it is (None: all); columns beyond
+    The transformer is fitted with its own `n_components` (None: all of them); columns beyond
     `n_components` are dropped. So one number serves data of any size and any number of classes, where scikit-learn's
     `PCA` and `LinearDiscriminantAnalysis` refuse more components than there are.
 
@@ -60,7 +60,7 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         ----------
         X : array or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,), optional
-            Targets, where the transformer asks for them.
+            Targets, where the transformer needs them.
 
         Returns
         -------

@@ -1,7 +1,7 @@
-"""`reduced_svm`: reduce the dimension, then a linear support vector machine (thesis 5.4.3).
+"""`reduced_svm`: reduce the dimension, then a linear support vector machine (Gönen 2010, PhD thesis, 5.4.3).
 
-The rival of learning the projection together with the machine: the projection knows nothing of the machine's loss.
-Figures 5.19 to 5.22 of the thesis compare with PCA and LFDA, at the same number of components.
+This is what learned projections are compared with: here the projection is found without the machine's loss. Figures
+5.19 to 5.22 of the thesis compare with PCA and LFDA at the same number of components.
 
 ==================================  =======================================
 thesis 5.4.3                        here
@@ -33,9 +33,9 @@ _REDUCERS = ("pca", "kpca", "lda", "lfda")
 def reduced_svm(
     reducer: Any,
     n_components: int | None = 2,
+    *,
     C: float = 1.0,
     random_state: Any = None,
-    *,
     pca_first: int | None = 100,
 ) -> Pipeline:
     """The comparison "reduce, then linear SVM" as a pipeline: ``scale``, ``reduce``, ``svm``.
@@ -52,7 +52,7 @@ def reduced_svm(
         discriminants; `LocalFisher` with orthonormal directions, as those of PCA are, so that one C means the same to
         both; a transformer of your own, with its own parameters; None for no reduction.
     n_components : int or None
-        For reducers given by name; None for what the reducer takes by itself (all it has, 2 for "lfda"). More than
+        For reducers given by name; None for the reducer's own default (all components; 2 for "lfda"). More than
         there are features is the reducer's error. "lda" alone takes as many as there are, n_classes - 1 at most: that
         limit comes from the labels, and all two-class problems would fail otherwise.
     C : float
@@ -60,8 +60,8 @@ def reduced_svm(
     random_state : int, RandomState or None
         For "pca" and "kpca", which draw random numbers on large data, and for the machine.
     pca_first : int or None
-        "lfda" sees the first so many principal components only (a step ``pca`` before ``reduce``), as in the thesis;
-        all there are where these are fewer. None for none.
+        "lfda" is given only this many leading principal components, as in the thesis, or all where there are fewer (a
+        step ``pca`` before ``reduce``). None: no such step.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 A *view* is one description of the samples: some columns of X. X stays one array, data frame or sparse
 matrix, so that splitting, pipelines and searches work unchanged; `stack_views` builds such a frame and
-`Views` reads views out of it, checks each on its own and tells which samples have it.
+`Views` reads views out of it, checks each of them separately and reports which samples have it.
 """
 
 from .fetched import FetchedViews

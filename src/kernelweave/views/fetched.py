@@ -1,7 +1,8 @@
-"""`FetchedViews`: views whose missing values are asked for when a kernel is about to read them, and only then.
+"""`FetchedViews`: views whose missing values are fetched when a kernel is about to read them, and only then.
 
 Where a view is costly (a scan, a laboratory test), a model whose weights depend on the sample needs it for some samples
-only (end of thesis 5.3.1.2). Such a model asks its views for `complete` columns of the samples that it will compare.
+only (Gönen 2010, PhD thesis, end of 5.3.1.2). Such a model calls `complete` for the samples and columns that it
+compares.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class FetchedViews(Views):
     views : Views
     fetch : callable
         ``fetch(view, rows)`` returns the columns of a view for samples given by their positions in X: an array with the
-        columns in the order of X, or a data frame with columns of those names. It is asked once for a sample and view.
+        columns in the order of X, or a data frame with columns of those names. It is called once per sample and view.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class FetchedViews(Views):
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
 
     def rows(self, index: np.ndarray) -> FetchedViews:
-        """These samples only; what is fetched for them is known to all."""
+        """These samples only; values fetched for them are stored for all."""
         part = FetchedViews(super().rows(index), self._fetch)
         part._fetched = self._fetched
         return part

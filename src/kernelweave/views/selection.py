@@ -105,5 +105,5 @@ def _listed_columns(selector: Any, names: np.ndarray | None, n_features: int) ->
             "a boolean mask, a callable or None"
         )
     if entries.min() < -n_features or entries.max() >= n_features:
-        raise ValueError(f"the view {describe(selector)} asks for columns that X ({n_features}) does not have")
+        raise ValueError(f"the view {describe(selector)} names columns that X ({n_features}) does not have")
     return entries % n_features

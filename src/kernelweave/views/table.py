@@ -1,6 +1,6 @@
 """`Views`: one X, read view by view.
 
-Each view is checked on its own when a kernel first asks for it: a sample whose view is wholly missing
+Each view is checked separately when a kernel first reads it: a sample whose view is wholly missing
 (NaN, masked, or None in text columns) has no row there and is reported absent; a view that is partly missing,
 infinite or of the wrong type is an error that names it.
 """
@@ -51,7 +51,7 @@ class Views:
     of a float64 array is not copied.
     """
 
-    can_fetch = False  # whether missing values can be asked for, see `FetchedViews`
+    can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
 
     def __init__(self, X: Any, names: Any = None):
         if not sp.issparse(X) and not isinstance(X, pd.DataFrame | KeptColumns):
@@ -173,7 +173,7 @@ class Views:
         return ""
 
     def _checked_numbers(self, values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
-        # One sum tells whether every entry is finite (a sum of huge finite entries is looked at entry by entry).
+        # One sum shows whether every entry is finite (a sum of huge finite entries is looked at entry by entry).
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(values.sum())
         if finite:

@@ -124,7 +124,7 @@ def test_nothing_better_than_chance_leaves_equal_weights():
 def test_another_graph(model):
     lde = model(KERNELS, LDEGraph(3, 10)).fit(X, Y)
     assert lde.score(NEW, NEW_Y) > 0.5
-    space = MKLDR([KERNELS[0][1]], LDEGraph(3, 10), 2, step="paper").fit(X, Y)
+    space = MKLDR([KERNELS[0][1]], LDEGraph(3, 10), n_components=2, step="paper").fit(X, Y)
     assert scipy.linalg.subspace_angles(lde._discriminants[0].coefficients, space.alphas_).max() < 1e-6
 
 

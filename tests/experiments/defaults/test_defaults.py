@@ -33,7 +33,7 @@ from kernelweave.experiments import (
     write_report,
 )
 from kernelweave.experiments.engine import comparison_run as module
-from kernelweave.experiments.engine.comparison_run import ComparisonSummary, Result
+from kernelweave.experiments.engine.comparison_run import ComparisonOutcome, Result
 from kernelweave.experiments.methods.default_settings import scaling
 from kernelweave.experiments.reports.standings import gains
 from kernelweave.model_selection import RepeatedDraws
@@ -77,7 +77,7 @@ def toy(tmp_path_factory):
 
 
 def made(errors, default):
-    """A summary with given errors, {data set: {contender: errors}}."""
+    """An outcome with given errors, {data set: {contender: errors}}."""
     names = list(next(iter(errors.values())))
     results = {
         (row, name): Result(np.array(values, dtype=float), ["C = 1"], 0.5, candidates=("C = 1",), validation=values[0])
@@ -90,11 +90,11 @@ def made(errors, default):
         contenders=tuple(Contender(name, neighbours(1)) for name in names),
         default=default,
     )
-    return ComparisonSummary(comparison, results, 2, False, results)
+    return ComparisonOutcome(comparison, results, n_folds=2, quick=False, first=results)
 
 
 def test_standings_by_hand():
-    summary = made(
+    outcome = made(
         {
             "one": {"a": [10.0, 12.0], "b": [8.0, 10.0], "c": [30.0, 30.0]},
             "two": {"a": [20.0, 20.0], "b": [20.0, 20.02], "c": [10.0, 12.0]},
@@ -102,9 +102,9 @@ def test_standings_by_hand():
         },
         "a",
     )
-    assert score_table(summary).to_numpy().round(2).tolist() == [[89, 91, 70], [80, 79.99, 89], [95, 92, 90]]
-    assert rank_table(score_table(summary)).to_numpy().tolist() == [[2, 1, 3], [2.5, 2.5, 1], [1, 2, 3]]
-    a, b, c = standings(summary)
+    assert score_table(outcome).to_numpy().round(2).tolist() == [[89, 91, 70], [80, 79.99, 89], [95, 92, 90]]
+    assert rank_table(score_table(outcome)).to_numpy().tolist() == [[2, 1, 3], [2.5, 2.5, 1], [1, 2, 3]]
+    a, b, c = standings(outcome)
     assert (a.name, a.score, a.difference, a.worst, a.wins, a.ties, a.losses, a.pvalue) == ("a", 88, 0, 0, 0, 3, 0, 1)
     assert a.rank == pytest.approx(5.5 / 3) and b.rank == pytest.approx(5.5 / 3) and c.rank == pytest.approx(7 / 3)
     assert b.difference == pytest.approx((2 - 0.01 - 3) / 3) and b.worst == pytest.approx(-3)
@@ -123,7 +123,7 @@ def test_pvalue_is_that_of_wilcoxons_test():
 
 
 def test_gains_are_clear_ones():
-    summary = made(
+    outcome = made(
         {
             "clear": {"a": [10.0, 12.0, 11.0], "b": [8.0, 10.0, 9.1]},
             "noisy": {"a": [10.0, 30.0, 10.0], "b": [10.0, 20.0, 10.0]},
@@ -131,26 +131,26 @@ def test_gains_are_clear_ones():
         },
         "a",
     )
-    assert gains(summary) == {"b": {"clear": pytest.approx(5.9 / 3)}}
-    assert "b on clear (+2.0)." in markdown(summary)
+    assert gains(outcome) == {"b": {"clear": pytest.approx(5.9 / 3)}}
+    assert "b on clear (+2.0)." in markdown(outcome)
     assert "Nothing beats the default" in markdown(made({"x": {"a": [1.0], "b": [2.0]}}, "a"))
 
 
 def test_scores_at_the_first_setting_and_at_the_chosen_one(whole, tmp_path):
-    summary = run_experiment(SMALL, tmp_path, data_home=tmp_path)
+    outcome = run_experiment(SMALL, tmp_path, data_home=tmp_path)
     cells = sorted((tmp_path / "cells" / "table-default-neighbours" / "wdbc").glob("many/fold-*.json"))
     records = [json.loads(path.read_text())["records"] for path in cells]
     assert [record["candidate"] for record in records[0]] == ["k = 25", "k = 5"]
     first = np.mean([fold[0]["test"] for fold in records])
     chosen = np.mean([min(fold, key=lambda record: record["validation"])["test"] for fold in records])
-    assert score_table(summary, first=True).loc["wdbc", "many"] == pytest.approx(100 - first)
-    assert score_table(summary).loc["wdbc", "many"] == pytest.approx(100 - chosen)
+    assert score_table(outcome, first=True).loc["wdbc", "many"] == pytest.approx(100 - first)
+    assert score_table(outcome).loc["wdbc", "many"] == pytest.approx(100 - chosen)
     held = [min(record["validation"] for record in fold) for fold in records]
-    assert summary.results["wdbc", "many"].validation == pytest.approx(np.mean(held))
-    assert summary.first["wdbc", "many"].validation == pytest.approx(
+    assert outcome.results["wdbc", "many"].validation == pytest.approx(np.mean(held))
+    assert outcome.first["wdbc", "many"].validation == pytest.approx(
         np.mean([fold[0]["validation"] for fold in records])
     )
-    pd.testing.assert_frame_equal(score_table(summary), score_table(whole))
+    pd.testing.assert_frame_equal(score_table(outcome), score_table(whole))
 
 
 class Probe(ClassifierMixin, BaseEstimator):
@@ -201,14 +201,14 @@ def test_regression_is_scored_by_r2(toy, tmp_path):
         ),
         default="line",
     )
-    summary = run_experiment(lines, tmp_path, data_home=toy)
+    outcome = run_experiment(lines, tmp_path, data_home=toy)
     X, y = load_dataset("mcycle", data_home=toy, return_X_y=True)
     scores = []
     for split in SMALL.protocol.split(y, False):
         model = LinearRegression().fit(X.iloc[split.train], y[split.train])
         scores.append(100 * r2_score(y[split.test], model.predict(X.iloc[split.test])))
-    np.testing.assert_allclose(100 - summary.results["mcycle", "line"].errors, scores)
-    assert score_table(summary).loc["mcycle", "mean"] <= 0
+    np.testing.assert_allclose(100 - outcome.results["mcycle", "line"].errors, scores)
+    assert score_table(outcome).loc["mcycle", "mean"] <= 0
 
 
 def test_absent_data_are_named_and_left_out(whole, tmp_path):
@@ -238,9 +238,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(whole, tmp_path, monkeypatc
     assert 0 < stored <= 12
     measured.clear()
     limit = 1000
-    summary = run_experiment(SMALL, tmp_path, data_home=tmp_path)
+    outcome = run_experiment(SMALL, tmp_path, data_home=tmp_path)
     assert len(measured) == 2 * 3 * 5 - stored
-    pd.testing.assert_frame_equal(score_table(summary), score_table(whole))
+    pd.testing.assert_frame_equal(score_table(outcome), score_table(whole))
 
 
 def test_report(whole, tmp_path):
@@ -274,12 +274,12 @@ def test_every_default_on_toy_data(comparison, toy, tmp_path):
     name = comparison.name.removeprefix("default-")
     chosen = {row: comparison.datasets[row] for row in TOY.get(name, ["mnist4", "ngs"]) if row in comparison.datasets}
     few = dataclasses.replace(comparison, datasets=chosen)
-    summary = run_experiment(few, tmp_path, quick=True, data_home=toy)
-    scores = score_table(summary)
-    assert summary.absent == () and list(scores.index) == list(chosen)
+    outcome = run_experiment(few, tmp_path, quick=True, data_home=toy)
+    scores = score_table(outcome)
+    assert outcome.absent == () and list(scores.index) == list(chosen)
     least = [60.0 if CATALOGUE[row].classes else 0.0 for row in scores.index]
     assert (scores[comparison.default] > least).all(), scores
-    assert comparison.default in markdown(summary)
+    assert comparison.default in markdown(outcome)
 
 
 @pytest.mark.parametrize("comparison", DEFAULTS, ids=lambda comparison: comparison.name)
@@ -292,7 +292,8 @@ def test_every_default_has_ten_data_sets_and_is_registered(comparison):
 
 
 def test_the_declared_defaults_are_those_of_the_library(toy):
-    data = Problem(*load_dataset("mnist4", data_home=toy, return_X_y=True), load_dataset("mnist4", data_home=toy).views)
+    bunch = load_dataset("mnist4", data_home=toy)
+    data = Problem(bunch.data, bunch.target, views=bunch.views)
     for name in ("multiclass", "multiclass-linear", "normalize", "combiner"):
         comparison = find_default(name)
         contender = next(one for one in comparison.contenders if one.name == comparison.default)

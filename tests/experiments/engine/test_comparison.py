@@ -24,7 +24,7 @@ from kernelweave.experiments import (
     write_report,
 )
 from kernelweave.experiments.engine import comparison_run as module
-from kernelweave.experiments.reports.layout import sections
+from kernelweave.experiments.reports.sections import sections
 from kernelweave.model_selection import RepeatedHalves, RepeatedKFoldProtocol, ThesisProtocol
 
 
@@ -84,9 +84,9 @@ def test_marks_are_those_of_a_paired_t_test(whole):
 
 def test_candidates_by_run_where_runs_are_cross_validations(tmp_path):
     protocol = RepeatedKFoldProtocol(n_folds=3, n_repeats=4)
-    summary = run_experiment(dataclasses.replace(SMALL, protocol=protocol), tmp_path)
-    result = summary.results["merged", "k-NN"]
-    assert len(result.errors) == len(result.chosen) == 4 and summary.n_folds == 12
+    outcome = run_experiment(dataclasses.replace(SMALL, protocol=protocol), tmp_path)
+    result = outcome.results["merged", "k-NN"]
+    assert len(result.errors) == len(result.chosen) == 4 and outcome.n_folds == 12
     folder = tmp_path / "cells" / "table-errors" / "merged"
     cells = [json.loads(path.read_text())["records"] for path in sorted(folder.glob("k-nn*/fold-*.json"))]
     test = np.array([[record["test"] for record in records] for records in cells]).reshape(4, 3, 2).mean(axis=1)
@@ -94,13 +94,13 @@ def test_candidates_by_run_where_runs_are_cross_validations(tmp_path):
 
 
 def test_candidates_by_validation_where_there_is_some(tmp_path):
-    summary = run_experiment(dataclasses.replace(SMALL, protocol=ThesisProtocol()), tmp_path)
+    outcome = run_experiment(dataclasses.replace(SMALL, protocol=ThesisProtocol()), tmp_path)
     folder = tmp_path / "cells" / "table-errors" / "iris"
     cells = [json.loads(path.read_text())["records"] for path in sorted(folder.glob("k-nn*/fold-*.json"))]
     validation = np.array([[record["validation"] for record in records] for records in cells])
     test = np.array([[record["test"] for record in records] for records in cells])
     assert (validation != test).any()
-    np.testing.assert_allclose(summary.results["iris", "k-NN"].errors, test[:, validation.mean(axis=0).argmin()])
+    np.testing.assert_allclose(outcome.results["iris", "k-NN"].errors, test[:, validation.mean(axis=0).argmin()])
 
 
 def test_finished_cells_are_not_computed_again(tmp_path, monkeypatch):
@@ -129,10 +129,10 @@ def test_finished_cells_are_not_computed_again(tmp_path, monkeypatch):
 
 
 def test_quick_runs_are_kept_apart(tmp_path):
-    summary = run_experiment(SMALL, tmp_path, quick=True)
-    assert summary.quick and summary.n_folds == 2 and list(error_table(summary).index) == ["merged"]
+    outcome = run_experiment(SMALL, tmp_path, quick=True)
+    assert outcome.quick and outcome.n_folds == 2 and list(error_table(outcome).index) == ["merged"]
     assert not (tmp_path / "cells" / "table-errors").exists()
-    json_file, _ = write_report(summary, tmp_path)
+    json_file, _ = write_report(outcome, tmp_path)
     assert json_file.name == "table-errors-quick.json"
 
 
@@ -163,7 +163,7 @@ def test_wrong_declarations_are_named():
         dataclasses.replace(SMALL, contenders=SMALL.contenders[:1] * 2, paper={})
     with pytest.raises(ValueError, match=r"unknown entries \['glass'\]"):
         dataclasses.replace(SMALL, paper={"glass": {"1-NN": (1.0, 1.0)}})
-    with pytest.raises(TypeError, match="a str is no summary"):
+    with pytest.raises(TypeError, match="a str is no outcome"):
         markdown("text")
 
 

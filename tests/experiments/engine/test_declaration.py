@@ -78,13 +78,18 @@ def test_a_point_of_a_search_is_a_plain_method_with_the_point_in_its_grid():
 def test_members_of_a_collection_share_their_settings():
     first, second = SEVERAL.members
     with pytest.raises(ValueError, match="'learned-iris-merged' and .* of collection 'x' must not differ in grid$"):
-        Collection("x", "x", "x", (first, dataclasses.replace(second, grid={"C": [1.0]})))
+        Collection("x", "x", source="x", members=(first, dataclasses.replace(second, grid={"C": [1.0]})))
     with pytest.raises(ValueError, match="must not differ in baseline, methods"):
-        Collection("x", "x", "x", (first, dataclasses.replace(second, methods=second.methods[1:], baseline="dear")))
+        Collection(
+            "x",
+            "x",
+            source="x",
+            members=(first, dataclasses.replace(second, methods=second.methods[1:], baseline="dear")),
+        )
     with pytest.raises(ValueError, match="collection 'x' needs at least one experiment"):
-        Collection("x", "x", "x", ())
+        Collection("x", "x", source="x", members=())
     with pytest.raises(ValueError, match="collection 'x' must have unique names"):
-        Collection("x", "x", "x", (first, first))
+        Collection("x", "x", source="x", members=(first, first))
     with pytest.raises(ValueError, match="zip"):
         over_datasets(LEARNED, [("iris", None, "IRIS", (None,))])
 
@@ -109,5 +114,13 @@ def test_wrong_declarations_are_named():
         dataclasses.replace(base, methods=(unseen,), baseline=unseen.name, features=())
     with pytest.raises(ValueError, match=r"method 'x' names kernels that are not declared: \['tex'\]"):
         Experiment(
-            "t", "t", "t", "iris", "classification", {"x": Linear()}, (Method("x", ("tex",)),), "x", {"C": [1.0]}
+            "t",
+            "t",
+            source="t",
+            dataset="iris",
+            task="classification",
+            kernels={"x": Linear()},
+            methods=(Method("x", ("tex",)),),
+            baseline="x",
+            grid={"C": [1.0]},
         )

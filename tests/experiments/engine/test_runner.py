@@ -32,8 +32,8 @@ def without_times(value):
     return [without_times(entry) for entry in value] if isinstance(value, list) else value
 
 
-def report(summary, folder):
-    return without_times(json.loads(write_report(summary, folder)[0].read_text()))
+def report(outcome, folder):
+    return without_times(json.loads(write_report(outcome, folder)[0].read_text()))
 
 
 @pytest.fixture(scope="module")
@@ -84,19 +84,19 @@ def test_constants_come_from_the_training_part():
 
 
 def test_selection_and_results(tmp_path, whole):
-    summary = run_experiment(SMALL, tmp_path)
+    outcome = run_experiment(SMALL, tmp_path)
     for method in SMALL.methods:
         folder = tmp_path / "cells" / "table-small" / method.name
         cells = [json.loads(path.read_text())["records"] for path in sorted(folder.glob("*.json"))]
         assert len(cells) == 10
         validation = np.array([[record["validation"] for record in records] for records in cells])
         best = validation.mean(axis=0).argmax()
-        row = summary.row(method.name)
+        row = outcome.row(method.name)
         assert row.parameters == [{"C": [0.1, 10.0][best]}]
         np.testing.assert_array_equal(row.values["test"], [records[best]["test"] for records in cells])
-    assert summary.row("all").against_baseline == {}
-    expected = ThesisProtocol().compare(summary.row("all").values["test"], summary.row("petal").values["test"])
-    assert summary.row("petal").against_baseline["test"] == expected
+    assert outcome.row("all").against_baseline == {}
+    expected = ThesisProtocol().compare(outcome.row("all").values["test"], outcome.row("petal").values["test"])
+    assert outcome.row("petal").against_baseline["test"] == expected
 
 
 def test_results_do_not_depend_on_n_jobs(tmp_path, whole):
@@ -117,9 +117,9 @@ def test_an_error_in_the_middle_loses_nothing(tmp_path, whole, monkeypatch):
         run_experiment(SMALL, tmp_path)
     assert len(list(tmp_path.rglob("fold-*.json"))) == 7
     seen = []
-    summary = run_experiment(SMALL, tmp_path, progress=lambda *state: seen.append(state))
+    outcome = run_experiment(SMALL, tmp_path, progress=lambda *state: seen.append(state))
     assert len(calls) == 8 + 23 and seen[0] == (7, 30, "") and seen[-1][:2] == (30, 30)
-    assert report(summary, tmp_path) == whole
+    assert report(outcome, tmp_path) == whole
 
 
 def test_a_killed_run_continues_to_the_same_table(tmp_path, whole):
@@ -204,9 +204,9 @@ def test_quick_runs_are_kept_apart(tmp_path):
 
 def test_one_result_for_each_repeat(tmp_path):
     protocol = RepeatedKFoldProtocol(n_folds=3, n_repeats=4)
-    summary = run_experiment(dataclasses.replace(SMALL, protocol=protocol), tmp_path)
-    row = summary.row("all")
-    assert len(row.values["test"]) == len(row.parameters) == 4 and summary.n_folds == 12
+    outcome = run_experiment(dataclasses.replace(SMALL, protocol=protocol), tmp_path)
+    row = outcome.row("all")
+    assert len(row.values["test"]) == len(row.parameters) == 4 and outcome.n_folds == 12
 
 
 def test_no_validation_no_choice(tmp_path):

@@ -16,7 +16,7 @@ from kernelweave.experiments import Method, Paper, markdown, run_experiment
 from kernelweave.experiments.engine.cells import fingerprint
 from kernelweave.experiments.engine.fold import Fold
 from kernelweave.experiments.methods.projected import projection_experiment, sldr
-from kernelweave.experiments.reports.layout import Grid, heading, results_cells, sections
+from kernelweave.experiments.reports.sections import TextTable, heading, results_cells, sections
 from kernelweave.kernels import Linear
 from kernelweave.model_selection import ThesisProtocol
 from kernelweave.reduction import reduced_svm
@@ -31,12 +31,12 @@ PROJECTED = dataclasses.replace(
         Method(
             "PCA",
             ("all",),
-            Paper(80.0),
+            paper=Paper(80.0),
             grid={"svm__C": [0.1, 10.0]},
             estimator=reduced_svm("pca", 2),
             from_features=True,
         ),
-        sldr(VIEWS, 1, 2),
+        sldr(VIEWS, 1, gating_components=2),
     ),
     baseline="SVM",
     features=("x",),
@@ -57,7 +57,7 @@ def data():
 def test_projections_are_those_of_a_fit_by_hand(features, data):
     """Of the features themselves, or of kernel PCA on kernel values that all methods share."""
     X, y, split, scaler = data
-    method = sldr(VIEWS, 1, 2, features=features, max_iter=3)
+    method = sldr(VIEWS, 1, gating_components=2, features=features, max_iter=3)
     assert method.from_features == (features == "auto")
     parts = [X.iloc[part] * 0 + scaler.transform(X.iloc[part]) for part in (split.train, split.test)]
     for record in Fold(PROJECTED, X, y, split).measure(method):
@@ -86,30 +86,30 @@ def test_a_reduction_counts_the_support_vectors_of_its_machine(data):
 
 
 def test_cells_tell_features_from_kernel_values():
-    method = sldr(VIEWS, 1, 2)
+    method = sldr(VIEWS, 1, gating_components=2)
     values = dataclasses.replace(method, from_features=False)
     assert fingerprint(PROJECTED, method, "data") != fingerprint(PROJECTED, values, "data")
 
 
 def test_report_of_features_and_of_figures_without_a_deviation(tmp_path):
-    summary = run_experiment(PROJECTED, tmp_path)
-    row = summary.row("PCA")
-    cells = results_cells(summary, row)
+    outcome = run_experiment(PROJECTED, tmp_path)
+    row = outcome.row("PCA")
+    cells = results_cells(outcome, row)
     assert cells[0] in ("0.1", "10") and cells[2:4] == ["80", f"{row.mean('test') - 80:+.2f}"] and cells[5] == "-"
-    accuracy, support, *_ = (part for part in sections(summary) if isinstance(part, Grid))
+    accuracy, support, *_ = (part for part in sections(outcome) if isinstance(part, TextTable))
     assert (accuracy.headings, support.headings) == (["accuracy %", "SVM"], ["support vectors %", "SVM"])
     assert accuracy.rows[1] == ["R = 2", f"{row.mean('test'):.2f} ± {row.std('test'):.2f}"]
     assert support.rows[1] == ["R = 2", f"{row.mean('support'):.2f} ± {row.std('support'):.2f}"]
-    text = markdown(summary)
+    text = markdown(outcome)
     assert "Methods that see features compute their own." in text
-    assert f"{summary.row('SLDR (R_m = 1, R_G = 2)').weights.mean(axis=0)[0]:.2f}-" in text
-    figure = dataclasses.replace(summary, experiment=dataclasses.replace(PROJECTED, name="figure-5.19"))
-    assert heading(summary) == "Table small: IRIS" and heading(figure) == "Figure 5.19: IRIS"
+    assert f"{outcome.row('SLDR (R_m = 1, R_G = 2)').weights.mean(axis=0)[0]:.2f}-" in text
+    figure = dataclasses.replace(outcome, experiment=dataclasses.replace(PROJECTED, name="figure-5.19"))
+    assert heading(outcome) == "Table small: IRIS" and heading(figure) == "Figure 5.19: IRIS"
 
 
 def test_methods_of_a_figure():
     fields = {"name": "f", "title": "t", "source": "s", "dataset": "iris", "variant": "merged"}
-    experiment = projection_experiment("x", (1, 2), (3,), {"GPK (R = 2)": Paper(90.0)}, **fields)
+    experiment = projection_experiment("x", (1, 2), more_dimensions=(3,), papers={"GPK (R = 2)": Paper(90.0)}, **fields)
     assert list(experiment.layout) == ["all", "R = 1", "R = 2", "R = 3"]
     assert experiment.layout["R = 2"] == {
         "PCA": "PCA (R = 2)",
@@ -126,14 +126,14 @@ def test_methods_of_a_figure():
     assert [len(named[f"{name}R = 1)"].kernels) for name in ("GPK (", "LPK (P = 2, ", "LPK (P = 3, ")] == [1, 2, 3]
     assert isinstance(named["LFDA (R = 1)"].estimator, Pipeline)
     with pytest.raises(ValueError, match=r"papers names methods that are not there: \['GPK \(R = 3\)'\]"):
-        projection_experiment("x", (1, 2), (3,), {"GPK (R = 3)": Paper(90.0)}, **fields)
+        projection_experiment("x", (1, 2), more_dimensions=(3,), papers={"GPK (R = 3)": Paper(90.0)}, **fields)
 
 
 def test_regions_reach_above_one_projection(data):
     """Setosa and virginica lie on both sides of versicolor: two regions part them, one projection cannot."""
     X, y, split, _ = data
     fields = {"name": "f", "title": "t", "source": "s", "dataset": "iris", "variant": "merged"}
-    experiment = projection_experiment("x", (1,), (), {}, **fields)
+    experiment = projection_experiment("x", (1,), more_dimensions=(), papers={}, **fields)
     fold = Fold(experiment, X, y, split)
     named = {method.name: method for method in experiment.methods}
     one, two = (

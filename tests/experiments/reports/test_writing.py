@@ -9,9 +9,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
 from kernelweave import KernelSAMME, KernelVoting
-from kernelweave.experiments import Method, markdown, results_page, run_experiment, write_report
+from kernelweave.experiments import Method, markdown, run_experiment, write_page, write_report
 from kernelweave.experiments.engine.cells import fingerprint
-from kernelweave.experiments.reports.layout import Grid, results_cells, sections
+from kernelweave.experiments.reports.sections import TextTable, results_cells, sections
 from kernelweave.reduction import MKLDR
 from small_experiment import SEVERAL, SMALL
 
@@ -19,20 +19,20 @@ COUNTED = [(method, measure) for method in ("dear", "found") for measure in ("te
 
 
 def test_paper_and_ours_side_by_side(tmp_path):
-    summary = run_experiment(SMALL, tmp_path)
-    row = summary.row("petal")
-    cells = results_cells(summary, row)
+    outcome = run_experiment(SMALL, tmp_path)
+    row = outcome.row("petal")
+    cells = results_cells(outcome, row)
     assert cells[0] == f"{row.parameters[0]['C']:g}"
     assert cells[1] == f"{row.mean('test'):.2f} ± {row.std('test'):.2f}" and cells[2] == "90.00 ± 1.00"
     assert cells[3] == f"{row.mean('test') - 90:+.2f}" and cells[6] == f"{row.mean('support') - 50:+.2f}"
-    assert results_cells(summary, summary.row("all"))[-2:] == ["-", "-"]
-    assert results_cells(summary, summary.row("both"))[2:4] == ["-", "-"]
-    text = markdown(summary)
+    assert results_cells(outcome, outcome.row("all"))[-2:] == ["-", "-"]
+    assert results_cells(outcome, outcome.row("both"))[2:4] == ["-", "-"]
+    text = markdown(outcome)
     assert "5x2 cv paired F test of our 10 results of a method against our 10 results of all" in text
     assert "standardised features, unit-diagonal kernels" in text and "C in 0.1, 10" in text
     widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
     assert widths == {11, 13}  # results and costs; nothing here learns weights
-    for grid in (part for part in sections(summary) if not isinstance(part, str)):
+    for grid in (part for part in sections(outcome) if not isinstance(part, str)):
         narrow = grid.narrowed()
         shown = [heading for part in narrow for heading in part.headings]
         assert sorted(shown) == sorted(grid.headings + ["method"] * (len(narrow) - 1))  # no column is lost
@@ -44,22 +44,22 @@ def several(tmp_path_factory):
 
 
 def test_several_data_sets_in_one_table(several, tmp_path):
-    summary = several
-    results, weights, costs, counts = (part for part in sections(summary) if not isinstance(part, str))
+    outcome = several
+    results, weights, costs, counts = (part for part in sections(outcome) if not isinstance(part, str))
     assert [row[:2] for row in results.rows] == [[s, m] for s in ("IRIS", "WDBC") for m in ("MKL", "dear", "found")]
-    found = summary.parts[1].row("found")
+    found = outcome.parts[1].row("found")
     mean = found.weights.mean(axis=0)
-    for row in summary.parts[1].rows:
+    for row in outcome.parts[1].rows:
         np.testing.assert_allclose(row.weights.sum(axis=1), 1.0)  # shown so, whatever the costs
     assert weights.rows[5][2] == "-".join(f"{weight:.2f}" for weight in mean) and weights.rows[0][3] == "0.25-0.75"
     assert weights.rows[0][4:] == ["1.00-1.00", "1.00-1.00"] and weights.rows[4][4] == "1.00-30.00"
     assert costs.rows[0][3] == "2" and costs.rows[0][6] == "12.00 ± 1.00" and costs.rows[1][6] == "-"
     assert counts.rows[0][:2] == ["dear", "score"] and counts.rows[2][3::2] == ["0-2-0", "2-0-0", "T"]
-    assert [row[2] for row in counts.rows] == ["-".join(map(str, summary.counts(*key).tested)) for key in COUNTED]
-    files = write_report(summary, tmp_path)
+    assert [row[2] for row in counts.rows] == ["-".join(map(str, outcome.counts(*key).tested)) for key in COUNTED]
+    files = write_report(outcome, tmp_path)
     content = json.loads(files[0].read_text())
     assert [part["title"] for part in content["data_sets"]] == ["IRIS", "WDBC"]
-    assert content["counts"]["dear"]["total_cost"]["direct"] == list(summary.counts("dear", "total_cost").direct)
+    assert content["counts"]["dear"]["total_cost"]["direct"] == list(outcome.counts("dear", "total_cost").direct)
     text = files[1].read_text()
     assert "Data: iris (merged), wdbc" in text and "over the 2 data sets: by the 5x2 cv paired F test" in text
 
@@ -91,12 +91,12 @@ def test_active_kernels_as_printed_and_weights_of_different_kernels(several):
 
 
 def test_wins_are_higher_scores_and_lower_costs(several):
-    summary = several
+    outcome = several
     for measure, sign in (("test", 1), ("support", -1), ("total_cost", -1)):
-        means = [[part.row(name).mean(measure) for name in ("MKL", "dear")] for part in summary.parts]
+        means = [[part.row(name).mean(measure) for name in ("MKL", "dear")] for part in outcome.parts]
         wins = sum(sign * round(other, 2) > sign * round(base, 2) for base, other in means)
-        assert summary.counts("dear", measure).direct[0] == wins
-    assert summary.counts("dear", "total_cost").direct[0] > 0
+        assert outcome.counts("dear", measure).direct[0] == wins
+    assert outcome.counts("dear", "total_cost").direct[0] > 0
 
 
 def test_files(tmp_path):
@@ -129,21 +129,21 @@ def test_layout_of_the_paper_and_learned_weights(tmp_path):
         grid={"ridge": [0.01, 0.1]},
         layout={"petal": {"KFD": "single"}, "All": {"KFD": "boosted", "MKL": "embedded"}},
     )
-    summary = run_experiment(embedding, tmp_path, quick=True)
-    layout, _, weights, costs = (part for part in sections(summary) if isinstance(part, Grid))
+    outcome = run_experiment(embedding, tmp_path, quick=True)
+    layout, _, weights, costs = (part for part in sections(outcome) if isinstance(part, TextTable))
     assert layout.headings == ["accuracy %", "KFD", "MKL"] and layout.rows[0][2] == "-"
-    row = summary.row("embedded")
+    row = outcome.row("embedded")
     assert layout.rows[1] == [
         "All",
-        *(f"{summary.row(n).mean('test'):.2f} ± {summary.row(n).std('test'):.2f}" for n in ("boosted", "embedded")),
+        *(f"{outcome.row(n).mean('test'):.2f} ± {outcome.row(n).std('test'):.2f}" for n in ("boosted", "embedded")),
     ]
     np.testing.assert_allclose(row.weights.sum(axis=1), 1.0)
-    assert (summary.row("single").weights == 1.0).all()
+    assert (outcome.row("single").weights == 1.0).all()
     assert [line[0] for line in weights.rows] == ["boosted", "embedded"]
     assert weights.rows[1][1] == "-".join(f"{weight:.2f}" for weight in row.weights.mean(axis=0))
     assert float(costs.rows[3][3]) == pytest.approx(row.mean("cost")) and row.mean("support") == 100.0
     assert row.parameters[0].keys() == {"mkldr__ridge"} and row.mean("test") > 70
-    text = markdown(summary)
+    text = markdown(outcome)
     assert "| accuracy % | KFD | MKL |" in text and "Weights of petal - all" in text
     again = run_experiment(embedding, tmp_path, quick=True).row("embedded")  # from the cells
     np.testing.assert_array_equal(again.weights, row.weights)
@@ -162,7 +162,7 @@ def test_page_gathers_full_runs_in_the_order_of_the_registry(tmp_path):
     for name in ("table-5.22", "table-5.16", "table-5.16-quick", "table-unknown"):
         (tmp_path / f"{name}.md").write_text(f"## {name}\n")
     page = tmp_path / "docs" / "results.md"
-    assert results_page(tmp_path, page) == ["5.16", "5.22"]
+    assert write_page(tmp_path, page) == ["5.16", "5.22"]
     text = page.read_text()
     assert text.index("## table-5.16\n") < text.index("## table-5.22\n")
     assert "quick\n" not in text and "unknown" not in text

@@ -272,5 +272,5 @@ def test_conjugate_gradients_from_a_useless_start():
     data = np.array([[1.0], [-1.0], [1.0], [-1.0]])
     G = data @ data.T
     W = orthonormal(data, G @ data)
-    ascent = conjugate_gradients(G, W, Alignment(labels, True), 0.0, 10, 1e-3)
+    ascent = conjugate_gradients(G, W, criterion=Alignment(labels, True), ridge=0.0, max_iter=10, tol=1e-3)
     assert ascent.converged and len(ascent.values) == 1

@@ -67,7 +67,7 @@ def test_lde(among):
             )
         )
 
-    above, below = dense(LDEGraph(3, 6, among))
+    above, below = dense(LDEGraph(3, 6, among=among))
     np.testing.assert_allclose(above, laplacian(rule(3, lambda i, j: LABELS[i] == LABELS[j])), atol=1e-12)
     np.testing.assert_allclose(below, laplacian(rule(6, lambda i, j: LABELS[i] != LABELS[j])), atol=1e-12)
 
@@ -175,7 +175,7 @@ def test_user_graph(container):
     ("graph", "message"),
     [
         (UserGraph(np.eye(N)), "exactly one of W_prime and D"),
-        (UserGraph(np.eye(N), np.eye(N), np.ones(N)), "exactly one of W_prime and D"),
+        (UserGraph(np.eye(N), np.eye(N), D=np.ones(N)), "exactly one of W_prime and D"),
         (UserGraph(np.eye(3), np.eye(N)), r"W of UserGraph must have a row .* its shape is \(3, 3\)"),
         (UserGraph(np.eye(N), -np.eye(N)), "W_prime of UserGraph must hold finite affinities"),
         (UserGraph(np.triu(np.ones((N, N))), np.eye(N)), "W of UserGraph must be symmetric"),
@@ -183,8 +183,8 @@ def test_user_graph(container):
         (LDAGraph("within"), "against of LDAGraph must be"),
         (LPPGraph(0), "n_neighbors of LPPGraph must be a positive whole number, not 0"),
         (LDEGraph(3, 2.5), "n_neighbors_between of LDEGraph must be a positive whole number"),
-        (LDEGraph(3, 3, "some"), "among of LDEGraph must be"),
-        (MFAGraph(3, True), "n_pairs of MFAGraph must be"),
+        (LDEGraph(3, 3, among="some"), "among of LDEGraph must be"),
+        (MFAGraph(3, True), "n_neighbors_between of MFAGraph must be"),
         (LFDAGraph("x"), "n_neighbors of LFDAGraph must be"),
         (SemiSupervisedGraph(alpha=-1.0), "alpha of SemiSupervisedGraph must be"),
     ],
@@ -197,5 +197,5 @@ def test_bad_parameters_are_named(graph, message):
 def test_classes_far_apart_have_no_neighbours_across():
     far = np.array([np.outer(LABELS * 100.0, LABELS * 100.0) + GRAMS[0]])
     with pytest.raises(ValueError, match='raise n_neighbors_between or search with among="class"'):
-        LDEGraph(2, 2, "all").laplacians(far, PRESENT[:, :1], LABELS)
+        LDEGraph(2, 2, among="all").laplacians(far, PRESENT[:, :1], LABELS)
     assert LDEGraph(2, 2).laplacians(far, PRESENT[:, :1], LABELS)[1].diagonal.sum() > 0

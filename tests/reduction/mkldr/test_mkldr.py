@@ -124,7 +124,7 @@ def test_linear_kernel_agrees_with_linear_discriminant_analysis():
 
 @pytest.mark.parametrize("step", ["trace-ratio", "ratio-trace"])
 def test_pca_graph_is_kernel_pca(step):
-    model = MKLDR([Gaussian(scale=3.0)], PCAGraph(), 4, step=step).fit(X)
+    model = MKLDR([Gaussian(scale=3.0)], PCAGraph(), n_components=4, step=step).fit(X)
     kpca = KernelPCA(4, kernel="rbf", gamma=1 / 9).fit(X)
     shift = model.transform(X).mean(axis=0)
     for part in (X, NEW):
@@ -135,7 +135,7 @@ def test_pca_graph_is_kernel_pca(step):
 
 
 def test_pca_graph_keeps_given_weights():
-    model = MKLDR(KERNELS[:2], PCAGraph(), 3, init={"a": 3.0, "b": 1.0}).fit(X)
+    model = MKLDR(KERNELS[:2], PCAGraph(), n_components=3, init={"a": 3.0, "b": 1.0}).fit(X)
     np.testing.assert_allclose(model.kernel_weights_, [0.75, 0.25])
     K = 0.75 * KERNELS[0][1].fit(X).gram(X) + 0.25 * KERNELS[1][1].fit(X).gram(X)
     assert span_angle(model.alphas_, KernelPCA(3, kernel="precomputed").fit(K).eigenvectors_) < 1e-6
@@ -147,7 +147,7 @@ def test_pca_graph_keeps_given_weights():
 def test_user_graph_is_the_ready_one():
     W, W_prime = lda_affinities(Y)
     ready = MKLDR(KERNELS, LDAGraph("total")).fit(X, Y)
-    own = MKLDR(KERNELS, UserGraph(W, W_prime), 2).fit(X)
+    own = MKLDR(KERNELS, UserGraph(W, W_prime), n_components=2).fit(X)
     np.testing.assert_allclose(own.transform(NEW), ready.transform(NEW), atol=1e-6)
     np.testing.assert_allclose(own.kernel_weights_, ready.kernel_weights_, atol=1e-6)
 
@@ -155,7 +155,7 @@ def test_user_graph_is_the_ready_one():
 def test_constraint_with_a_diagonal_matrix():
     """(3): one kernel and the ratio-trace step are the generalised eigenproblem of K L K and K D K."""
     W, D = lda_affinities(Y)[0], np.random.default_rng(2).uniform(0.5, 2.0, size=N)
-    model = MKLDR([Gaussian(scale=3.0)], UserGraph(W, D=D), 3, step="ratio-trace").fit(X)
+    model = MKLDR([Gaussian(scale=3.0)], UserGraph(W, D=D), n_components=3, step="ratio-trace").fit(X)
     K = Gaussian(scale=3.0).fit(X).gram(X)
     S = K @ (np.diag(W.sum(axis=1)) - W) @ K + model.ridge_ * np.eye(N)
     assert span_angle(model.alphas_, scipy.linalg.eigh(K @ np.diag(D) @ K, S)[1][:, -3:]) < 1e-6
@@ -169,7 +169,7 @@ def test_constraint_with_a_diagonal_matrix():
 @pytest.mark.parametrize("step", ["ratio-trace", "trace-ratio"])
 def test_objective_never_rises(graph, init, step):
     y = np.where(np.arange(N) % 4 == 0, -1, Y) if isinstance(graph, SemiSupervisedGraph) else Y
-    model = MKLDR(KERNELS, graph, 2, step=step, init=init, ridge=1e-2, tol=1e-5, max_iter=1000).fit(X, y)
+    model = MKLDR(KERNELS, graph, n_components=2, step=step, init=init, ridge=1e-2, tol=1e-5, max_iter=1000).fit(X, y)
     values = model.history_["objective"].to_numpy()
     assert len(values) == model.n_iter_ > 1
     assert (np.diff(values) <= 1e-12 * values[:-1]).all()
@@ -220,8 +220,18 @@ def test_ratio_trace_is_what_it_says_and_no_weights_are_better():
 def test_slopes_are_those_of_the_objective():
     grams = np.array([kernel.fit(X).gram(X) for _, kernel in KERNELS])
     for graph in (LDAGraph(), LDEGraph(3, 10)):
-        laplacians = graph.laplacians(grams, np.ones((N, 3), dtype=bool), Y)
-        search = Search(grams, *laplacians, 0.01, 0.1, 2, "ratio-trace", "exact", np.random.RandomState(0))
+        numerator, denominator = graph.laplacians(grams, np.ones((N, 3), dtype=bool), Y)
+        search = Search(
+            grams,
+            numerator,
+            denominator=denominator,
+            ridge=0.01,
+            weights_ridge=0.1,
+            n_components=2,
+            step="ratio-trace",
+            weights_step="exact",
+            rng=np.random.RandomState(0),
+        )
         b = np.array([0.5, 0.2, 0.3])
         numeric = [
             (search._point(b + 1e-5 * e).objective(2) - search._point(b - 1e-5 * e).objective(2)) / 2e-5

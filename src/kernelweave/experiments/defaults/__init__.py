@@ -1,1 +1,1 @@
-"""One module each: a default of the library against its alternatives, as `EXPERIMENT`."""
+"""The library's defaults: each module declares `EXPERIMENT`, which compares one default with its alternatives."""

@@ -44,7 +44,7 @@ def _combined(combiner: type[Combiner]) -> Candidates:
 
 
 def _made(combiner: type[Combiner], data: Problem) -> Combiner:
-    """The combiner as it comes; gates see similarities to training samples where columns are sparse."""
+    """The combiner as it comes; gates read similarities to training samples where columns are sparse."""
     if combiner is Localized and sp.issparse(data.X):
         return Localized(inputs=KernelMap(Linear()))
     return combiner()

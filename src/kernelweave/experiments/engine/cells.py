@@ -1,9 +1,9 @@
 """The store of finished cells: one small JSON file for each method and fold, written at once and atomically.
 
 A cell carries a fingerprint of all that its numbers depend on (data, protocol, kernels, method, grid, version), so that
-a cell of other settings is computed again instead of being believed. Fingerprints do not depend on the other methods of
-the table: adding a method leaves the cells of the others valid. A checksum tells whether a cell was damaged or changed;
-it is then computed again too, and the log says so.
+a cell of other settings is computed again. Fingerprints do not depend on the other methods of the table: adding a
+method leaves the cells of the others valid. A damaged or changed cell is found by its checksum and is computed again
+too, with a line in the log.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class CellStore:
         return cell["records"] if cell.get("fingerprint") == mark else None
 
     def write(self, method: str, fold: int, mark: str, records: list[dict[str, Any]]) -> None:
-        """Store a finished cell; whoever reads sees all of it or nothing."""
+        """Store a finished cell, atomically: a reader gets all of it or nothing."""
         content = {"method": method, "fold": fold, "fingerprint": mark, "records": records}
         content = json.loads(json.dumps(content, allow_nan=False))  # as it will be read
         content["sha256"] = _checksum(content)
@@ -76,6 +76,7 @@ class CellStore:
 def measure_cells(
     store: CellStore,
     marks: Mapping[str, str],
+    *,
     folds: Sequence[int],
     prepare: Callable[[int], Callable[[str], Records]],
     n_jobs: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from .declaration import Experiment, Paper
 
@@ -20,7 +20,7 @@ class Collection:
     name, title, source, note : str
         As of an `Experiment`.
     members : tuple of Experiment
-        One a data set; they differ in data and in the paper's figures only.
+        One per data set; they differ in data and in the paper's figures only.
     paper_counts : mapping from (method, measure) to three of str
         The paper's wins-ties-losses of a method against the baseline: by its test, by comparison of the averages, and
         the letter of Wilcoxon's test.
@@ -28,6 +28,7 @@ class Collection:
 
     name: str
     title: str
+    _: KW_ONLY
     source: str
     members: tuple[Experiment, ...]
     note: str = ""
@@ -68,7 +69,7 @@ class Collection:
 def over_datasets(
     template: Experiment, data: Sequence[tuple[str, str | None, str, Sequence[Paper | None]]]
 ) -> tuple[Experiment, ...]:
-    """One experiment a data set, from a template.
+    """One experiment per data set, from a template.
 
     Parameters
     ----------

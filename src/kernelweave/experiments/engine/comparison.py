@@ -1,15 +1,15 @@
 """How a comparison of any estimators, data sets by methods, is declared.
 
 Papers that compare ways to learn features print such tables (SKFE, Tables 2 and 3), and each default of the library is
-held against its alternatives by one (`defaults`): a row a data set, a column a method, each with its mean error over
-repeats. A method is a few candidate estimators, the best of which counts.
+compared with its alternatives by one (`defaults`). A table has a row per data set and a column per method; an entry is
+the mean error over repeats. A method consists of a few candidate estimators, the best of which counts.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ DEFAULT = "default-"  # how the names of comparisons of defaults begin
 
 @dataclass(frozen=True)
 class Problem:
-    """A data set as methods see it before they are fitted.
+    """A data set, from which candidate estimators are made.
 
     Attributes
     ----------
@@ -36,6 +36,7 @@ class Problem:
 
     X: Any
     y: np.ndarray
+    _: KW_ONLY
     views: Mapping[str, Any] = field(default_factory=dict)
     is_classification: bool = True
 
@@ -94,7 +95,7 @@ class Comparison:
     level : float
         Of the tests that mark the best contenders.
     default : str or None
-        The contender that the others are held against; the report is then a ranked table.
+        The contender that the others are compared with; the report is then a ranked table.
     skip_absent : bool
         Whether data sets that are not there are left out, and named; otherwise they are an error.
     quick : mapping
@@ -105,6 +106,7 @@ class Comparison:
 
     name: str
     title: str
+    _: KW_ONLY
     source: str
     datasets: Mapping[str, tuple[str, str | None]]
     contenders: tuple[Contender, ...]

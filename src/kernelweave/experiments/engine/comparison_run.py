@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class ComparisonSummary:
+class ComparisonOutcome:
     """The finished table.
 
     Attributes
@@ -83,6 +83,7 @@ class ComparisonSummary:
 
     experiment: Comparison
     results: dict[tuple[str, str], Result]
+    _: KW_ONLY
     n_folds: int
     quick: bool
     first: dict[tuple[str, str], Result] = field(default_factory=dict)
@@ -97,11 +98,12 @@ class ComparisonSummary:
 def run_comparison(
     comparison: Comparison,
     output: Any,
+    *,
     quick: bool = False,
     data_home: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> ComparisonSummary:
+) -> ComparisonOutcome:
     """Run a comparison, or continue it where an earlier run stopped; parameters as for `run_experiment`."""
     folder = Path(output) / "cells" / (f"table-{comparison.name}" + ("-quick" if quick else ""))
     comparison = comparison.quickened() if quick else comparison
@@ -120,7 +122,14 @@ def run_comparison(
                 progress(done, total, f"{row} {contender}")
 
         n_folds = len(data.splits)
-        cells = measure_cells(CellStore(folder / row), data.marks, range(n_folds), data.prepare, n_jobs, tell)
+        cells = measure_cells(
+            CellStore(folder / row),
+            data.marks,
+            folds=range(n_folds),
+            prepare=data.prepare,
+            n_jobs=n_jobs,
+            progress=tell,
+        )
         results |= {(row, name): result for name, result in _results(comparison, cells, data.splits).items()}
         cells = {key: records[:1] for key, records in cells.items()}
         first |= {(row, name): result for name, result in _results(comparison, cells, data.splits).items()}
@@ -128,7 +137,7 @@ def run_comparison(
         raise FileNotFoundError(
             f"none of the data sets of {comparison.name!r} is in the data home: {', '.join(comparison.datasets)}"
         )
-    return ComparisonSummary(comparison, results, n_folds, quick, first, tuple(absent))
+    return ComparisonOutcome(comparison, results, n_folds=n_folds, quick=quick, first=first, absent=tuple(absent))
 
 
 @dataclass(frozen=True)
@@ -161,7 +170,7 @@ def _load(comparison: Comparison, row: str, data_home: Any) -> _Row:
     name, variant = comparison.datasets[row]
     bunch = load_dataset(name, variant, data_home=data_home)
     X = bunch.data if comparison.prepare is None else comparison.prepare(bunch.data)
-    problem = Problem(X, bunch.target, bunch.views, bool(bunch.target_names))
+    problem = Problem(X, bunch.target, views=bunch.views, is_classification=bool(bunch.target_names))
     published = bunch.get("is_train")
     splits = comparison.protocol.split(
         problem.y, problem.is_classification, groups=bunch.original_target, is_train=published

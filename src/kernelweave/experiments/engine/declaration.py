@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from typing import Any
 
@@ -38,6 +38,7 @@ class Paper:
 
     score: float
     score_std: float | None = None
+    _: KW_ONLY
     support: float | None = None
     support_std: float | None = None
     cost: float | None = None
@@ -67,6 +68,7 @@ class SurfaceSearch:
 
     factors: tuple[str, ...]
     delta: float = 0.3
+    _: KW_ONLY
     order: int = 2
     bounds: tuple[float, float] = (0.1, 10.0)
     tol: float = 0.02
@@ -96,12 +98,13 @@ class Method:
         In the place of `MKLClassifier` or `MKLRegressor`: a classifier with the parameters `kernels` and `normalize`,
         or a pipeline whose first step has them. It has no combiner.
     from_features : bool
-        Whether it sees the experiment's `features` in the place of kernel values: combiners that project features, with
-        the kernels as they are declared, and any `estimator`, as it is.
+        Whether it is given the experiment's `features` in the place of kernel values: combiners that project features,
+        with the kernels as they are declared, and any `estimator`, as it is.
     """
 
     name: str
     kernels: tuple[str, ...]
+    _: KW_ONLY
     paper: Paper | None = None
     combiner: Combiner | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -127,7 +130,7 @@ class Experiment:
         As in `datasets.load_dataset`.
     task : {"classification", "regression"}
     kernels : mapping from name to Kernel
-        Base kernels, computed once a fold and shared by all methods and hyper-parameters.
+        Base kernels, computed once per fold and shared by all methods and hyper-parameters.
     methods : tuple of Method
     baseline : str
         The method that the others are tested against.
@@ -143,11 +146,11 @@ class Experiment:
     normalize_weights : bool
         Whether weights are shown divided by their sum.
     features : tuple of str
-        Views that methods see as features beside the kernels (gating models) or in their place (projections).
+        Views that methods are given as features beside the kernels (gating models) or in their place (projections).
     max_samples : int or None
-        Draw so many samples, stratified for classification.
+        Number of samples to draw, stratified for classification.
     layout : mapping from row to mapping from column to method
-        The table as the paper prints it, where that is not one method a row.
+        The table as the paper prints it, where that is not one method per row.
     quick : mapping
         Fields to replace in a quick run.
     note : str
@@ -156,6 +159,7 @@ class Experiment:
 
     name: str
     title: str
+    _: KW_ONLY
     source: str
     dataset: str
     task: str
@@ -222,7 +226,7 @@ class Experiment:
         return dataclasses.replace(self, **self.quick)
 
     def estimator(self, method: Method, kernels: list[tuple[str, Kernel]]) -> Any:
-        """The unfitted estimator of a method on given kernels: normalised ones, unless it sees features."""
+        """The unfitted estimator of a method on given kernels: normalised ones, unless it is given features."""
         normalize = self.normalize if method.from_features else None
         if method.estimator is not None and method.from_features:
             return clone(method.estimator).set_params(**method.options)

@@ -2,7 +2,7 @@
 
 Features are standardised and kernels normalised with constants of the fold's training part. Each kernel becomes a
 `Precomputed` one whose ids are the training samples followed by the validation and test samples, so methods and
-hyper-parameters share its values. Methods that project see the features in the place of kernel values.
+hyper-parameters share its values. Methods that project are given the features in the place of kernel values.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Fold:
         return records
 
     def _seen_by(self, method: Method) -> list[pd.DataFrame]:
-        """Training, validation and test samples as a method sees them."""
+        """Training, validation and test samples as they are given to a method."""
         return [part.drop(columns="id") for part in self._parts] if method.from_features else self._parts
 
     def _record(self, model: Any, method: Method, parts: list[pd.DataFrame]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Fold:
 
     def _machine_costs(self, model: KernelMachineEstimator, X: Any, method: Method) -> dict[str, Any]:
         """Costs of a kernel machine for samples X; ``costs`` are the d_m that it learned with, where it has any."""
-        weights = model.gates(X) if hasattr(model, "gates") else model.kernel_weights(X)  # as the papers tell them
+        weights = model.gates(X) if hasattr(model, "gates") else model.kernel_weights(X)  # as the papers print them
         learned_with = getattr(model.combiner_, "costs_", None)
         return {
             **self._charges(method, len(model.support_), weights.to_numpy() > 0),
@@ -141,7 +141,7 @@ class Fold:
         return float(np.mean((predicted - y) ** 2))
 
     def _frame(self, views: Views) -> pd.DataFrame:
-        """Ids for the precomputed kernels, beside the views that methods see as features."""
+        """Ids for the precomputed kernels, beside the views that methods get as features."""
         frame = pd.DataFrame({"id": np.arange(views.n_samples)})
         for view in self.experiment.features:
             columns = views.columns(view)
@@ -151,7 +151,7 @@ class Fold:
 
 
 class _FoldKernel(Precomputed):
-    """Values of a kernel over a fold, which the stack that computed them has looked at, so that no fit needs to."""
+    """Values of a kernel over a fold, checked by the stack that computed them, so that no fit checks them again."""
 
     positive_semidefinite = True
 

@@ -21,22 +21,23 @@ from ...model_selection import Split
 from .cells import Cells, CellStore, Progress, Records, data_digest, fingerprint, measure_cells
 from .collection import Collection
 from .comparison import Comparison
-from .comparison_run import ComparisonSummary, run_comparison
+from .comparison_run import ComparisonOutcome, run_comparison
 from .declaration import Experiment, Method
 from .discovery import AnyExperiment, find_experiment
 from .fold import Fold
-from .results import CollectionSummary, Summary, summarize
+from .outcome import CollectionOutcome, Outcome, gather_outcome
 from .search import search_surface
 
 
 def run_experiment(
     experiment: str | AnyExperiment,
     output: Any = "kernelweave-results",
+    *,
     quick: bool = False,
     data_home: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> Summary | CollectionSummary | ComparisonSummary:
+) -> Outcome | CollectionOutcome | ComparisonOutcome:
     """Run an experiment, or continue it where an earlier run stopped.
 
     Parameters
@@ -56,14 +57,14 @@ def run_experiment(
 
     Returns
     -------
-    Summary, CollectionSummary or ComparisonSummary
+    Outcome, CollectionOutcome or ComparisonOutcome
         By the kind of the experiment.
     """
     experiment = find_experiment(experiment) if isinstance(experiment, str) else experiment
     if isinstance(experiment, Collection):
         return _run_collection(experiment, output, quick, data_home, n_jobs, progress)
     if isinstance(experiment, Comparison):
-        return run_comparison(experiment, output, quick, data_home, n_jobs, progress)
+        return run_comparison(experiment, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=progress)
     folder = f"table-{experiment.name}" + ("-quick" if quick else "")
     experiment = experiment.quickened() if quick else experiment
     X, y, splits, digest = _prepare(experiment, data_home)
@@ -77,19 +78,22 @@ def run_experiment(
         for run in np.unique(runs) if method.search is not None else ():
             folds = np.flatnonzero(runs == run).tolist()
             cells |= search_surface(experiment, method, folds, measurement.measure)
-    return summarize(experiment, cells, splits, quick)
+    return gather_outcome(experiment, cells, splits, quick)
 
 
 def _run_collection(
     collection: Collection, output: Any, quick: bool, data_home: Any, n_jobs: int | None, progress: Progress | None
-) -> CollectionSummary:
+) -> CollectionOutcome:
     def told(member: Experiment) -> Progress | None:
         if progress is None:
             return None
         return lambda done, total, method: progress(done, total, f"{member.title} {method}")
 
-    parts = [run_experiment(member, output, quick, data_home, n_jobs, told(member)) for member in collection.members]
-    return CollectionSummary(collection, parts, quick)
+    parts = [
+        run_experiment(member, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=told(member))
+        for member in collection.members
+    ]
+    return CollectionOutcome(collection, parts, quick=quick)
 
 
 def _load_compiled_code() -> None:
@@ -129,7 +133,7 @@ class _Measurement:
             fold = Fold(self.experiment, self.X, self.y, self.splits[number])
             return lambda name: fold.measure(named[name])
 
-        cells = measure_cells(self.store, marks, folds, prepare, self.n_jobs, tell)
+        cells = measure_cells(self.store, marks, folds=folds, prepare=prepare, n_jobs=self.n_jobs, progress=tell)
         self.n_before += len(cells)
         return cells
 

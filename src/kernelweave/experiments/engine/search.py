@@ -1,7 +1,7 @@
 """Methods with hyper-parameters that a response surface finds: RMKL and RWKL, thesis 2.7 and Figure 2.3.
 
-A point of the search is an ordinary method with an ordinary cell in each fold, so a search that was interrupted finds
-the points it has measured and goes on. ``TrainMKLSVM(d)`` of the figure is `measure` over all folds of a run; its
+A point of the search is an ordinary method with an ordinary cell in each fold, so an interrupted search reads the
+points that it has measured and continues. ``TrainMKLSVM(d)`` of the figure is `measure` over all folds of a run; its
 "average error on validation sets" is taken at the best setting of the grid.
 """
 
@@ -17,7 +17,7 @@ from ...model_selection.factors import check_factors
 from ...model_selection.surface_minimum import minimize_response
 from .cells import Cells
 from .declaration import Experiment, Method
-from .results import mean_validation
+from .outcome import mean_validation
 
 
 def search_surface(
@@ -60,8 +60,8 @@ def search_surface(
     trace = minimize_response(
         errors,
         factors.centre,
-        factors.low,
-        factors.high,
+        low=factors.low,
+        high=factors.high,
         delta=search.delta,
         order=search.order,
         tol=search.tol,

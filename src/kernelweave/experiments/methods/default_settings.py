@@ -34,6 +34,7 @@ QUICK = RepeatedDraws(n_repeats=2, n_train=60, n_validation=40, n_test=200)
 def default_comparison(
     name: str,
     title: str,
+    *,
     datasets: Sequence[str],
     contenders: Mapping[str, Candidates],
     default: str,
@@ -59,7 +60,7 @@ def default_comparison(
     >>> from sklearn.svm import SVC
     >>> from kernelweave.experiments.methods.default_settings import default_comparison
     >>> ways = {"narrow": lambda data: {"": SVC(gamma=9.0)}, "wide": lambda data: {"": SVC(gamma=0.1)}}
-    >>> default_comparison("width", "Width", ["iris"], ways, "wide").data_label
+    >>> default_comparison("width", "Width", datasets=["iris"], contenders=ways, default="wide").data_label
     'iris'
     """
     chosen = variants or {}

@@ -1,7 +1,7 @@
 """The methods of MKL-DR's Table 1 over any kernels: single discriminants, voting, SAMME, and MKL-LDA and MKL-LDE.
 
 The paper's figures are for Caltech-101, which is not among the data sets; what is reproduced is the comparison. The
-note of the experiments says what the paper has there.
+paper's own figures are in the note of the experiments.
 """
 
 from __future__ import annotations

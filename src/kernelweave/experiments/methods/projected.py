@@ -37,6 +37,7 @@ _NOTE = (
 def sldr(
     views: Sequence[str],
     n_components: int,
+    *,
     gating_components: int,
     paper: Paper | None = None,
     grid: Mapping[str, Sequence[Any]] | None = None,
@@ -58,16 +59,18 @@ def sldr(
     Examples
     --------
     >>> from kernelweave.experiments.methods.projected import sldr
-    >>> sldr(("fac", "fou"), 2, 10).name
+    >>> sldr(("fac", "fou"), 2, gating_components=10).name
     'SLDR (R_m = 2, R_G = 10)'
     """
     return Method(
         f"SLDR (R_m = {n_components}, R_G = {gating_components})",
         tuple(views),
-        paper,
-        Projected(n_components, Softmax("paper"), gating_components, **{"l2": 1e-3, "gate_tol": CLOSED, **options}),
-        _SEEDED,
-        grid,
+        paper=paper,
+        combiner=Projected(
+            n_components, Softmax("paper"), gating_components, **{"l2": 1e-3, "gate_tol": CLOSED, **options}
+        ),
+        options=_SEEDED,
+        grid=grid,
         from_features=options.get("features", "auto") == "auto",
     )
 
@@ -75,6 +78,7 @@ def sldr(
 def projection_experiment(
     view: str,
     dimensions: Sequence[int],
+    *,
     more_dimensions: Sequence[int],
     papers: Mapping[str, Paper],
     note: str = "",
@@ -101,7 +105,8 @@ def projection_experiment(
     >>> from kernelweave.experiments import Paper
     >>> from kernelweave.experiments.methods.projected import projection_experiment
     >>> iris = {"name": "iris", "title": "IRIS", "source": "here", "dataset": "iris", "variant": "merged"}
-    >>> [method.name for method in projection_experiment("x", (1,), (2,), {"SVM": Paper(66.7)}, **iris).methods]
+    >>> made = projection_experiment("x", (1,), more_dimensions=(2,), papers={"SVM": Paper(66.7)}, **iris)
+    >>> [method.name for method in made.methods]
     ['SVM', 'PCA (R = 1)', 'LFDA (R = 1)', 'GPK (R = 1)', 'LPK (P = 2, R = 1)', 'LPK (P = 3, R = 1)', 'PCA (R = 2)']
     """
     regions = {f"region-{number}": Linear(view) for number in range(1, max(_REGIONS) + 1)}
@@ -148,10 +153,10 @@ def _projected(regions: tuple[str, ...], n_components: int) -> Method:
     return Method(
         f"{title.removesuffix(')')}, R = {n_components})" if local else f"{title} (R = {n_components})",
         regions,
-        None,
-        Projected(n_components, Softmax("paper") if local else None, gate_tol=CLOSED),
-        _SEEDED,
-        _GATED if local else {"C": _C},
+        paper=None,
+        combiner=Projected(n_components, Softmax("paper") if local else None, gate_tol=CLOSED),
+        options=_SEEDED,
+        grid=_GATED if local else {"C": _C},
         from_features=True,
     )
 

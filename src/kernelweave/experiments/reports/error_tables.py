@@ -9,33 +9,33 @@ from typing import Any
 
 import pandas as pd
 
-from ..engine.comparison_run import ComparisonSummary, Result
-from .layout import Grid, sections
+from ..engine.comparison_run import ComparisonOutcome, Result
 from .ranked_tables import ranked_dict, ranked_sections
+from .sections import TextTable, sections
 from .writing import about, as_dict
 
 
-def error_table(summary: ComparisonSummary) -> pd.DataFrame:
+def error_table(outcome: ComparisonOutcome) -> pd.DataFrame:
     """Mean errors, data sets by contenders.
 
     Parameters
     ----------
-    summary : ComparisonSummary
+    outcome : ComparisonOutcome
 
     Returns
     -------
     DataFrame
     """
-    names = _names(summary)
-    rows = {row: [summary.results[row, name].mean for name in names] for row in summary.rows}
+    names = _names(outcome)
+    rows = {row: [outcome.results[row, name].mean for name in names] for row in outcome.rows}
     return pd.DataFrame.from_dict(rows, orient="index", columns=names)
 
 
 @as_dict.register
-def _(summary: ComparisonSummary) -> dict[str, Any]:
-    comparison = summary.experiment
-    ranked = {} if comparison.default is None else ranked_dict(summary)
-    return (about(summary) | ranked) | {
+def _(outcome: ComparisonOutcome) -> dict[str, Any]:
+    comparison = outcome.experiment
+    ranked = {} if comparison.default is None else ranked_dict(outcome)
+    return (about(outcome) | ranked) | {
         "protocol": repr(comparison.protocol),
         "score": "error %",
         "test": comparison.protocol.test_name,
@@ -52,56 +52,56 @@ def _(summary: ComparisonSummary) -> dict[str, Any]:
                 "seconds": result.seconds,
                 "best": result.best,
             }
-            for (row, name), result in summary.results.items()
+            for (row, name), result in outcome.results.items()
         ],
     }
 
 
 @sections.register
-def _(summary: ComparisonSummary) -> list[str | Grid]:
-    if summary.experiment.default is not None:
-        return ranked_sections(summary)
-    return [_settings(summary), _errors(summary), _significance(summary), _details(summary)]
+def _(outcome: ComparisonOutcome) -> list[str | TextTable]:
+    if outcome.experiment.default is not None:
+        return ranked_sections(outcome)
+    return [_settings(outcome), _errors(outcome), _significance(outcome), _details(outcome)]
 
 
-def _settings(summary: ComparisonSummary) -> str:
-    comparison = summary.experiment
-    words = f"{comparison.source}. Test errors in per cent. Protocol: {comparison.protocol!r}, {summary.n_folds} folds."
+def _settings(outcome: ComparisonOutcome) -> str:
+    comparison = outcome.experiment
+    words = f"{comparison.source}. Test errors in per cent. Protocol: {comparison.protocol!r}, {outcome.n_folds} folds."
     return words + (f" {comparison.note}" if comparison.note else "")
 
 
-def _significance(summary: ComparisonSummary) -> str:
-    comparison = summary.experiment
+def _significance(outcome: ComparisonOutcome) -> str:
+    comparison = outcome.experiment
     return (
         f"Marked *: no method is significantly better on the same splits ({comparison.protocol.test_name} against the "
         f"best one, level {comparison.level:g})."
     )
 
 
-def _errors(summary: ComparisonSummary) -> Grid:
+def _errors(outcome: ComparisonOutcome) -> TextTable:
     """Two lines a data set, ours and the paper's."""
-    comparison, names, rows = summary.experiment, _names(summary), []
+    comparison, names, rows = outcome.experiment, _names(outcome), []
     for row in comparison.datasets:
-        results = [summary.results[row, name] for name in names]
+        results = [outcome.results[row, name] for name in names]
         rows.append([row, "ours", *(_error(r.mean, r.std) + ("*" if r.best else "") for r in results)])
         figures = comparison.paper.get(row, {})
         if figures:
             rows.append(["", "paper", *(_error(*figures[name]) if name in figures else "-" for name in names)])
-    return Grid(["data set", "", *names], rows, n_text=2, narrow=_threes(len(names)))
+    return TextTable(["data set", "", *names], rows, n_text=2, narrow=_threes(len(names)))
 
 
 def _error(mean: float, std: float) -> str:
     return f"{mean:.2f} ± {std:.2f}"
 
 
-def _details(summary: ComparisonSummary) -> Grid:
+def _details(outcome: ComparisonOutcome) -> TextTable:
     """Which candidates counted, and the seconds that all candidates took on one fold."""
-    names = _names(summary)
+    names = _names(outcome)
     rows = [
-        [row, *(f"{_choice(result)} ({result.seconds:.2f})" for result in (summary.results[row, n] for n in names))]
-        for row in summary.experiment.datasets
+        [row, *(f"{_choice(result)} ({result.seconds:.2f})" for result in (outcome.results[row, n] for n in names))]
+        for row in outcome.experiment.datasets
     ]
-    return Grid(["settings chosen (seconds a fold)", *names], rows, n_text=1, narrow=_threes(len(names)))
+    return TextTable(["settings chosen (seconds a fold)", *names], rows, n_text=1, narrow=_threes(len(names)))
 
 
 def _choice(result: Result) -> str:
@@ -110,8 +110,8 @@ def _choice(result: Result) -> str:
     return str(counts.index[0]) if len(counts) == 1 else f"mostly {counts.index[0]}"
 
 
-def _names(summary: ComparisonSummary) -> list[str]:
-    return [contender.name for contender in summary.experiment.contenders]
+def _names(outcome: ComparisonOutcome) -> list[str]:
+    return [contender.name for contender in outcome.experiment.contenders]
 
 
 def _threes(n_columns: int) -> tuple[tuple[int, ...], ...]:

@@ -8,14 +8,14 @@ repeats. Wins, ties and losses compare mean scores as printed, and Wilcoxon's si
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
 from ...model_selection import wilcoxon_signed_rank, win_tie_loss
-from ..engine.comparison_run import ComparisonSummary, Result
+from ..engine.comparison_run import ComparisonOutcome, Result
 
 DECIMALS = 1  # of the scores as printed, which decide wins and ties
 
@@ -45,6 +45,7 @@ class Standing:
 
     name: str
     score: float
+    _: KW_ONLY
     rank: float
     difference: float
     worst: float
@@ -56,18 +57,18 @@ class Standing:
     seconds: float
 
 
-def score_table(summary: ComparisonSummary, first: bool = False) -> pd.DataFrame:
+def score_table(outcome: ComparisonOutcome, first: bool = False) -> pd.DataFrame:
     """Mean scores, data sets by contenders.
 
     Parameters
     ----------
-    summary : ComparisonSummary
+    outcome : ComparisonOutcome
     first : bool
         Of the first candidate of each contender in place of the chosen one.
     """
-    results = _of(summary, first)
-    names = [contender.name for contender in summary.experiment.contenders]
-    rows = {row: [100.0 - results[row, name].mean for name in names] for row in summary.rows}
+    results = _of(outcome, first)
+    names = [contender.name for contender in outcome.experiment.contenders]
+    rows = {row: [100.0 - results[row, name].mean for name in names] for row in outcome.rows}
     return pd.DataFrame.from_dict(rows, orient="index", columns=names)
 
 
@@ -85,44 +86,47 @@ def rank_table(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rankdata(-shown, axis=1), scores.index, scores.columns)
 
 
-def standings(summary: ComparisonSummary, first: bool = False) -> list[Standing]:
+def standings(outcome: ComparisonOutcome, first: bool = False) -> list[Standing]:
     """Every contender of a comparison that has a default, in the order of its columns.
 
     Parameters
     ----------
-    summary : ComparisonSummary
+    outcome : ComparisonOutcome
     first : bool
         Of the first candidate of each contender in place of the chosen one.
     """
-    results, scores = _of(summary, first), score_table(summary, first)
-    ranks, default = rank_table(scores), summary.experiment.default
+    results, scores = _of(outcome, first), score_table(outcome, first)
+    ranks, default = rank_table(scores), outcome.experiment.default
     found = []
     for name in scores:
         difference = scores[name] - scores[default]
         counts = win_tie_loss(scores[default].tolist(), scores[name].tolist(), decimals=DECIMALS)
         shown = [np.round(scores[column], DECIMALS) for column in (default, name)]
+        wins, ties, losses = counts.direct
         found.append(
             Standing(
                 name,
                 float(scores[name].mean()),
-                float(ranks[name].mean()),
-                float(difference.mean()),
-                float(difference.min()),
-                *counts.direct,
-                1.0 if name == default else wilcoxon_signed_rank(*shown).pvalue,
-                100.0 - float(np.mean([results[row, name].validation for row in summary.rows])),
-                float(np.median([results[row, name].seconds for row in summary.rows])),
+                rank=float(ranks[name].mean()),
+                difference=float(difference.mean()),
+                worst=float(difference.min()),
+                wins=wins,
+                ties=ties,
+                losses=losses,
+                pvalue=1.0 if name == default else wilcoxon_signed_rank(*shown).pvalue,
+                validation=100.0 - float(np.mean([results[row, name].validation for row in outcome.rows])),
+                seconds=float(np.median([results[row, name].seconds for row in outcome.rows])),
             )
         )
     return found
 
 
-def gains(summary: ComparisonSummary, first: bool = False, least: float = 1.0) -> dict[str, dict[str, float]]:
+def gains(outcome: ComparisonOutcome, first: bool = False, least: float = 1.0) -> dict[str, dict[str, float]]:
     """Where a contender is better than the default by some points, and by more than twice the standard error.
 
     Parameters
     ----------
-    summary : ComparisonSummary
+    outcome : ComparisonOutcome
     first : bool
         Of the first candidate of each contender in place of the chosen one.
     least : float
@@ -132,22 +136,22 @@ def gains(summary: ComparisonSummary, first: bool = False, least: float = 1.0) -
     -------
     dict from contender to dict from data set to points
     """
-    results, default, found = _of(summary, first), summary.experiment.default, {}
-    for name in (contender.name for contender in summary.experiment.contenders):
-        differences = {row: results[row, default].errors - results[row, name].errors for row in summary.rows}
+    results, default, found = _of(outcome, first), outcome.experiment.default, {}
+    for name in (contender.name for contender in outcome.experiment.contenders):
+        differences = {row: results[row, default].errors - results[row, name].errors for row in outcome.rows}
         clear = {row: float(d.mean()) for row, d in differences.items() if d.mean() >= max(least, 2.0 * _error(d))}
         if clear:
             found[name] = dict(sorted(clear.items(), key=lambda item: -item[1]))
     return found
 
 
-def has_choice(summary: ComparisonSummary) -> bool:
+def has_choice(outcome: ComparisonOutcome) -> bool:
     """Whether some contender has several candidates."""
-    return any(summary.results[key].candidates != result.candidates for key, result in summary.first.items())
+    return any(outcome.results[key].candidates != result.candidates for key, result in outcome.first.items())
 
 
-def _of(summary: ComparisonSummary, first: bool) -> Mapping[tuple[str, str], Result]:
-    return summary.first if first else summary.results
+def _of(outcome: ComparisonOutcome, first: bool) -> Mapping[tuple[str, str], Result]:
+    return outcome.first if first else outcome.results
 
 
 def _error(values: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""A summary as JSON and as Markdown, and one page of all full runs (``docs/results.md``)."""
+"""An outcome as JSON and as Markdown, and one page of all full runs (``docs/results.md``)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from ..._version import __version__
 from ..engine.cells import write_atomically
 from ..engine.discovery import list_defaults, list_experiments
-from ..engine.results import COMPARED, MEASURES, CollectionSummary, Row, Summary
-from .layout import Grid, heading, sections
+from ..engine.outcome import COMPARED, MEASURES, CollectionOutcome, Outcome, Row
+from .sections import TextTable, heading, sections
 
 _PAGE_HEAD = """# The papers' tables, reproduced
 
@@ -38,17 +38,17 @@ sets. Where two are alike, the default is the cheaper one, then the one with few
 """
 
 
-def stem(summary: Any) -> str:
-    """Name of a summary's files, without a suffix."""
-    return f"table-{summary.experiment.name}" + ("-quick" if summary.quick else "")
+def stem(outcome: Any) -> str:
+    """Name of an outcome's files, without a suffix."""
+    return f"table-{outcome.experiment.name}" + ("-quick" if outcome.quick else "")
 
 
-def write_report(summary: Any, output: Any) -> tuple[Path, Path]:
-    """Write a summary as JSON and Markdown.
+def write_report(outcome: Any, output: Any) -> tuple[Path, Path]:
+    """Write an outcome as JSON and Markdown.
 
     Parameters
     ----------
-    summary : Summary, CollectionSummary or ComparisonSummary
+    outcome : Outcome, CollectionOutcome or ComparisonOutcome
     output : path
         The folder.
 
@@ -58,14 +58,14 @@ def write_report(summary: Any, output: Any) -> tuple[Path, Path]:
         The two files.
     """
     folder = Path(output)
-    files = folder / f"{stem(summary)}.json", folder / f"{stem(summary)}.md"
-    write_atomically(files[0], json.dumps(as_dict(summary), indent=1) + "\n")
-    write_atomically(files[1], markdown(summary))
+    files = folder / f"{stem(outcome)}.json", folder / f"{stem(outcome)}.md"
+    write_atomically(files[0], json.dumps(as_dict(outcome), indent=1) + "\n")
+    write_atomically(files[1], markdown(outcome))
     return files
 
 
-def results_page(output: Any, page: Any) -> list[str]:
-    """Gather the Markdown of all full runs of the papers' tables below a folder into one page.
+def write_page(output: Any, page: Any, *, defaults: bool = False) -> list[str]:
+    """Gather the Markdown of all full runs below a folder into one page.
 
     Parameters
     ----------
@@ -73,35 +73,16 @@ def results_page(output: Any, page: Any) -> list[str]:
         The folder that `write_report` wrote to.
     page : path
         The file to write.
+    defaults : bool
+        Whether to gather comparisons of defaults instead of the papers' tables.
 
     Returns
     -------
     list of str
-        The tables on the page.
+        The names of the experiments on the page.
     """
-    return _gather([experiment.name for experiment in list_experiments()], output, page, _PAGE_HEAD)
-
-
-def defaults_page(output: Any, page: Any) -> list[str]:
-    """Gather the Markdown of all full comparisons of defaults below a folder into one page.
-
-    Parameters
-    ----------
-    output : path
-        The folder that `write_report` wrote to.
-    page : path
-        The file to write.
-
-    Returns
-    -------
-    list of str
-        The comparisons on the page.
-    """
-    return _gather([comparison.name for comparison in list_defaults()], output, page, _DEFAULTS_HEAD)
-
-
-def _gather(names: list[str], output: Any, page: Any, head: str) -> list[str]:
-    stored = {name: Path(output) / f"table-{name}.md" for name in names}
+    experiments, head = (list_defaults(), _DEFAULTS_HEAD) if defaults else (list_experiments(), _PAGE_HEAD)
+    stored = {experiment.name: Path(output) / f"table-{experiment.name}.md" for experiment in experiments}
     there = {name: path for name, path in stored.items() if path.is_file()}
     if not there:
         raise ValueError(f"there is no full run below {str(output)!r} to gather; name its folder with --output")
@@ -110,46 +91,46 @@ def _gather(names: list[str], output: Any, page: Any, head: str) -> list[str]:
 
 
 @singledispatch
-def as_dict(summary: Any) -> dict[str, Any]:
-    """All numbers of a summary of any kind, ready for JSON."""
-    raise TypeError(f"a {type(summary).__name__} is no summary of an experiment")
+def as_dict(outcome: Any) -> dict[str, Any]:
+    """All numbers of an outcome of any kind, ready for JSON."""
+    raise TypeError(f"a {type(outcome).__name__} is no outcome of an experiment")
 
 
 @as_dict.register
-def _(summary: Summary) -> dict[str, Any]:
-    experiment = summary.experiment
-    return about(summary) | {
+def _(outcome: Outcome) -> dict[str, Any]:
+    experiment = outcome.experiment
+    return about(outcome) | {
         "protocol": repr(experiment.protocol),
         "score": experiment.score_name,
         "baseline": experiment.baseline,
         "test": experiment.protocol.test_name,
-        "methods": [_row_dict(row) for row in summary.rows],
+        "methods": [_row_dict(row) for row in outcome.rows],
     }
 
 
 @as_dict.register
-def _(summary: CollectionSummary) -> dict[str, Any]:
-    parts = [as_dict(part) for part in summary.parts]
-    return about(summary) | {"data_sets": parts, "counts": _counts_dict(summary)}
+def _(outcome: CollectionOutcome) -> dict[str, Any]:
+    parts = [as_dict(part) for part in outcome.parts]
+    return about(outcome) | {"data_sets": parts, "counts": _counts_dict(outcome)}
 
 
-def about(summary: Any) -> dict[str, Any]:
+def about(outcome: Any) -> dict[str, Any]:
     """What a table is, whatever its kind."""
-    experiment = summary.experiment
+    experiment = outcome.experiment
     return {
         "table": experiment.name,
         "title": experiment.title,
         "source": experiment.source,
         "version": __version__,
-        "quick": summary.quick,
+        "quick": outcome.quick,
     }
 
 
-def _counts_dict(summary: CollectionSummary) -> dict[str, Any]:
+def _counts_dict(outcome: CollectionOutcome) -> dict[str, Any]:
     """Wins, ties and losses of each method against the baseline."""
-    first = summary.experiment.members[0]
+    first = outcome.experiment.members[0]
     others = [method.name for method in first.methods if method.name != first.baseline]
-    return {name: {measure: vars(summary.counts(name, measure)) for measure in COMPARED} for name in others}
+    return {name: {measure: vars(outcome.counts(name, measure)) for measure in COMPARED} for name in others}
 
 
 def _row_dict(row: Row) -> dict[str, Any]:
@@ -181,12 +162,12 @@ def _finite(value: float) -> float | str:
     return value if np.isfinite(value) else str(value)
 
 
-def markdown(summary: Any) -> str:
-    """A summary as a section of Markdown."""
-    parts = [part if isinstance(part, str) else _table(part) for part in sections(summary)]
-    return "\n\n".join([f"## {heading(summary)}", *parts]) + "\n"
+def markdown(outcome: Any) -> str:
+    """An outcome as a section of Markdown."""
+    parts = [part if isinstance(part, str) else _table(part) for part in sections(outcome)]
+    return "\n\n".join([f"## {heading(outcome)}", *parts]) + "\n"
 
 
-def _table(grid: Grid) -> str:
-    rule = ["---"] * grid.n_text + ["---:"] * (len(grid.headings) - grid.n_text)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [grid.headings, rule, *grid.rows])
+def _table(table: TextTable) -> str:
+    rule = ["---"] * table.n_text + ["---:"] * (len(table.headings) - table.n_text)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [table.headings, rule, *table.rows])

@@ -29,7 +29,7 @@ class AKDAQR(KernelTransformer):
 
     Maximises ``v' S_b v / v' (S_w + ridge I) v`` over directions v of unit length in the span of the centroids, which
     has one dimension per class. The approximate version takes the image of each class mean for the centroid (with the
-    linear kernel they are the same) and so computes n_classes kernel values a sample: its time is
+    linear kernel they are the same) and so computes n_classes kernel values per sample: its time is
     O(n_samples n_features n_classes), which SKFE names as the mark of AKDA/QR. Reference: Xiong, Ye, Li, Janardan and
     Cherkassky (2005).
 
@@ -45,7 +45,7 @@ class AKDAQR(KernelTransformer):
     ridge : float
         Added to the within-class scatter, relative to its mean eigenvalue.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
-        Normalisation of the kernel; the approximate version knows the first and the last only.
+        Normalisation of the kernel; the approximate version takes only the first and the last.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class AKDAQR(KernelTransformer):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     n_components_ : int
-        Fewer than asked for where centroids depend on each other.
+        Fewer than requested where centroids depend on each other.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 

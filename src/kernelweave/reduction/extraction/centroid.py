@@ -52,7 +52,7 @@ class KernelOrthogonalCentroid(KernelTransformer):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     n_components_ : int
-        Fewer than asked for where centroids depend on each other.
+        Fewer than requested where centroids depend on each other.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -100,7 +100,7 @@ class KernelOrthogonalCentroid(KernelTransformer):
 
 
 def centroids(labels: np.ndarray) -> np.ndarray:
-    """Centroids of classes as combinations of samples: one column a class, 1 / its size for its members."""
+    """Centroids of classes as combinations of samples: one column per class, 1 / its size for its members."""
     Y = indicators(labels)
     return Y / Y.sum(axis=0)
 

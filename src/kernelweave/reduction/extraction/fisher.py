@@ -3,7 +3,7 @@
 ====================  ========================================================================
 Mika et al. (2001)    here
 ====================  ========================================================================
-M                     between-class scatter ``K B B' K``, B with one column a class
+M                     between-class scatter ``K B B' K``, B with one column per class
 N                     within-class scatter ``A' A``, A = K with class means of rows taken off
 mu                    ridge, relative to the mean diagonal of N; ``ridge_`` is its absolute value
 alpha                 columns of `coef_`, with ``alpha' (N + ridge I) alpha = 1``

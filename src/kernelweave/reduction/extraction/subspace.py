@@ -96,7 +96,7 @@ class SubspaceKernel(KernelTransformer):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     n_components_ : int
-        Fewer than asked for where the kernel has a smaller rank, with a warning.
+        Fewer than requested where the kernel has a smaller rank, with a warning.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -184,7 +184,7 @@ class SubspaceKernel(KernelTransformer):
             W = self._with_random_columns(K, W, n_components, rng)
         W = orthonormal(W, K @ W, ridge)
         if self.optimizer == "cg":
-            ascent = conjugate_gradients(K, W, criterion, ridge, **options)
+            ascent = conjugate_gradients(K, W, criterion=criterion, ridge=ridge, **options)
         else:
             ascent = climb(over_coefficients(K, criterion, ridge), W, "lbfgs", **options)
         W = orthonormal(ascent.position, K @ ascent.position, ridge)

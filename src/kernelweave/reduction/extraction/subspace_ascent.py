@@ -5,7 +5,7 @@ A criterion depends on W only through the subspace that ``Z = X W`` spans, so W 
 
     d value / dW = 2 (K M F - (K + ridge) W F'M F).
 
-Conjugate gradients need two products of K with an n x n_f matrix an iteration: one for the gradient, one for the
+Conjugate gradients need two products of K with an n x n_f matrix per iteration: one for the gradient, one for the
 direction. Along a line ``W + t D`` everything else is of size n x n_f, so line searches are nearly free.
 
 ==================  ==========================================================
@@ -32,7 +32,7 @@ Criterion = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 # Shares of the largest eigenvalue below which directions count as dependent.
 _RANK = 1e-12
-# Strong Wolfe conditions; conjugate gradients want the second one tight.
+# Strong Wolfe conditions; conjugate gradients need a tight second one.
 _CURVATURE = 0.1
 _FIRST_MOVE = 0.01
 _LARGEST_CHANGE = 1e3
@@ -56,6 +56,7 @@ def orthonormal(W: np.ndarray, KW: np.ndarray, ridge: float = 0.0, limit: int | 
 def conjugate_gradients(
     K: np.ndarray,
     W: np.ndarray,
+    *,
     criterion: Criterion,
     ridge: float,
     max_iter: int,
@@ -74,7 +75,7 @@ def conjugate_gradients(
     ridge : float
     max_iter : int
     tol : float
-        Stop where the value rises by less an iteration, on average over ten.
+        Stop where the value rises by less per iteration, on average over ten.
     progress : callable, optional
     """
     features = K @ W
@@ -89,7 +90,7 @@ def conjugate_gradients(
         slope = float(np.sum(gradient * direction))
         step = line.search(value, slope, _guess(W, direction, slope, last))
         if step is None:
-            # No rise along the gradient itself: as high as floating point tells.
+            # No rise along the gradient itself: the maximum, to the accuracy of floating point.
             ascent.converged = fresh
             direction = last = None
             continue

@@ -2,7 +2,7 @@
 
 Graph embedding (Yan et al., 2007; MKL-DR, (1) to (4)) minimises ``tr(Z'LZ)`` over embeddings Z of the samples, under a
 constraint on ``tr(Z'L'Z)`` or ``tr(Z'DZ)``. A graph gives the two matrices, as `GraphLaplacian` objects that are never
-formed. Here are the graphs of labels alone and the user's own; `neighbor_graphs` holds those that look for neighbours.
+formed. This module has the graphs of labels alone and the user's own; `neighbors` has the graphs of nearest neighbours.
 
 =============================  =====================================================
 MKL-DR                         here
@@ -29,7 +29,7 @@ from ...validation import Choice, Constraints, blamed_on, check_parameters
 
 
 class Graph(BaseEstimator, ABC):
-    """What `MKLDR` asks of a graph. Parameters follow scikit-learn's conventions.
+    """The interface of a graph for `MKLDR`. Parameters follow scikit-learn's conventions.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class UserGraph(Graph):
     (4, 1)
     """
 
-    def __init__(self, W: Any, W_prime: Any = None, D: Any = None):
+    def __init__(self, W: Any, W_prime: Any = None, *, D: Any = None):
         self.W = W
         self.W_prime = W_prime
         self.D = D

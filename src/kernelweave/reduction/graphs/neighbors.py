@@ -9,7 +9,7 @@ papers                      here
 ==========================  ========================================================
 N_k(i), (31)                a row of `_neighbors`
 k, k' of (31)-(32)          `n_neighbors`, `n_neighbors_between` of `LDEGraph`
-k_1, k_2 of MFA             `n_neighbors`, `n_pairs` of `MFAGraph`
+k_1, k_2 of MFA             `n_neighbors`, `n_neighbors_between` of `MFAGraph`
 ==========================  ========================================================
 """
 
@@ -98,7 +98,7 @@ class LDEGraph(Graph):
 
     _constraints = Constraints(n_neighbors=Whole(1), n_neighbors_between=Whole(1), among=Choice("class", "all"))
 
-    def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 20, among: str = "class"):
+    def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 20, *, among: str = "class"):
         self.n_neighbors = n_neighbors
         self.n_neighbors_between = n_neighbors_between
         self.among = among
@@ -124,13 +124,14 @@ class MFAGraph(Graph):
     """Marginal Fisher analysis: neighbours of one class together, the closest pairs across a class's border apart.
 
     ``w_ij = 1`` where i and j are of one class and one is among the `n_neighbors` nearest of the other in it;
-    ``w'_ij = 1`` where (i, j) is one of the `n_pairs` closest pairs of a sample in some class and one outside of it.
+    ``w'_ij = 1`` where (i, j) is one of the `n_neighbors_between` closest pairs of a sample in some class and one
+    outside of it.
 
     Parameters
     ----------
     n_neighbors : int
         Neighbours of each sample.
-    n_pairs : int
+    n_neighbors_between : int
         Pairs of each class.
 
     References
@@ -142,17 +143,17 @@ class MFAGraph(Graph):
     >>> from kernelweave.kernels import Gaussian
     >>> from kernelweave.reduction import MFAGraph, MKLDR
     >>> X, y = [[0.0], [1.0], [2.0], [6.0], [7.0], [8.0]], [0, 0, 0, 1, 1, 1]
-    >>> MKLDR([Gaussian(scale=3.0)], MFAGraph(n_neighbors=1, n_pairs=2)).fit_transform(X, y).shape
+    >>> MKLDR([Gaussian(scale=3.0)], MFAGraph(n_neighbors=1, n_neighbors_between=2)).fit_transform(X, y).shape
     (6, 1)
     """
 
     reads_labels = True
 
-    _constraints = Constraints(n_neighbors=Whole(1), n_pairs=Whole(1))
+    _constraints = Constraints(n_neighbors=Whole(1), n_neighbors_between=Whole(1))
 
-    def __init__(self, n_neighbors: int = 5, n_pairs: int = 40):
+    def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 40):
         self.n_neighbors = n_neighbors
-        self.n_pairs = n_pairs
+        self.n_neighbors_between = n_neighbors_between
 
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
@@ -167,7 +168,7 @@ class MFAGraph(Graph):
         for label in np.unique(labels):
             inside, outside = (np.flatnonzero(present & mask) for mask in (labels == label, labels != label))
             distance = distances[np.ix_(inside, outside)].ravel()
-            count = min(self.n_pairs, distance.size)
+            count = min(self.n_neighbors_between, distance.size)
             if count:
                 closest = np.argpartition(distance, count - 1)[:count]
                 rows.append(inside[closest // len(outside)])

@@ -58,18 +58,18 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         Which samples to bring together and which to keep apart; None means `LDAGraph()`.
     n_components : int or None
         Dimension of the embedding; None means one less than there are classes, or 2 where the graph reads no labels.
-        Components that tell no samples apart are left out, with a warning where a number was given.
+        Components in which all samples are alike are left out, with a warning where a number was given.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples.
     step : {"ratio-trace", "trace-ratio", "paper"}
         What is minimised. "ratio-trace": the objective above. Each component counts, whatever its spread: between 0,
-        where it does what the graph wishes, and 1, where it is empty. ``A'SA = I``; weights follow the slopes of the
+        where it fulfils the graph's criterion, and 1, where it is empty. ``A'SA = I``; weights follow the slopes of the
         objective. "trace-ratio" is (18), ``tr(A'SA) / tr(A'S'A)`` under ``A'A = I``, with the weights of (22), by
         turns: components that would be worse than the mean of the others stay empty and are left out (with a warning),
         for kernels of low rank nearly all. "paper" is Algorithm 1: A by (21), ``min tr[(A'S'A)^-1 A'SA]``, weights by
         (22), by turns; the objective may rise, and kernels of low rank may lose components.
     weights_step : {"auto", "exact", "dnn", "paper", "fixed"}
-        "fixed" keeps the weights as they begin. The others say how (22) is solved for "trace-ratio" and "paper".
+        "fixed" keeps the weights as they begin. The others are ways to solve (22) for "trace-ratio" and "paper".
         "exact": globally, over supports; "dnn": by a doubly non-negative program and a local search; "auto": exactly
         for up to 12 kernels, else "dnn"; "paper": what the relaxation (25)-(28) gives as printed, the unconstrained
         minimum, with negative weights set to zero. `PCAGraph` leaves weights fixed.
@@ -163,8 +163,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         self,
         kernels: Any = None,
         graph: Graph | None = None,
-        n_components: int | None = None,
         *,
+        n_components: int | None = None,
         normalize: str | None = "unit-diagonal",
         step: str = "ratio-trace",
         weights_step: str = "auto",
@@ -215,15 +215,17 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             grams = stack.matrices()
+            numerator, denominator = graph.laplacians(grams, stack.present, labels)
             search = Search(
                 grams,
-                *graph.laplacians(grams, stack.present, labels),
-                given.ridge,
-                given.weights_ridge,
-                n_components,
-                self.step,
-                self._weights_step(graph, stack.n_kernels),
-                given.random_state,
+                numerator,
+                denominator=denominator,
+                ridge=given.ridge,
+                weights_ridge=given.weights_ridge,
+                n_components=n_components,
+                step=self.step,
+                weights_step=self._weights_step(graph, stack.n_kernels),
+                rng=given.random_state,
             )
             start = self._start(search, stack.names)
             with progress_bar("Fitting MKLDR") if given.verbose else nullcontext() as progress:

@@ -14,12 +14,12 @@ None changes with the scale of b. Without the ridge the numerators could be zero
 rank collapses each class to a point), and nothing would be learned about b.
 
 The last two may lose components. A trace ratio leaves one empty that has little spread, since it costs more than it
-brings. The paper's ratio trace is infinite for a component beyond the rank of K_b, which must be left out, so the mean
+gains. The paper's ratio trace is infinite for a component beyond the rank of K_b, which must be left out, so the mean
 gets better when a kernel of low rank takes all the weight and components are lost. In the first form a component counts
-between 0, where it does what the graph wishes, and 1, where it is empty; for `LDAGraph("between")` this is 1 less the
-share of scatter that lies between classes, and A is kernel Fisher discriminant analysis. Its weights are learned under
-a larger ridge than A: under a small one any kernel of full rank draws the training samples of a class together, and
-weights would follow rank instead of information.
+between 0, where it fulfils the graph's criterion, and 1, where it is empty; for `LDAGraph("between")` this is 1 minus
+the share of scatter that lies between classes, and A is kernel Fisher discriminant analysis. Its weights are learned
+under a larger ridge than A: under a small one any kernel of full rank draws the training samples of a class together,
+and weights would follow rank instead of information.
 
 ====================  ===================================================
 MKL-DR                here
@@ -53,7 +53,7 @@ _FLAT = 1e-9
 
 @dataclass(frozen=True)
 class Found:
-    """Where the search ended: coefficients, weights, what happened, and whether it converged."""
+    """The end of the search: coefficients, weights, history, and whether it converged."""
 
     coefficients: np.ndarray
     weights: np.ndarray
@@ -109,9 +109,19 @@ class Search:
     >>> labels = np.array([0, 0, 1, 1])
     >>> signal, noise = np.array([0.0, 0.1, 1.0, 1.1]), np.array([0.3, 1.0, 0.2, 0.9])
     >>> grams = np.exp(-np.array([(x[:, None] - x) ** 2 for x in (signal, noise)]))
-    >>> rng = np.random.RandomState(0)
-    >>> run = Search(grams, *class_laplacians(labels), 0.1, 10.0, 1, "ratio-trace", "exact", rng)
-    >>> found = run.run(np.array([0.5, 0.5]), tol=1e-4, max_iter=50)
+    >>> within, between = class_laplacians(labels)
+    >>> search = Search(
+    ...     grams,
+    ...     within,
+    ...     denominator=between,
+    ...     ridge=0.1,
+    ...     weights_ridge=10.0,
+    ...     n_components=1,
+    ...     step="ratio-trace",
+    ...     weights_step="exact",
+    ...     rng=np.random.RandomState(0),
+    ... )
+    >>> found = search.run(np.array([0.5, 0.5]), tol=1e-4, max_iter=50)
     >>> bool(found.weights[0] > found.weights[1])
     True
     """
@@ -120,6 +130,7 @@ class Search:
         self,
         grams: np.ndarray,
         numerator: GraphLaplacian | None,
+        *,
         denominator: GraphLaplacian,
         ridge: float,
         weights_ridge: float,
@@ -214,7 +225,7 @@ class Search:
                 callback=accepted,
                 options={"maxiter": limit, "maxfun": _EVALUATIONS * limit, "ftol": 0.0, "gtol": _FLAT},
             )
-            # Status 1 is a limit; a line search that finds nothing lower (2) is at what floating point can tell.
+            # Status 1 is a limit; a line search that finds nothing lower (2) is at the accuracy of floating point.
             record.settled = record.settled or ended.status != 1
         A = ratio_trace(self.combined(best.weights), *self._problem(best.weights, self.ridge)).solution
         return Found(A, best.weights, record.history, record.settled)
@@ -295,7 +306,7 @@ class Search:
 
 
 class _Record:
-    """What happened, an entry for each iteration, and whether the objective has settled."""
+    """The history, one entry per iteration, and whether the objective has settled."""
 
     def __init__(self, tol: float, max_iter: int, progress: Callable[[int, int], None] | None):
         self.tol, self.max_iter, self.progress = tol, max_iter, progress

@@ -9,7 +9,7 @@ from kernelweave.experiments.tables.thesis.thesis_5_16 import VIEWS
 from kernelweave.model_selection import ThesisProtocol
 
 _GRID = {
-    components: {inputs: sldr(VIEWS, components, inputs, init="lda") for inputs in (2, 4, 6, 8, 10)}
+    components: {inputs: sldr(VIEWS, components, gating_components=inputs, init="lda") for inputs in (2, 4, 6, 8, 10)}
     for components in (1, 2, 3, 4, 5)
 }
 

@@ -6,7 +6,7 @@ from kernelweave.experiments.engine.declaration import Paper
 from kernelweave.experiments.tables.thesis.thesis_5_16 import EXPERIMENT as SMALL_VS_LARGE
 
 _ROWS = ("SVM (FAC)", "SVM (ALL)", "MKL", "LMKL (softmax)", "LMKL (sigmoid)", "mean of six kernels")
-_MKL = Paper(98.31, 0.34, 14.86, 0.79, weights=(0.30, 0.29, 0.11, 0.01, 0.28, 0.02))
+_MKL = Paper(98.31, 0.34, support=14.86, support_std=0.79, weights=(0.30, 0.29, 0.11, 0.01, 0.28, 0.02))
 
 EXPERIMENT = dataclasses.replace(
     SMALL_VS_LARGE,

@@ -12,14 +12,14 @@ _C = [0.01, 0.1, 1.0, 10.0, 100.0]
 
 
 def _localized(gate: type[Gate], side: int, paper: Paper) -> Method:
-    """Kernels over patches, with gates that see the image at a low resolution."""
+    """Kernels over patches, with gates that read the image at a low resolution."""
     return Method(
         f"LMKL ({gate.__name__.lower()}, {side}x{side})",
         _PATCHES,
-        paper,
-        papers_localized(gate, inputs=f"x{side}", scaling="standard"),
-        {"random_state": 0},
-        {"combiner__l2": [1e-3, 1e-2], "C": _C},
+        paper=paper,
+        combiner=papers_localized(gate, inputs=f"x{side}", scaling="standard"),
+        options={"random_state": 0},
+        grid={"combiner__l2": [1e-3, 1e-2], "C": _C},
     )
 
 
@@ -33,18 +33,18 @@ EXPERIMENT = Experiment(
     kernels={f"x{side}": Linear(f"x{side}") for side in (4, 8, 16, 32, 64)}
     | {patch: Linear(patch) for patch in _PATCHES},
     methods=(
-        Method("SVM (x = 4x4)", ("x4",), Paper(93.28, 0.65, 21.70, 0.93)),
-        Method("SVM (x = 8x8)", ("x8",), Paper(97.50, 1.16, 20.13, 1.04)),
-        Method("SVM (x = 16x16)", ("x16",), Paper(97.03, 0.93, 19.91, 1.01)),
-        Method("SVM (x = 32x32)", ("x32",), Paper(97.97, 1.48, 23.71, 1.39)),
-        Method("SVM (x = 64x64)", ("x64",), Paper(97.66, 1.41, 25.94, 1.01)),
-        Method("MKL", _PATCHES, Paper(99.06, 0.88, 22.19, 1.00), ConvexMKL()),
-        _localized(Softmax, 4, Paper(97.19, 2.81, 16.65, 3.34)),
-        _localized(Softmax, 8, Paper(97.19, 2.48, 22.54, 4.56)),
-        _localized(Softmax, 16, Paper(99.22, 1.33, 16.38, 1.50)),
-        _localized(Sigmoid, 4, Paper(99.22, 0.93, 22.72, 1.83)),
-        _localized(Sigmoid, 8, Paper(99.84, 0.44, 26.88, 2.24)),
-        _localized(Sigmoid, 16, Paper(99.38, 1.34, 21.65, 1.44)),
+        Method("SVM (x = 4x4)", ("x4",), paper=Paper(93.28, 0.65, support=21.70, support_std=0.93)),
+        Method("SVM (x = 8x8)", ("x8",), paper=Paper(97.50, 1.16, support=20.13, support_std=1.04)),
+        Method("SVM (x = 16x16)", ("x16",), paper=Paper(97.03, 0.93, support=19.91, support_std=1.01)),
+        Method("SVM (x = 32x32)", ("x32",), paper=Paper(97.97, 1.48, support=23.71, support_std=1.39)),
+        Method("SVM (x = 64x64)", ("x64",), paper=Paper(97.66, 1.41, support=25.94, support_std=1.01)),
+        Method("MKL", _PATCHES, paper=Paper(99.06, 0.88, support=22.19, support_std=1.00), combiner=ConvexMKL()),
+        _localized(Softmax, 4, Paper(97.19, 2.81, support=16.65, support_std=3.34)),
+        _localized(Softmax, 8, Paper(97.19, 2.48, support=22.54, support_std=4.56)),
+        _localized(Softmax, 16, Paper(99.22, 1.33, support=16.38, support_std=1.50)),
+        _localized(Sigmoid, 4, Paper(99.22, 0.93, support=22.72, support_std=1.83)),
+        _localized(Sigmoid, 8, Paper(99.84, 0.44, support=26.88, support_std=2.24)),
+        _localized(Sigmoid, 16, Paper(99.38, 1.34, support=21.65, support_std=1.44)),
     ),
     baseline="MKL",
     grid={"C": _C},

@@ -7,7 +7,7 @@ from kernelweave.kernels import Linear
 from kernelweave.model_selection import ThesisProtocol
 
 _EPSILON = [1.0, 2.0, 4.0, 8.0, 16.0]
-_PRINTED = {5: Paper(53.14, 6.42, 34.93, 8.45)}
+_PRINTED = {5: Paper(53.14, 6.42, support=34.93, support_std=8.45)}
 
 
 def _copies(count: int) -> Method:
@@ -15,10 +15,10 @@ def _copies(count: int) -> Method:
     return Method(
         f"LMKL ({count} k_L and softmax)",
         tuple(f"L-{copy}" for copy in range(1, count + 1)),
-        _PRINTED.get(count),
-        papers_localized(Softmax, inputs="x", scaling="standard"),
-        {"random_state": 0},
-        {"combiner__l2": [1e-3, 1e-2], "epsilon": [2.0, 4.0, 8.0], "C": [10.0, 100.0]},
+        paper=_PRINTED.get(count),
+        combiner=papers_localized(Softmax, inputs="x", scaling="standard"),
+        options={"random_state": 0},
+        grid={"combiner__l2": [1e-3, 1e-2], "epsilon": [2.0, 4.0, 8.0], "C": [10.0, 100.0]},
     )
 
 
@@ -30,7 +30,7 @@ EXPERIMENT = Experiment(
     task="regression",
     kernels={"L": Linear()} | {f"L-{copy}": Linear() for copy in range(1, 11)},
     methods=(
-        Method("SVR (k_L)", ("L",), Paper(120.61, 2.15, 44.31, 3.46)),
+        Method("SVR (k_L)", ("L",), paper=Paper(120.61, 2.15, support=44.31, support_std=3.46)),
         *(_copies(count) for count in (2, 3, 5, 10)),
     ),
     baseline="SVR (k_L)",

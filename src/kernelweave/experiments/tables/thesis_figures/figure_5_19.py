@@ -7,8 +7,8 @@ from kernelweave.model_selection import ThesisProtocol
 EXPERIMENT = projection_experiment(
     "x",
     (1, 2, 3, 5),
-    (10,),
-    {"SVM": Paper(88.34), "GPK (R = 1)": Paper(89.0)}
+    more_dimensions=(10,),
+    papers={"SVM": Paper(88.34), "GPK (R = 1)": Paper(89.0)}
     | {f"{rival} (R = {count})": Paper(89.0) for rival in ("PCA", "LFDA") for count in (2, 3, 5)}
     | {f"LPK (P = {regions}, R = {count})": Paper(92.0) for regions in (2, 3) for count in (2, 3)},
     name="figure-5.19",

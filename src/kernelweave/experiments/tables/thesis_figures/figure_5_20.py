@@ -16,8 +16,8 @@ USPS = {
 EXPERIMENT = projection_experiment(
     "x",
     DIMENSIONS,
-    (15,),
-    {"SVM": Paper(87.58), "PCA (R = 15)": Paper(86.10)}
+    more_dimensions=(15,),
+    papers={"SVM": Paper(87.58), "PCA (R = 15)": Paper(86.10)}
     | {f"LFDA (R = {count})": Paper(79.0) for count in DIMENSIONS}
     | {f"GPK (R = {count})": Paper(87.0) for count in DIMENSIONS}
     | {f"LPK (P = 3, R = {count})": Paper(90.0) for count in DIMENSIONS},

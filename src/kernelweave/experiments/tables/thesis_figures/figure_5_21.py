@@ -7,8 +7,8 @@ from kernelweave.experiments.tables.thesis_figures.figure_5_20 import DIMENSIONS
 EXPERIMENT = projection_experiment(
     "x",
     DIMENSIONS,
-    (15,),
-    {"SVM": Paper(76.36), "PCA (R = 15)": Paper(70.0)}
+    more_dimensions=(15,),
+    papers={"SVM": Paper(76.36), "PCA (R = 15)": Paper(70.0)}
     | {f"LFDA (R = {count})": Paper(68.0) for count in DIMENSIONS}
     | {f"GPK (R = {count})": Paper(75.0) for count in DIMENSIONS}
     | {f"LPK (P = {regions}, R = {count})": Paper(86.0, support=5.0) for regions in (2, 3) for count in DIMENSIONS},

@@ -10,8 +10,8 @@ _LOCAL = {f"LPK (P = {regions}, R = {count})": Paper(98.0) for regions in (2, 3)
 EXPERIMENT = projection_experiment(
     "x64",
     _DIMENSIONS,
-    (15,),
-    {"SVM": Paper(99.06)}
+    more_dimensions=(15,),
+    papers={"SVM": Paper(99.06)}
     | {f"LFDA (R = {count})": Paper(98.0) for count in _DIMENSIONS}
     | {f"GPK (R = {count})": Paper(98.0) for count in (4, 5)}
     | _LOCAL

@@ -1,4 +1,4 @@
-"""What a report says, as paragraphs and tables: the same on a terminal and in Markdown.
+"""The contents of a report as paragraphs and tables, the same on a terminal and in Markdown.
 
 A table of one data set and one of several are laid out by the same lines; the latter have a first column that names
 the data set, and close with wins, ties and losses over the data sets.
@@ -14,9 +14,9 @@ import numpy as np
 
 from ..engine.comparison import DEFAULT
 from ..engine.declaration import Paper
-from ..engine.results import COMPARED, CollectionSummary, Row, Summary
+from ..engine.outcome import COMPARED, CollectionOutcome, Outcome, Row
 
-AnySummary = Summary | CollectionSummary
+AnyOutcome = Outcome | CollectionOutcome
 
 _COST_NOTE = (
     "Cost: kernel evaluations to predict a new sample (support vectors times active kernels, weighted by the kernels' "
@@ -28,7 +28,7 @@ _MEASURES = {"test": "score", "support": "support vectors", "total_cost": "total
 
 
 @dataclass(frozen=True)
-class Grid:
+class TextTable:
     """A table.
 
     Attributes
@@ -46,7 +46,7 @@ class Grid:
     n_text: int
     narrow: tuple[tuple[int, ...], ...] = ()
 
-    def narrowed(self) -> list[Grid]:
+    def narrowed(self) -> list[TextTable]:
         """The tables for a terminal."""
         if not self.narrow:
             return [self]
@@ -54,12 +54,12 @@ class Grid:
         for columns in self.narrow:
             kept = [*range(self.n_text), *(self.n_text + column for column in columns)]
             lines.append([[line[column] for column in kept] for line in [self.headings, *self.rows]])
-        return [Grid(headings, rows, self.n_text) for headings, *rows in lines]
+        return [TextTable(headings, rows, self.n_text) for headings, *rows in lines]
 
 
-def heading(summary: Any) -> str:
+def heading(outcome: Any) -> str:
     """The title of a report."""
-    return f"{label(summary.experiment.name)}: {summary.experiment.title}" + (" (quick run)" if summary.quick else "")
+    return f"{label(outcome.experiment.name)}: {outcome.experiment.title}" + (" (quick run)" if outcome.quick else "")
 
 
 def label(name: str) -> str:
@@ -70,56 +70,56 @@ def label(name: str) -> str:
 
 
 @singledispatch
-def sections(summary: Any) -> list[str | Grid]:
-    """All that a report says below its title, in order.
+def sections(outcome: Any) -> list[str | TextTable]:
+    """The contents of a report below its title, in order.
 
     Parameters
     ----------
-    summary : Summary or CollectionSummary
+    outcome : Outcome or CollectionOutcome
     """
-    raise TypeError(f"a {type(summary).__name__} is no summary of an experiment")
+    raise TypeError(f"a {type(outcome).__name__} is no outcome of an experiment")
 
 
 @sections.register
-def _(summary: Summary) -> list[str | Grid]:
-    return _by_method(summary)
+def _(outcome: Outcome) -> list[str | TextTable]:
+    return _by_method(outcome)
 
 
 @sections.register
-def _(summary: CollectionSummary) -> list[str | Grid]:
-    return [*_by_method(summary), _counts(summary), _counts_note(summary)]
+def _(outcome: CollectionOutcome) -> list[str | TextTable]:
+    return [*_by_method(outcome), _counts(outcome), _counts_note(outcome)]
 
 
-def _by_method(summary: AnySummary) -> list[str | Grid]:
-    """What one data set or several can say: the settings, and tables with a line for each method."""
-    layouts = [layout for part in summary.parts for layout in _paper_layouts(part)]
-    found = [_settings(summary), *layouts, _results(summary), _significance(summary)]
-    if any(_learns_weights(row) for part in summary.parts for row in part.rows):
-        found += [_weights(summary), _weights_note(summary)]
-    return [*found, _costs(summary), _cost_note(summary)]
+def _by_method(outcome: AnyOutcome) -> list[str | TextTable]:
+    """The contents for one data set or several: the settings, and tables with a line for each method."""
+    layouts = [layout for part in outcome.parts for layout in _paper_layouts(part)]
+    found = [_settings(outcome), *layouts, _results(outcome), _significance(outcome)]
+    if any(_learns_weights(row) for part in outcome.parts for row in part.rows):
+        found += [_weights(outcome), _weights_note(outcome)]
+    return [*found, _costs(outcome), _cost_note(outcome)]
 
 
-def _cost_note(summary: AnySummary) -> str:
-    own = any(row.method.from_features for part in summary.parts for row in part.rows)
+def _cost_note(outcome: AnyOutcome) -> str:
+    own = any(row.method.from_features for part in outcome.parts for row in part.rows)
     return _COST_NOTE + (" Methods that see features compute their own." if own else "")
 
 
-def _settings(summary: AnySummary) -> str:
+def _settings(outcome: AnyOutcome) -> str:
     """One paragraph on what was run."""
-    first = summary.parts[0].experiment
+    first = outcome.parts[0].experiment
     grid = "; ".join(f"{name} in {', '.join(_short(value) for value in values)}" for name, values in first.grid.items())
     scaling = "standardised features" if first.standardize else "features as they are"
     kernels = f"{first.normalize} kernels" if first.normalize else "kernels as they are"
     words = (
-        f"{summary.experiment.source}. Data: {summary.experiment.data_label}; {scaling}, {kernels}, constants from the "
-        f"training part of each fold. Protocol: {first.protocol!r}, {summary.parts[0].n_folds} folds. Grid: {grid}."
+        f"{outcome.experiment.source}. Data: {outcome.experiment.data_label}; {scaling}, {kernels}, constants from the "
+        f"training part of each fold. Protocol: {first.protocol!r}, {outcome.parts[0].n_folds} folds. Grid: {grid}."
     )
     if first.max_samples is not None:
         words += f" At most {first.max_samples} samples."
-    return words + (f" {summary.experiment.note}" if summary.experiment.note else "")
+    return words + (f" {outcome.experiment.note}" if outcome.experiment.note else "")
 
 
-def _paper_layouts(part: Summary) -> list[Grid]:
+def _paper_layouts(part: Outcome) -> list[TextTable]:
     """Scores, and support vectors where they are fewer than samples, as the paper arranges its methods."""
     found = [("test", part.experiment.score_name)] if part.experiment.layout else []
     if found and any(row.mean("support") < 100.0 for row in part.rows):
@@ -127,24 +127,24 @@ def _paper_layouts(part: Summary) -> list[Grid]:
     return [_paper_layout(part, measure, name) for measure, name in found]
 
 
-def _paper_layout(part: Summary, measure: str, measure_name: str) -> Grid:
+def _paper_layout(part: Outcome, measure: str, measure_name: str) -> TextTable:
     layout = part.experiment.layout
     columns = list(dict.fromkeys(column for row in layout.values() for column in row))
     rows = []
     for name, row in layout.items():
         found = [part.row(row[column]) if column in row else None for column in columns]
         rows.append([name, *("-" if r is None else f"{r.mean(measure):.2f} ± {r.std(measure):.2f}" for r in found)])
-    return Grid([measure_name, *columns], rows, n_text=1)
+    return TextTable([measure_name, *columns], rows, n_text=1)
 
 
-def _results(summary: AnySummary) -> Grid:
-    first = summary.parts[0].experiment
+def _results(outcome: AnyOutcome) -> TextTable:
+    first = outcome.parts[0].experiment
     own = [", ".join(first.grid), f"{first.score_name}, ours", "paper", "diff."]
     headings = [*own, "support %, ours", "paper", "diff.", "p", "p (support)"]
-    return _grid(summary, headings, results_cells, narrow=((0, 1, 2, 3, 7), (4, 5, 6, 8)))
+    return _grid(outcome, headings, results_cells, narrow=((0, 1, 2, 3, 7), (4, 5, 6, 8)))
 
 
-def results_cells(part: Summary, row: Row) -> list[str]:
+def results_cells(part: Outcome, row: Row) -> list[str]:
     """The chosen setting, scores and support vectors of a method, ours and the paper's, and p-values."""
     paper, digits = row.method.paper, 2 if row.mean("test") >= 10 else 3
     cells = [_chosen(part, row)]
@@ -162,9 +162,9 @@ def _beside_paper(row: Row, measure: str, mean: float | None, std: float | None,
     return [ours, theirs, f"{row.mean(measure) - mean:+.{places}f}"]
 
 
-def _significance(summary: AnySummary) -> str:
+def _significance(outcome: AnyOutcome) -> str:
     """What the p-values compare, precisely."""
-    part = summary.parts[0]
+    part = outcome.parts[0]
     protocol, n_results = part.experiment.protocol, len(part.rows[0].values["test"])
     return (
         f"p: {protocol.test_name} of our {n_results} results of a method against our {n_results} results of "
@@ -173,11 +173,11 @@ def _significance(summary: AnySummary) -> str:
     )
 
 
-def _weights(summary: AnySummary) -> Grid:
+def _weights(outcome: AnyOutcome) -> TextTable:
     headings, narrow = ["weights, ours", "paper"], ((0, 1),)
-    if _prints_costs(summary):
+    if _prints_costs(outcome):
         headings, narrow = [*headings, "d, ours", "paper"], ((0, 1), (2, 3))
-    return _grid(summary, headings, lambda part, row: _weight_cells(row, len(headings)), _learns_weights, narrow)
+    return _grid(outcome, headings, lambda part, row: _weight_cells(row, len(headings)), _learns_weights, narrow)
 
 
 def _weight_cells(row: Row, n_cells: int) -> list[str]:
@@ -187,34 +187,34 @@ def _weight_cells(row: Row, n_cells: int) -> list[str]:
     return [_numbers(values) for pair in zip(ours, theirs, strict=True) for values in pair][:n_cells]
 
 
-def _weights_note(summary: AnySummary) -> str:
-    first = summary.parts[0].experiment
-    sets = dict.fromkeys(row.method.kernels for row in summary.parts[0].rows if _learns_weights(row))
+def _weights_note(outcome: AnyOutcome) -> str:
+    first = outcome.parts[0].experiment
+    sets = dict.fromkeys(row.method.kernels for row in outcome.parts[0].rows if _learns_weights(row))
     names = " or ".join(" - ".join(kernels) for kernels in sets)
     words = f"Weights of {names}, averaged over test samples and folds" + (
         ", of sum 1" if first.normalize_weights else ""
     )
-    return words + ("; d: the costs that the method learned with." if _prints_costs(summary) else ".")
+    return words + ("; d: the costs that the method learned with." if _prints_costs(outcome) else ".")
 
 
-def _prints_costs(summary: AnySummary) -> bool:
+def _prints_costs(outcome: AnyOutcome) -> bool:
     """Whether the paper prints the costs d, because methods choose them."""
-    return any(row.method.paper and row.method.paper.costs for part in summary.parts for row in part.rows)
+    return any(row.method.paper and row.method.paper.costs for part in outcome.parts for row in part.rows)
 
 
 def _learns_weights(row: Row) -> bool:
-    """Whether there are weights to tell of; an estimator that has none of its own counts its kernels alike."""
+    """Whether there are weights to show; an estimator without weights counts all its kernels alike."""
     learned = row.method.combiner is not None or (row.method.estimator is not None and np.ptp(row.weights) > 0)
     return learned and len(row.method.kernels) > 1
 
 
-def _costs(summary: AnySummary) -> Grid:
+def _costs(outcome: AnyOutcome) -> TextTable:
     headings = ["active kernels", "paper", "cost", "total cost %, ours", "paper", "diff.", "p (cost)"]
     headings += ["fit s", "grid s", "settings", "solves"]
-    return _grid(summary, headings, _cost_cells, narrow=((0, 1), (3, 4, 5, 6), (2, 7, 8, 9, 10)))
+    return _grid(outcome, headings, _cost_cells, narrow=((0, 1), (3, 4, 5, 6), (2, 7, 8, 9, 10)))
 
 
-def _cost_cells(part: Summary, row: Row) -> list[str]:
+def _cost_cells(part: Outcome, row: Row) -> list[str]:
     paper = row.method.paper
     return [
         f"{row.mean('active_kernels'):.2f}",
@@ -230,52 +230,52 @@ def _cost_cells(part: Summary, row: Row) -> list[str]:
 
 
 def _paper_active(paper: Paper | None) -> str:
-    """How many kernels the paper's method uses, as printed or as its weights say."""
+    """How many kernels the paper's method uses, as printed, or as counted from its weights."""
     if paper is not None and paper.active is not None:
         return f"{paper.active:.2f}"
     return str(np.count_nonzero(paper.weights)) if paper is not None and paper.weights else "-"
 
 
-def _counts(summary: CollectionSummary) -> Grid:
+def _counts(outcome: CollectionOutcome) -> TextTable:
     """Wins, ties and losses against the baseline over the data sets: the last lines of the thesis' tables."""
     headings = ["method", "by", "test of each, ours", "paper", "averages, ours", "paper", "Wilcoxon, ours", "paper"]
     rows = []
-    first = summary.experiment.members[0]
+    first = outcome.experiment.members[0]
     for method in first.methods:
         for measure in COMPARED if method.name != first.baseline else ():
-            ours = summary.counts(method.name, measure)
-            theirs = summary.experiment.paper_counts.get((method.name, measure), ("-", "-", "-"))
+            ours = outcome.counts(method.name, measure)
+            theirs = outcome.experiment.paper_counts.get((method.name, measure), ("-", "-", "-"))
             shown = ["-" if ours.tested is None else _triple(ours.tested), _triple(ours.direct), ours.wilcoxon]
             pairs = zip(shown, theirs, strict=True)
             rows.append([method.name, _MEASURES[measure], *(cell for pair in pairs for cell in pair)])
-    return Grid(headings, rows, n_text=2)
+    return TextTable(headings, rows, n_text=2)
 
 
-def _counts_note(summary: CollectionSummary) -> str:
-    first = summary.experiment.members[0]
+def _counts_note(outcome: CollectionOutcome) -> str:
+    first = outcome.experiment.members[0]
     return (
-        f"Wins-ties-losses of a method against {first.baseline} over the {len(summary.parts)} data sets: by the "
+        f"Wins-ties-losses of a method against {first.baseline} over the {len(outcome.parts)} data sets: by the "
         f"{first.protocol.test_name} on each (level 0.05), by comparison of the averages as printed, and by Wilcoxon's "
         "signed rank test of the averages. Fewer support vectors and lower costs win."
     )
 
 
 def _grid(
-    summary: AnySummary, headings: list[str], cells: Any, wanted: Any = None, narrow: tuple[tuple[int, ...], ...] = ()
-) -> Grid:
+    outcome: AnyOutcome, headings: list[str], cells: Any, wanted: Any = None, narrow: tuple[tuple[int, ...], ...] = ()
+) -> TextTable:
     """A table with a line for each method (of each data set): `cells` of the rows that are `wanted`."""
-    several = isinstance(summary, CollectionSummary)
+    several = isinstance(outcome, CollectionOutcome)
     rows = [
         [*([part.experiment.title] if several else []), row.method.name, *cells(part, row)]
-        for part in summary.parts
+        for part in outcome.parts
         for row in part.rows
         if wanted is None or wanted(row)
     ]
     text = ["data set", "method"] if several else ["method"]
-    return Grid([*text, *headings], rows, len(text), narrow)
+    return TextTable([*text, *headings], rows, len(text), narrow)
 
 
-def _chosen(part: Summary, row: Row) -> str:
+def _chosen(part: Outcome, row: Row) -> str:
     """The chosen hyper-parameters, or that runs chose differently; those that only this method has come by name."""
     common, own = part.experiment.grid, part.experiment.grid_of(row.method)
     texts = set()

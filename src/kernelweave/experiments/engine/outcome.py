@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Row:
         ``total_cost`` (thesis 2.8, per cent), ``seconds`` (of the fit with the chosen setting, Gram matrices excluded)
         and ``solves``.
     weights : ndarray of shape (n_results, n_kernels)
-        Weight of each kernel of the method, averaged over test samples; of sum 1 where the experiment wants that.
+        Weight of each kernel of the method, averaged over test samples; of sum 1 with `normalize_weights`.
     costs : ndarray of shape (n_results, n_kernels), or None
         The d_m that the method learned with.
     n_settings : int
@@ -43,6 +43,7 @@ class Row:
 
     method: Method
     parameters: list[dict[str, Any]]
+    _: KW_ONLY
     values: dict[str, np.ndarray]
     weights: np.ndarray
     costs: np.ndarray | None
@@ -61,17 +62,18 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Outcome:
     """The table of an experiment."""
 
     experiment: Experiment
     rows: list[Row]
+    _: KW_ONLY
     n_folds: int
     quick: bool
 
     @property
-    def parts(self) -> list[Summary]:
-        """The summary itself; that of a collection has several."""
+    def parts(self) -> list[Outcome]:
+        """The outcome itself; that of a collection has several."""
         return [self]
 
     def row(self, name: str) -> Row:
@@ -80,11 +82,12 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class CollectionSummary:
-    """The table of a collection: the summaries of its data sets, in order."""
+class CollectionOutcome:
+    """The table of a collection: the outcomes of its data sets, in order."""
 
     experiment: Collection
-    parts: list[Summary]
+    parts: list[Outcome]
+    _: KW_ONLY
     quick: bool
 
     def counts(self, method: str, measure: str) -> WinTieLoss:
@@ -97,9 +100,9 @@ class CollectionSummary:
         return win_tie_loss(base, other, higher_is_better=measure == "test" and first.is_classification)
 
 
-def summarize(
+def gather_outcome(
     experiment: Experiment, cells: dict[tuple[str, int], list[dict[str, Any]]], splits: list[Split], quick: bool
-) -> Summary:
+) -> Outcome:
     """Choose hyper-parameters, gather the test results and test every method against the baseline.
 
     Parameters
@@ -116,7 +119,7 @@ def summarize(
     }
     base = rows[experiment.baseline]
     tested = [replace(row, against_baseline=_against(experiment, base, row)) for row in rows.values()]
-    return Summary(experiment, tested, len(splits), quick)
+    return Outcome(experiment, tested, n_folds=len(splits), quick=quick)
 
 
 def _against(experiment: Experiment, base: Row, row: Row) -> dict[str, TestResult]:
@@ -145,7 +148,15 @@ def _row(experiment: Experiment, method: Method, folds: list[list[dict[str, Any]
         weights, costs = _by_run(weights, runs), None if costs is None else _by_run(costs, runs)
     path_seconds = float(np.mean([sum(record["seconds"] for record in records) for records in folds]))
     n_settings = round(np.mean([len(records) for records in folds]))
-    return Row(method, parameters, values, weights, costs, n_settings, path_seconds)
+    return Row(
+        method,
+        parameters,
+        values=values,
+        weights=weights,
+        costs=costs,
+        n_settings=n_settings,
+        path_seconds=path_seconds,
+    )
 
 
 def _by_kernel(method: Method, records: list[dict[str, Any]], key: str) -> np.ndarray:

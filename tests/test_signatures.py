@@ -1,0 +1,26 @@
+"""Public constructors and functions take at most two arguments by position; further ones go by name."""
+
+import importlib
+import inspect
+
+import pytest
+
+PACKAGES = ("datasets", "display", "experiments", "model_selection", "reduction")
+
+
+def public(package: str) -> list:
+    module = importlib.import_module(f"kernelweave.{package}")
+    found = [getattr(module, name) for name in module.__all__]
+    return [one for one in found if inspect.isfunction(one) or inspect.isclass(one)]
+
+
+def by_position(one) -> list[str]:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [name for name, parameter in inspect.signature(one).parameters.items() if parameter.kind in kinds]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_arguments_after_the_second_are_keyword_only(package):
+    found = {one.__name__: by_position(one) for one in public(package)}
+    assert found
+    assert not {name: parameters for name, parameters in found.items() if len(parameters) > 2}
