@@ -3,14 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
+OLDEST := .venv-oldest
 
-.PHONY: demo test bench results defaults lint format clean
+.PHONY: demo test coverage test-oldest bench results defaults lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
 
 test: $(INSTALLED)
-	$(RUN) -m pytest -n 2
+	$(RUN) -m pytest -n 2 --dist worksteal
+
+coverage: $(INSTALLED)
+	$(RUN) -m pytest -n 2 --cov=kernelweave
+
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -n 2
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
@@ -33,6 +40,10 @@ defaults: $(INSTALLED)
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(VENV)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+types: $(INSTALLED)
+	$(RUN) -m mypy
 
 format: $(INSTALLED)
 	$(RUN) -m ruff check --fix .
@@ -45,6 +56,13 @@ $(INSTALLED): pyproject.toml
 	$(RUN) -m pip install --quiet --editable ".[plot,test,lint]"
 	@touch $@
 
+# The lowest versions that pyproject.toml declares exist for Python 3.11, not for every later one.
+$(OLDEST)/.installed: pyproject.toml tools/oldest.py
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(PYTHON) tools/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable ".[plot,test]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(OLDEST)
 	find src -name '*.nb[ic]' -delete

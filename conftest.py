@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["durations"]
+
 DISPLAYS = Path(__file__).parent / "src" / "kernelweave" / "display"
 
 

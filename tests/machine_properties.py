@@ -147,6 +147,9 @@ def check_decision(machine, values):
     np.testing.assert_array_equal(rule.decision(values[:3]), decision[:3])
     assert decision.shape[0] == machine.n_samples and rule.n_outputs == machine.n_outputs
     assert not any(np.size(value) >= machine.n_samples for value in vars(rule).values())
+    for rows, signs in machine.two_class_problems():
+        assert len(rows) == len(signs) and set(signs) <= {-1.0, 1.0}
+    assert bool(machine.two_class_problems()) == (machine.strata is not None)
     losses = machine.losses(values)
     assert losses.shape == (machine.n_samples,) and (losses >= 0.0).all() and machine.risk(values) >= 0.0
     if machine.strata is not None:

@@ -343,7 +343,9 @@ MODELS = {
     ),
     "kernel pls": labelled(KernelPLS(normalize="unit-diagonal")),
     "kernel pls, combined kernel": labelled(KernelPLS(MKLClassifier(KERNELS, FixedWeights([1.0, 0.0, 2.0])))),
-    "kernel orthogonal centroid": labelled(KernelOrthogonalCentroid(Linear([0]) + Gaussian([1, 2]), n_clusters=2)),
+    "kernel orthogonal centroid": labelled(
+        KernelOrthogonalCentroid(Linear([0]) + Gaussian([1, 2]), n_clusters=2, random_state=0)
+    ),
     "akda/qr": labelled(AKDAQR(Gaussian(scale=3.0))),
     "kernel fisher": labelled(KernelFisher(Precomputed(GRAM)), *NUMBERED),
     "local fisher": labelled(LocalFisher(3, metric="plain")),

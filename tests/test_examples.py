@@ -1,4 +1,7 @@
-"""The example scripts run and write their picture; those whose data are absent say so."""
+"""The example scripts run and write their picture; those whose data are absent say so.
+
+Takes more than 20 seconds: twenty scripts fit models and draw them.
+"""
 
 import runpy
 import sys

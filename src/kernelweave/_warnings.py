@@ -33,7 +33,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 def _users_frame(innermost: FrameType) -> FrameType:
     own = list(_outwards(innermost))
-    main = sys._current_frames().get(threading.main_thread().ident)
+    main = sys._current_frames().get(threading.main_thread().ident or 0)
     waiting = list(_outwards(main)) if main is not None and _is_in_between(main) else []
     outside = (frame for frame in own + waiting if not _is_in_between(frame))
     return next(outside, [frame for frame in own if _package(frame) == "kernelweave"][-1])

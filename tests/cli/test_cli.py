@@ -13,7 +13,7 @@ from kernelweave.datasets import load_multifeat
 def few_digits(monkeypatch):
     """The demo with a sixth of the digits and two values of C."""
     X, y = load_multifeat(target="small-vs-large", return_X_y=True)
-    monkeypatch.setattr("kernelweave.cli.demo.load_multifeat", lambda **options: (X[::6], y[::6]))
+    monkeypatch.setattr("kernelweave.cli.demo.load_multifeat", lambda **options: (X[::12], y[::12]))
     monkeypatch.setattr("kernelweave.cli.demo.COSTS", [0.1, 10.0])
 
 

@@ -113,6 +113,9 @@ def test_infeasible_coefficients_have_an_infinite_conjugate():
     assert BinaryMachine(SIGNS, BOUND).conjugate(over) == np.inf
     assert SquaredHinge().for_targets(SIGNS, BOUND).conjugate(over) < np.inf
     assert SquaredHinge().for_targets(SIGNS, BOUND).conjugate(-over) == np.inf
+    for side in (1.0, -1.0):  # below the lower bound of one sample, above the upper bound of another
+        one = np.where(np.arange(N) == np.flatnonzero(side == SIGNS)[0], -0.1 * side, 0.0)
+        assert BinaryMachine(SIGNS, BOUND).conjugate(one) == np.inf
     coef = np.zeros((N, 6))
     coef[LABELS == 3, 0] = 0.1  # column 0 is classes 0 and 1
     assert OneVsOneMachine(LABELS, BOUND).conjugate(coef) == np.inf
@@ -137,5 +140,7 @@ def test_bad_losses_are_named():
         SquaredHinge().for_targets(TARGET, BOUND)
     with pytest.raises(ValueError, match="y must be one-dimensional and finite"):
         SquaredEpsilonInsensitive().for_targets(np.full(N, np.nan), BOUND)
-    with pytest.raises(ValueError, match="epsilon of .* must be a finite number of at least 0"):
-        SquaredEpsilonInsensitive(epsilon=-1.0).for_targets(TARGET, BOUND).solve(np.eye(N))
+    for epsilon in (-1.0, np.nan, np.inf, "wide", None, [0.1], True):
+        for loss in (EpsilonInsensitive(epsilon=epsilon), SquaredEpsilonInsensitive(epsilon=epsilon)):
+            with pytest.raises(ValueError, match="epsilon of .* must be a finite number of at least 0"):
+                loss.for_targets(TARGET, BOUND).solve(np.eye(N))

@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, KFold, RepeatedStratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conventions import checks
 from kernelweave import MKLClassifier, MKLRegressor, datasets
 from kernelweave.combiners import ConvexMKL, EigenvalueCosts, FixedWeights
 from kernelweave.kernels import Gaussian, Linear, Polynomial
@@ -51,11 +51,9 @@ class Bowl(RegressorMixin, BaseEstimator):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning")
-@parametrize_with_checks(
-    [
-        ResponseSurfaceSearchCV(MKLClassifier(), ["C"], cv=2, max_iter=3, tol=0.5),
-        ResponseSurfaceSearchCV(MKLRegressor(), ["C"], cv=2, max_iter=3, tol=0.5),
-    ]
+@checks(
+    [ResponseSurfaceSearchCV(MKLClassifier(), ["C"], cv=2, max_iter=3, tol=0.5)],
+    [ResponseSurfaceSearchCV(MKLRegressor(), ["C"], cv=2, max_iter=3, tol=0.5)],
 )
 def test_scikit_learn_convention(estimator, check):
     check(estimator)

@@ -8,9 +8,9 @@ from sklearn.base import clone
 
 from forging import SavedModel
 from kernelweave import MKLClassifier, MKLRegressor, load, save
-from kernelweave.combiners import ChosenWeights, Gate, Localized, LpMKL, Mean, Projected
+from kernelweave.combiners import ChosenWeights, CombinedKernel, Combiner, Gate, Localized, LpMKL, Mean, Projected
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, ViewKernel
-from kernelweave.machines import BinaryMachine
+from kernelweave.machines import BinaryLoss, BinaryMachine, DualTerms
 from kernelweave.views import as_views
 from saved_models import NEW, THREE, TWO, VALUE, A
 
@@ -100,6 +100,53 @@ class Rising(ChosenWeights):
         return self.factor * (1.0 + self.order_), 0
 
 
+class LargestKernel(CombinedKernel):
+    """1 + the product of all kernels and a factor."""
+
+    def __init__(self, stack, factor):
+        self.stack, self.theta, self.factor = stack, np.array([factor, 1.0]), factor
+
+    def gram(self, out=None):
+        return 1.0 + self.factor * np.prod([self.stack.gram(m) for m in range(self.n_kernels)], axis=0)
+
+    def cross(self, views):
+        present = self.stack.presence(views)
+        return 1.0 + self.factor * np.prod(
+            [self.stack.cross(m, views, present[:, m]) for m in range(self.n_kernels)], axis=0
+        )
+
+    def weights(self):
+        return np.ones(self.n_kernels)
+
+    def sample_weights(self, views):
+        return np.ones((views.n_samples, self.n_kernels))
+
+    def restrict(self, index):
+        return LargestKernel(self.stack.restrict(index, self.active), self.factor)
+
+
+class Largest(Combiner):
+    """A combiner that returns a kernel of a class of its own."""
+
+    def __init__(self, factor=0.5):
+        self.factor = factor
+
+    def fit(self, stack, machine, y, control=None):
+        kernel = LargestKernel(stack, self.factor)
+        return kernel.solved(machine.solve(kernel.gram()), [{"objective": 0.0}])
+
+
+class RoundHinge(BinaryLoss):
+    """The hinge, rounded off where it has its kink."""
+
+    def __init__(self, width=0.5):
+        self.width = width
+
+    def terms(self, y, bound):
+        ends = bound * y
+        return DualTerms(y, np.minimum(ends, 0.0), np.maximum(ends, 0.0), quadratic=self.width / bound)
+
+
 class Doubled(BinaryMachine):
     """A machine whose decision values are twice those of another."""
 
@@ -124,7 +171,11 @@ CLASSES = {
     "gate of projections": [Bump],
     "combiner": [Rising],
     "combiner for each output": [Rising],
+    "combined kernel": [Largest, LargestKernel],
+    "combined kernel for each output": [Largest, LargestKernel],
     "several": [Cauchy, Rising],
+    "loss": [RoundHinge],
+    "loss, one-vs-all": [RoundHinge],
     "machine": [Doubled],
 }
 MODELS = {
@@ -139,7 +190,15 @@ MODELS = {
     "combiner for each output": lambda: MKLClassifier([Linear(), Gaussian()], Rising(), weights="per-class").fit(
         A, THREE
     ),
+    "combined kernel": lambda: MKLClassifier([Linear(), Gaussian([0, 1])], Largest(2.0)).fit(A, TWO),
+    "combined kernel for each output": lambda: MKLClassifier(
+        [Linear(), Gaussian([0, 1])], Largest(), weights="per-class", multiclass="one-vs-all"
+    ).fit(A, THREE),
     "several": lambda: MKLClassifier([Linear(), Cauchy()], Rising()).fit(A, TWO),
+    "loss": lambda: MKLClassifier([Linear(), Gaussian()], machine=RoundHinge(0.3)).fit(A, TWO),
+    "loss, one-vs-all": lambda: MKLClassifier([Gaussian()], machine=RoundHinge(), multiclass="one-vs-all").fit(
+        A, THREE
+    ),
     "machine": with_machine,
 }
 
@@ -225,7 +284,7 @@ def renamed(name, base=ViewKernel):
         (Cauchy, "classes must be a list .* not <class"),
         (["Cauchy"], "'Cauchy' is no class"),
         ([Cauchy()], "is no class"),
-        ([dict], "dict is derived from none of Kernel, Gate, Combiner, CombinedKernel, Machine"),
+        ([dict], "dict is derived from none of Kernel, Gate, Combiner, CombinedKernel, Loss, Machine"),
         ([MKLClassifier], "MKLClassifier is part of kernelweave"),
         ([type("Mine", (MKLClassifier,), {})], "Mine is derived from none of"),
         ([Gaussian], "Gaussian is part of kernelweave and need not be given"),
@@ -340,6 +399,8 @@ class TestForged:
             ("combiner", "_rule", Cauchy(), "_rule is a Cauchy, which it never is"),
             ("gate", "combiner_.gating_", Cauchy(), "gating_ is a Cauchy, which it never is"),
             ("gate", "combiner_.gating_.norm", "odd", "norm is 'odd'"),
+            ("combined kernel", "_kernel.stack.rows", np.array([-1]), "_state.stack.rows "),
+            ("combined kernel", "combiner_", Mean(), "_state is a LargestKernel, which Mean never has"),
             ("machine", "classes_", np.array(["a", "b", "c"]), "_rule has the length 2 where 3"),
         ],
     )
@@ -354,7 +415,7 @@ class TestForged:
         vars(owner)[last] = value
         save(model, tmp_path / "model")
         with pytest.raises(ValueError, match=f"^cannot load .*: its .*{message}"):
-            load(tmp_path / "model", classes=[Cauchy, Squared, Bump, Rising, Doubled])
+            load(tmp_path / "model", classes=[Cauchy, Squared, Bump, Rising, Largest, LargestKernel, Doubled])
 
 
 def test_functions_among_the_attributes_are_saved_by_name(tmp_path):

@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conventions import checks
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import Localized, Projected, Softmax
 from kernelweave.kernels import Linear
@@ -24,7 +24,7 @@ def model(n_components=1, **options):
     return MKLClassifier(combiner=Projected(n_components, **options), random_state=0)
 
 
-@parametrize_with_checks([FromEstimator(model(2)), FromEstimator(MKLRegressor(combiner=Projected(1), random_state=0))])
+@checks([FromEstimator(model(2))], [FromEstimator(MKLRegressor(combiner=Projected(1), random_state=0))])
 def test_scikit_learn_convention(estimator, check):
     check(estimator)
 

@@ -6,8 +6,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conventions import checks
 from kernelweave.reduction import LeadingComponents
 
 rng = np.random.default_rng(0)
@@ -15,7 +15,7 @@ X = rng.normal(size=(30, 4)) * [4.0, 3.0, 2.0, 1.0]
 y = np.arange(30) % 3
 
 
-@parametrize_with_checks([LeadingComponents(PCA(), 1), LeadingComponents(LinearDiscriminantAnalysis(), 1)])
+@checks([LeadingComponents(PCA(), 1)], [LeadingComponents(LinearDiscriminantAnalysis(), 1)])
 def test_scikit_learn_convention(estimator, check):
     check(estimator)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,19 +98,17 @@ def methods() -> list[Method]:
             strict=True,
         )
     )
-    single = [
-        Method(f"SVM on {view}", lambda C, view=view: MKLClassifier([Linear(view)], C=C), thesis[view])
-        for view in VIEWS
-    ]
     return [
-        *single,
-        Method("early: all views", lambda C: MKLClassifier([Linear()], C=C), (97.69, 23.36)),
+        *(Method(f"SVM on {view}", partial(_single, view), thesis[view]) for view in VIEWS),
+        Method("early: all views", partial(_single, None), (97.69, 23.36)),
         Method("late: stacked SVMs", _stacked),
-        *(
-            Method(name, lambda C, combiner=combiner: _combined(combiner, C), PAPER.get(name))
-            for name, combiner in COMBINERS.items()
-        ),
+        *(Method(name, partial(_combined, combiner), PAPER.get(name)) for name, combiner in COMBINERS.items()),
     ]
+
+
+def _single(view: str | None, C: float) -> MKLClassifier:
+    """A machine on one view, or on all columns at once."""
+    return MKLClassifier([Linear(view)], C=C)
 
 
 def _combined(combiner: Combiner, C: float) -> MKLClassifier:

@@ -16,6 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,6 +27,7 @@ from ..machines import Machine
 from .combined import CombinedKernel
 
 Progress = Callable[[int, int], None]
+AnyKernel = TypeVar("AnyKernel", bound=CombinedKernel)
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,7 @@ def warn_of_memory(stack: KernelStack) -> None:
     warn_if_too_large(3, stack.n_samples, stack.dtype, "the combined kernel")
 
 
-def solve_once(
-    kernel: CombinedKernel, machine: Machine, control: FitControl, begin: float, solves: int = 0
-) -> CombinedKernel:
+def solve_once(kernel: AnyKernel, machine: Machine, control: FitControl, begin: float, solves: int = 0) -> AnyKernel:
     """Solve the machine under a combined kernel, after earlier solves since the time `begin`."""
     solution = machine.solve(kernel.gram(), tol=control.tol, max_steps=control.max_steps)
     seconds = time.perf_counter() - begin

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -48,8 +48,6 @@ class CombinedKernel(ABC):
         Objective, machine solves and seconds of each outer iteration of the fit.
     shows : tuple of str
         The names of all attributes that kernels of this class may give to a fitted estimator.
-    takes_fetch : bool
-        Whether a view is read only for the samples that need it, see `views.FetchedViews`.
     in_parts : bool
         Whether `block` and `product` cost less than `gram`, so that a machine may be solved on parts of the kernel.
     """
@@ -59,10 +57,14 @@ class CombinedKernel(ABC):
     solution: Solution | None = None
     history: list[dict[str, float]]
     shows: tuple[str, ...] = ()
-    takes_fetch = False
     in_parts = False
 
-    def solved(self, solution: Solution, history: list[dict[str, float]]) -> CombinedKernel:
+    @property
+    def takes_fetch(self) -> bool:
+        """Whether a view is read only for the samples that need it, see `views.FetchedViews`."""
+        return False
+
+    def solved(self, solution: Solution, history: list[dict[str, float]]) -> Self:
         """The same kernel with the machine's optimum under it, as `Combiner.fit` returns it."""
         self.solution, self.history = solution, history
         return self

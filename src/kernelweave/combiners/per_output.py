@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from ..kernels import Kernel
+from ..kernels import Kernel, KernelStack
+from ..machines import Machine
 from ..machines.base import join
 from ..machines.multiclass import in_threads
 from ..validation import Constraints, Instance, check_parameters
@@ -45,7 +46,9 @@ class PerOutput(Combiner):
     def __init__(self, combiner: Combiner):
         self.combiner = combiner
 
-    def fit(self, stack, machine, y, control=None) -> OutputKernels:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> OutputKernels:
         """Fit a copy of the combiner to each output."""
         control = control or FitControl()
         check_parameters(self)
@@ -59,7 +62,7 @@ class PerOutput(Combiner):
         def fit_one(output: int) -> CombinedKernel:
             rows, part = outputs[output]
             inner = stack if len(rows) == stack.n_samples else stack.subset(rows)
-            signs = (part.strata > 0).astype(int)
+            signs = (np.asarray(part.strata) > 0).astype(int)
             return self.combiners_[output].fit(inner, part, signs, control.quiet(seeds[output]))
 
         kernels = in_threads(fit_one, range(len(outputs)), machine.n_jobs)

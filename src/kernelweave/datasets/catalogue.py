@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def _numbered(count: int) -> tuple[str, ...]:
     return tuple(str(label) for label in range(count))
 
 
-def _uci(title: str, n_samples: int, n_columns: int, classes: tuple[str, ...] = (), **more) -> DatasetSpec:
+def _uci(title: str, n_samples: int, n_columns: int, classes: tuple[str, ...] = (), **more: Any) -> DatasetSpec:
     return DatasetSpec(title, more.pop("archive", _UCI), _CC_BY, n_samples, {"X": n_columns}, classes, **more)
 
 
@@ -142,7 +143,9 @@ def _text(n_samples: int, n_classes: int, note: str = "") -> DatasetSpec:
     return DatasetSpec("TREC documents", archive, licence, n_samples, {}, _numbered(n_classes), note=note)
 
 
-def _views(title: str, archive: str, n_samples: int, n_classes: int, views: Mapping[str, int], **more) -> DatasetSpec:
+def _views(
+    title: str, archive: str, n_samples: int, n_classes: int, views: Mapping[str, int], **more: Any
+) -> DatasetSpec:
     """A set of several views, with classes 1, 2, ..."""
     classes = tuple(str(label) for label in range(1, n_classes + 1))
     return DatasetSpec(title, archive, _UNSTATED, n_samples, views, classes, first_label=1, **more)

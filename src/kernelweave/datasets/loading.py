@@ -141,19 +141,18 @@ def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[
 def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:
     """Data, labels of the file, and further arrays with one entry per sample."""
     if spec.origin == "embedded":
-        data, labels = load_multifeat(return_X_y=True)
-        return data, labels, {}
+        return *load_multifeat(return_X_y=True), {}
     if spec.origin == "scikit-learn":
         values, labels = _SCIKIT_LEARN[name](return_X_y=True)
         return stack_views({"x": values}), labels, {}
     path = _find_file(name, spec, data_home)
     arrays = _load_arrays(path, [*_stored(spec), "y", *spec.extras])
     labels, extras = arrays.pop("y"), {key: arrays.pop(key) for key in spec.extras}
-    data = _sparse_views(path, spec, arrays) if spec.is_sparse else stack_views(_views(path, spec, arrays))
+    found: Any = _sparse_views(path, spec, arrays) if spec.is_sparse else stack_views(_views(path, spec, arrays))
     for key, values in {"y": labels, **extras}.items():
-        if values.shape != (data.shape[0],):
-            raise ValueError(f"{path.name}: {key!r} must have one entry for each of {data.shape[0]} samples")
-    return data, labels, extras
+        if values.shape != (found.shape[0],):
+            raise ValueError(f"{path.name}: {key!r} must have one entry for each of {found.shape[0]} samples")
+    return found, labels, extras
 
 
 def _stored(spec: DatasetSpec) -> list[str]:
@@ -243,7 +242,9 @@ def _sparse(path: Path, parts: Mapping[str, np.ndarray]) -> sp.csr_matrix:
     return matrix
 
 
-def _encode(name: str, spec: DatasetSpec, labels: np.ndarray, merge: Mapping[str, tuple[int, ...]] | None):
+def _encode(
+    name: str, spec: DatasetSpec, labels: np.ndarray, merge: Mapping[str, tuple[int, ...]] | None
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Targets 0, 1, ... of the samples kept, the positions of those samples, and the names of the targets."""
     known = np.arange(len(spec.classes)) + spec.first_label
     strange = np.setdiff1d(labels, known)
@@ -252,7 +253,7 @@ def _encode(name: str, spec: DatasetSpec, labels: np.ndarray, merge: Mapping[str
             f"the labels of {name!r} must be {known[0]} ... {known[-1]}, but some are {strange[:5].tolist()}"
         )
     if merge is None:
-        merge = {class_name: (label,) for class_name, label in zip(spec.classes, known, strict=True)}
+        merge = {class_name: (label,) for class_name, label in zip(spec.classes, known.tolist(), strict=True)}
     target = np.full(len(labels), -1)
     for new, members in enumerate(merge.values()):
         target[np.isin(labels, members)] = new

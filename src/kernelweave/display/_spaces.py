@@ -50,7 +50,7 @@ class Space:
     points: np.ndarray
     names: tuple[str, ...]
     grid: tuple[np.ndarray, ...] = ()
-    values: np.ndarray | None = None
+    values: Any = None
 
 
 def gating_space(model: Any, X: Any, resolution: int) -> Space | None:
@@ -121,7 +121,7 @@ def crossings(grid: np.ndarray, values: np.ndarray, level: float = 0.0) -> np.nd
 
 def label_places(space: Space, positions: np.ndarray, strongest: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Where the name of each region fits: far from its border and from samples, and more so sideways."""
-    if not space.grid:
+    if space.values is None:
         for m in np.unique(strongest):
             yield m, np.median(positions[strongest == m], axis=0)
         return

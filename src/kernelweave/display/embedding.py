@@ -190,7 +190,7 @@ class EmbeddingDisplay:
         """
         flat = self.points.shape[1] == 1
         (ax,) = new_axes(1, ax, figsize=(6.0, 3.4 if flat else 4.6))
-        self.collections_ = []
+        self.collections_: list[Any] = []
         colours = self._scale(cmap)
         self._draw(ax, self.points, self.y, colours, False, scatter_kw)
         if self.new_points is not None:
@@ -221,6 +221,8 @@ class EmbeddingDisplay:
 
     def _draw(self, ax: Any, points: np.ndarray, y: Any, colours: Any, new: bool, given: Any) -> None:
         positions = self._positions(points, y, new)
+        groups: list[tuple[Any, dict[str, Any]]]
+        ink: dict[str, Any]
         if y is None:
             ink = {"marker": "x", "color": DARK} if new else {"color": colour(0), "edgecolor": "white"}
             groups = [(slice(None), {**ink, "label": "new" if new else None})]
@@ -230,7 +232,7 @@ class EmbeddingDisplay:
             groups = [(slice(None), ink)]
         else:
             groups = []
-            for place, name in enumerate(self.classes):
+            for place, name in enumerate(self.classes or []):
                 ink = {"marker": marker(place), "edgecolor": colour(place) if new else "white"}
                 ink["facecolor"] = "none" if new else colour(place)
                 groups.append((np.asarray(y) == name, {**ink, "label": None if new else str(name)}))

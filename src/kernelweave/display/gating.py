@@ -198,9 +198,9 @@ class GatingDisplay:
             raise ValueError("kind='regions' needs gates on a grid")
         self.kind_, axes = kind, self._axes(ax, kind)
         for place, panel in enumerate(axes):
-            if kind == "regions":
-                self._tint(panel)
-                self._draw_lines(panel, boundary_kw, decision_kw)
+            if kind == "regions" and self.grid_gates is not None:
+                self._tint(panel, self.grid_gates)
+                self._draw_lines(panel, self.grid_gates, boundary_kw, decision_kw)
             self._draw_samples(panel, kind, place, scatter_kw)
             if self.support is not None:
                 ring = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 4}
@@ -224,26 +224,26 @@ class GatingDisplay:
         shape = {"nrows": rows, "ncols": columns, "figsize": (2.5 * columns + 1.0, 2.3 * rows + 0.7)}
         return new_axes(n_kernels, given, sharex=True, sharey=True, **shape)
 
-    def _tint(self, ax: Any) -> None:
+    def _tint(self, ax: Any, gates: np.ndarray) -> None:
         """The colour of the strongest kernel, as opaque as its lead over an even share is large."""
         from matplotlib.colors import to_rgb
 
-        n_kernels = self.grid_gates.shape[2]
-        total = self.grid_gates.sum(axis=2)
-        share = np.divide(
-            self.grid_gates.max(axis=2), total, out=np.full(total.shape, 1.0 / n_kernels), where=total > 0
-        )
+        n_kernels = gates.shape[2]
+        total = gates.sum(axis=2)
+        share = np.divide(gates.max(axis=2), total, out=np.full(total.shape, 1.0 / n_kernels), where=total > 0)
         lead = (share - 1.0 / n_kernels) / (1.0 - 1.0 / n_kernels) if n_kernels > 1 else share
         colours = np.array([to_rgb(colour(m)) for m in range(n_kernels)])
-        image = np.concatenate([colours[self.regions], (0.06 + 0.34 * lead)[:, :, None]], axis=2)
-        half = 0.5 * np.array([self.first[1] - self.first[0], self.second[1] - self.second[0]])
-        low, high = np.array([self.first[0], self.second[0]]) - half, np.array([self.first[-1], self.second[-1]]) + half
-        extent = (low[0], high[0], low[1], high[1])
+        image = np.concatenate([colours[gates.argmax(axis=2)], (0.06 + 0.34 * lead)[:, :, None]], axis=2)
+        extent = [
+            edge
+            for axis in (np.asarray(self.first), np.asarray(self.second))
+            for edge in (axis[0] - 0.5 * (axis[1] - axis[0]), axis[-1] + 0.5 * (axis[1] - axis[0]))
+        ]
         ax.imshow(image, origin="lower", extent=extent, aspect="auto", interpolation="bilinear", zorder=0)
 
-    def _draw_lines(self, ax: Any, boundary_kw: Any, decision_kw: Any) -> None:
+    def _draw_lines(self, ax: Any, gates: np.ndarray, boundary_kw: Any, decision_kw: Any) -> None:
         line = options({"colors": DARK, "linestyles": "-.", "linewidths": 1.3, "zorder": 1.5}, boundary_kw)
-        for difference in differences(self.grid_gates):
+        for difference in differences(gates):
             ax.contour(self.first, self.second, difference, levels=[0.0], **line)
         if self.decision is None:
             return
@@ -304,7 +304,7 @@ class GatingDisplay:
             style = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": DARK, "linestyle": "none"}
             handles.append(Line2D([], [], markersize=8, label="support vector", **style))
         if kind == "regions":
-            if len(np.unique(self.regions)) > 1:
+            if self.regions is not None and len(np.unique(self.regions)) > 1:
                 handles.append(Line2D([], [], color=DARK, linestyle="-.", linewidth=1.3, label="equal gates"))
             if self.decision is not None:
                 handles.append(Line2D([], [], color=DARK, linewidth=1.8, label="decision boundary"))
@@ -335,7 +335,7 @@ def _plane(estimator: Any, X: Any, output: Any, resolution: int) -> dict[str, An
     first, second = (np.linspace(a, b, resolution) for a, b in zip(low - margin, high + margin, strict=True))
     grid = like(X, np.stack(np.meshgrid(first, second), axis=-1).reshape(-1, 2))
     gates = weights_of(estimator, grid, output).to_numpy()
-    found = {"points": points, "first": first, "second": second}
+    found: dict[str, Any] = {"points": points, "first": first, "second": second}
     found["grid_gates"] = gates.reshape(resolution, resolution, -1)
     if hasattr(estimator, "decision_function"):
         values = estimator.decision_function(grid)

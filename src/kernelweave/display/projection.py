@@ -94,7 +94,7 @@ class ProjectionDisplay:
         strongest: np.ndarray,
         gating: Space | None = None,
         kernels: Sequence[str] = (),
-        y: np.ndarray | None = None,
+        y: Any = None,
         marks: np.ndarray | None = None,
         support: np.ndarray | None = None,
         regression: bool = False,
@@ -218,7 +218,7 @@ class ProjectionDisplay:
                 if self._draw_line(panel, space, level, colours, style):
                     drawn.add(label)
             if space is self.gating:
-                self._name_regions(panel, positions)
+                self._name_regions(panel, space, positions)
             self._label_axes(panel, space)
         if colours is not None:
             axes[0].figure.colorbar(colours, ax=axes, label="y")
@@ -336,11 +336,11 @@ class ProjectionDisplay:
             lines = {"cmap": colours.cmap, "norm": colours.norm, "zorder": style["zorder"]}
             ax.contour(*space.grid, space.values, levels=7, linewidths=style["linewidth"], **lines)
 
-    def _name_regions(self, ax: Any, positions: np.ndarray) -> None:
+    def _name_regions(self, ax: Any, space: Space, positions: np.ndarray) -> None:
         """Names of kernels: in the emptiest place of their region, or amid their samples where no lines are drawn."""
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
         text = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "bbox": box, "zorder": 4}
-        for m, place in label_places(self.gating, positions, self.strongest):
+        for m, place in label_places(space, positions, self.strongest):
             ax.text(*place, self.kernels[m], **text)
 
     def _label_axes(self, ax: Any, space: Space) -> None:

@@ -70,7 +70,7 @@ class ProjectionImagesDisplay:
         ProjectionImagesDisplay
         """
         model, _ = locate_projected(estimator)
-        images = {}
+        images: dict[str, Any] = {}
         for name in model.active_kernels_:
             hint = f"the kernel {name!r}"
             images |= _images("projection", model.projections_[name], image_shape, hint)

@@ -111,7 +111,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
 
     @abstractmethod
     def _machine(
-        self, y: np.ndarray | None, weight: np.ndarray, posterior: np.ndarray | None, stack: KernelStack
+        self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack
     ) -> tuple[Machine, np.ndarray | None]:
         """The machine for these targets, sample weights and posteriors, and the targets as combiners see them."""
 
@@ -124,7 +124,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         return list(range(len(self.dual_coef_)))
 
     def _store(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
-        solution = kernel.solution
+        solution: Any = kernel.solution
         self._warn_unless_converged(solution)
         support = np.flatnonzero(solution.coef.any(axis=1))
         self._rule = machine.without_samples()
@@ -181,7 +181,8 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         if weights is None:
             return
         labels = y if is_classifier(self) else None
-        support = np.flatnonzero(kernel.solution.coef.any(axis=1))
+        solution: Any = kernel.solution
+        support = np.flatnonzero(solution.coef.any(axis=1))
         self.gating_summary_ = summarize(
             self._labelled_weights(weights),
             labels,

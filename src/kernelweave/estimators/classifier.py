@@ -234,9 +234,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         return check_labels(self, y, n_samples)
 
-    def _machine(
-        self, y: np.ndarray, weight: np.ndarray, posterior: np.ndarray | None, stack: KernelStack
-    ) -> tuple[Machine, np.ndarray]:
+    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
         self.classes_, labels = encode_labels(self, y)
         by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         bound = float(self.C) * weight * by_class[labels]

@@ -67,11 +67,6 @@ class FittedKernels:
         return self
 
 
-def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
-    """The precomputed matrices in which prediction looks up new samples, each with the ids that it compares with."""
-    return model._lookups()
-
-
 class FittedStack(FittedKernels):
     """Mixin of models that keep a stack of kernels (`_state`) rather than one combined kernel."""
 
@@ -97,5 +92,10 @@ def in_blocks(views: Views, n_values: int, compute: Callable[[Views], np.ndarray
     """
     n_rows = max(1, _BLOCK_VALUES // max(1, n_values))
     blocks = [slice(start, start + n_rows) for start in range(0, views.n_samples, n_rows)]
-    parts = [views] if len(blocks) == 1 else (views.rows(block) for block in blocks)
+    parts: Any = [views] if len(blocks) == 1 else (views.rows(block) for block in blocks)
     return np.concatenate([compute(part) for part in parts])
+
+
+def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
+    """The precomputed matrices inside a fitted model, each with the ids of the samples that prediction needs."""
+    return model._lookups()

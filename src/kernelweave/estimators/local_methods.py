@@ -22,6 +22,7 @@ import pandas as pd
 from sklearn.utils.metaestimators import available_if
 
 from ..combiners.projected.kernel import component_names
+from ..machines import Machine
 from ..views import Views
 from ..views.fetched import Fetch
 from .fitted import in_blocks
@@ -41,6 +42,17 @@ def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
 
 class LocalMethods:
     """Mixin of estimators: the methods that only some combiners offer, see `Combiner.offers`."""
+
+    kernel_names_: list[str]
+    active_kernels_: list[str]
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+    kernel_weights: Callable[..., pd.DataFrame]
+    _kernel: Any
+    _rule: Machine
+    _new_views: Callable[..., Views]
+    _values_per_sample: Callable[[], int]
+    _labelled_weights: Callable[..., pd.DataFrame]
 
     @available_if(_offered("project", "a combiner that learns projections, such as Projected"))
     def project(self, X: Any, by_kernel: bool = False) -> pd.DataFrame | dict[str, pd.DataFrame]:
@@ -110,7 +122,7 @@ class LocalMethods:
             None for a sample whose gates are all closed.
         """
         weights = self.kernel_weights(X).to_numpy()
-        names = np.array(self.kernel_names_, dtype=object)[weights.argmax(axis=1)]
+        names = np.asarray(self.kernel_names_, dtype="O")[weights.argmax(axis=1)]
         names[weights.max(axis=1) == 0.0] = None
         return names
 

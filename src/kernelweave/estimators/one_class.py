@@ -143,7 +143,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> None:
         return None
 
-    def _machine(self, y: None, weight: np.ndarray, posterior: None, stack: KernelStack) -> tuple[Machine, None]:
+    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, None]:
         total = weight.sum()
         C = 1.0 / (float(self.nu) * total) if self.C is None else float(self.C)
         if C * total < 1 - 1e-12:

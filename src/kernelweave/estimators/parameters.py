@@ -14,6 +14,8 @@ _PREFIX = "kernels__"
 class KernelParameters(BaseEstimator):
     """`get_params` and `set_params` that reach into the list of kernels by kernel name."""
 
+    kernels: Any
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of this estimator; with `deep`, also those of its combiner and kernels by name."""
         params = super().get_params(deep=deep)

@@ -57,7 +57,7 @@ def fit_path(estimator: Any, X: Any, y: Any, parameter: str, values: Sequence[An
 
 def _growth(value: Any, last: Any) -> float:
     """Ratio of two costs: coefficients at their bound stay there. Without it a restart costs more than it saves."""
-    return value / last if isinstance(value, Real) and isinstance(last, Real) else 1.0
+    return float(value) / float(last) if isinstance(value, Real) and isinstance(last, Real) else 1.0
 
 
 def _coefficients(model: Any, n_samples: int) -> np.ndarray | None:

@@ -135,9 +135,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
                 raise ValueError("y of a regression must be numbers") from None
         return y.astype(float, copy=False)
 
-    def _machine(
-        self, y: np.ndarray, weight: np.ndarray, posterior: None, stack: KernelStack
-    ) -> tuple[Machine, np.ndarray]:
+    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
         by_name = {
             "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
             "least-squares": SquaredError(),

@@ -105,9 +105,9 @@ class _Pair(Kernel):
         return self.first.positive_semidefinite and self.second.positive_semidefinite
 
     @property
-    def repair(self) -> str | None:
+    def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """The repair of the parts; the sum or product is then repaired as a whole."""
-        asked = {part.repair for part in (self.first, self.second)} - {None}
+        asked = {part.repair for part in (self.first, self.second) if part.repair is not None}
         if len(asked) > 1:
             raise ValueError(
                 f"the parts of the kernel {self.name!r} ask for different repairs {sorted(asked)}, but a sum or "

@@ -125,7 +125,7 @@ class Distance(ViewKernel):
         Distance
             New samples have the ids that follow the existing ones.
         """
-        if not self.reads_ids:
+        if not isinstance(self.metric, DistanceMatrix):
             raise ValueError(f"only a Distance of a matrix can be extended by new ids, not one of {self.metric!r}")
         rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
         if (rows < 0).any():
@@ -136,7 +136,8 @@ class Distance(ViewKernel):
         """A copy, sharing the matrix, that reads ids where another, fitted kernel does, with its width."""
         copy = Distance(self.metric, self.view, scale=self.scale, repair=self.repair)
         copy.columns_, copy.label_, copy.scale_ = other.columns_, other.label_, other.scale_
-        copy.lookup_ = self.metric.bound_like(other)
+        if isinstance(self.metric, DistanceMatrix):
+            copy.lookup_ = self.metric.bound_like(other)
         return copy
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
@@ -145,7 +146,7 @@ class Distance(ViewKernel):
 
     def learn(self, values, sample_weight):
         """Take the metric's constants, and the width, by its rule where it is no number."""
-        if self.reads_ids:
+        if isinstance(self.metric, DistanceMatrix):
             self.lookup_ = self.metric.bound_like(self)
             self.lookup_.learn(values, sample_weight)
         self.constants_ = _constants(self.metric, values, sample_weight)

@@ -72,7 +72,7 @@ class Pairwise(Kernel):
         return self.kernel.positive_semidefinite
 
     @property
-    def repair(self) -> str | None:
+    def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """The repair of the objects' kernel; the pairwise kernel is then repaired as a whole."""
         return self.kernel.repair
 
@@ -155,7 +155,8 @@ class Pairwise(Kernel):
             )
         if not (isinstance(self.first, str) and isinstance(self.second, str)):
             return None
-        names = [_after(self.first, views.names[first]), _after(self.second, views.names[second])]
+        labels = np.asarray(views.names)
+        names = [_after(self.first, labels[first]), _after(self.second, labels[second])]
         if names[0] != names[1]:
             raise ValueError(
                 f"the two objects of the kernel {self.label_!r} (Pairwise) must have the same columns in the same "

@@ -22,7 +22,7 @@ dual side
 primal side
     `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
 samples
-    `subset`, and `without_samples`: what a fitted model keeps.
+    `subset`, `two_class_problems`, and `without_samples`: what a fitted model keeps.
 predictions
     `decision` turns raw values into what an estimator returns; `losses` and `risk` judge them by the measure that users
     judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
@@ -129,7 +129,6 @@ class Machine(ABC):
     """
 
     n_samples: int
-    n_outputs: int
     bound: np.ndarray
     strata: np.ndarray | None
     total: float = 0.0
@@ -137,6 +136,11 @@ class Machine(ABC):
     detects_novelty: bool = False
     start: np.ndarray | None = None
     decides_with: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """Number of columns of the coefficients: a property, or an attribute that the class declares."""
 
     @property
     def has_box_dual(self) -> bool:
@@ -221,6 +225,18 @@ class Machine(ABC):
             return [(np.arange(self.n_samples), self)]
         raise ValueError(f"the outputs of a {type(self).__name__} are solved together and cannot be taken apart")
 
+    def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Samples and labels +1 and -1 of each two-class problem: by default, each class against the others.
+
+        Two classes are one problem; a machine without classes has none.
+        """
+        if self.strata is None:
+            return []
+        everybody = np.arange(self.n_samples)
+        classes, codes = np.unique(self.strata, return_inverse=True)
+        chosen = [1] if len(classes) == 2 else range(len(classes))
+        return [(everybody, np.where(codes == k, 1.0, -1.0)) for k in chosen]
+
     @abstractmethod
     def subset(self, index: np.ndarray) -> Machine:
         """Return the same machine on the chosen samples (integer positions or a boolean mask)."""
@@ -254,15 +270,15 @@ class PlainMachine(Machine):
     def problem(self) -> dict:
         """Return the arguments of `solve_box_qp`; with ``quadratic``, those of `solve_ridged_qp`."""
 
+    @property
+    def has_box_dual(self) -> bool:
+        """True; a machine whose problem has a diagonal overrides it."""
+        return True
+
     @cached_property
     def terms(self) -> DualTerms:
         """What the dual has besides the kernel."""
         return DualTerms(**self.problem())
-
-    @property
-    def has_box_dual(self) -> bool:
-        """Whether the dual is a box QP without a diagonal."""
-        return not self.terms.quadratic.any()
 
     def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
         first = self.first(start)
@@ -277,7 +293,9 @@ class PlainMachine(Machine):
         )
         return self._solution(result)
 
-    def solve_in_part(self, kernel, start, gap_tol, max_steps=None) -> Solution | None:
+    def solve_in_part(
+        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    ) -> Solution | None:
         """Solve on a kernel in parts; None for a smooth loss, under which few coefficients are zero."""
         if not self.has_box_dual:
             return None

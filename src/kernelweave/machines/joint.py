@@ -68,7 +68,7 @@ class JointMachine(Machine):
         self.strata = self.labels
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
         """One column for each class."""
         return self.n_classes
 
@@ -79,12 +79,19 @@ class JointMachine(Machine):
         own = self.posterior[np.arange(self.n_samples), self.labels]
         return 2.0 * (own[:, None] - self.posterior)
 
-    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
+    def solve(  # noqa: D102
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> Solution:
         first = self.first(start)
         result = solve_joint_qp(K, self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)
         return Solution(
             coef=result.solution,
-            intercept=result.multiplier,
+            intercept=np.asarray(result.multiplier),
             objective=result.objective,
             gap=result.gap,
             violation=result.violation,

@@ -23,6 +23,7 @@ lambda  ridge
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -79,6 +80,7 @@ class LeastSquaresMachine(Machine):
     0
     """
 
+    n_outputs: int = 1
     decides_with = ("n_outputs",)
 
     def __init__(self, y: np.ndarray, bound: float | np.ndarray):
@@ -92,7 +94,14 @@ class LeastSquaresMachine(Machine):
             raise ValueError("bound (C times the sample weight) of a least-squares machine must be positive")
         self.strata = None
 
-    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> FactoredSolution:  # noqa: D102
+    def solve(  # noqa: D102
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> FactoredSolution:
         first = self.first(start)
         K = np.asarray(K)
         if K.shape != (self.n_samples, self.n_samples):
@@ -218,7 +227,8 @@ class LeastSquaresMachine(Machine):
         ones = cho_solve(factor, np.ones(self.n_samples))
         residual, b, objective = self._certify(K, alpha)
         first = excess = self._excess(residual, objective, tol, gap_tol)
-        direction = previous = None
+        direction: Any = None
+        previous: Any = None
         steps = 0
         while steps < most and (steps < least or excess > 1.0):
             if steps >= 2 and excess * (excess / first) ** ((most - steps) / steps) > 1.0:

@@ -76,7 +76,7 @@ class BinaryLoss(Loss):
 
     has_classes = True
 
-    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> Machine:
+    def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> PosteriorMachine:
         """Return the machine for soft labels Pr(+1|x), where there is one; y holds the hard labels."""
         raise ValueError(f'soft labels need machine="svm": {type(self).__name__} has hard labels only')
 
@@ -144,6 +144,11 @@ class LossMachine(PlainMachine):
             raise ValueError(f"y of {type(loss).__name__}, a loss for two classes, must hold +1 and -1 only")
         self.strata = self.y if self.has_classes else None
 
+    @property
+    def has_box_dual(self) -> bool:
+        """Whether the loss has no quadratic terms."""
+        return not self.terms.quadratic.any()
+
     def problem(self) -> dict:
         """Return the terms of the dual; samples of cost 0 have a box without width."""
         used = self.bound > 0.0
@@ -199,7 +204,7 @@ class Hinge(BinaryLoss):
     def for_posteriors(self, posterior: np.ndarray, bound: np.ndarray, y: np.ndarray) -> PosteriorMachine:  # noqa: D102
         return PosteriorMachine(posterior, bound, y_signed=y)
 
-    def joint(self, labels, bound, posterior=None) -> JointMachine:  # noqa: D102
+    def joint(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None = None) -> JointMachine:  # noqa: D102
         return JointMachine(labels, bound, posterior=posterior)
 
 
@@ -239,7 +244,7 @@ class SquaredMargin(BinaryLoss):
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresClassMachine:  # noqa: D102
         return LeastSquaresClassMachine((np.asarray(y) > 0.0).astype(int), bound, n_classes=2)
 
-    def one_vs_all(self, labels, bound, n_jobs=None) -> LeastSquaresClassMachine:
+    def one_vs_all(self, labels: np.ndarray, bound: np.ndarray, n_jobs: int | None = None) -> LeastSquaresClassMachine:
         """Return all classes as columns of one machine, which factorises the kernel once for all of them."""
         return LeastSquaresClassMachine(labels, bound)
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -75,10 +75,17 @@ class MulticlassMachine(Machine):
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their labels +1 or -1."""
 
-    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
+    def solve(  # noqa: D102
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> Solution:
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
-    def refine(self, K, solution, tol, max_steps=None) -> Solution:  # noqa: D102
+    def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102
         kept = [part if part.violation <= tol else None for part in solution.outputs]
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
@@ -89,16 +96,24 @@ class MulticlassMachine(Machine):
             return [None] * self.n_outputs
         if isinstance(start, Solution) and len(start.outputs) == self.n_outputs:
             return list(start.outputs)
-        return [first[rows, [column]] for column, (rows, _) in enumerate(self._rows_and_signs())]
+        return [first[rows, [column]] for column, (rows, _) in enumerate(self.two_class_problems())]
 
-    def _solve(self, K, starts, kept, tol, gap_tol, max_steps) -> Solution:
+    def _solve(
+        self,
+        K: np.ndarray,
+        starts: list[Any],
+        kept: list[Solution | None],
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
+    ) -> Solution:
         """Solve the outputs that are not kept."""
         K = np.asarray(K)
         if K.shape != (self.n_samples, self.n_samples):
             raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
         coef = np.zeros((self.n_samples, self.n_outputs))
 
-        def one(column: int):
+        def one(column: int) -> Any:
             chosen, signs = parts[column]
             rows = slice(None) if chosen is None else chosen
             solution = kept[column]
@@ -117,7 +132,7 @@ class MulticlassMachine(Machine):
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
         """The binary machines."""
-        return [(rows, self.binary.for_targets(signs, self.bound[rows])) for rows, signs in self._rows_and_signs()]
+        return [(rows, self.binary.for_targets(signs, self.bound[rows])) for rows, signs in self.two_class_problems()]
 
     def loss(self, values: np.ndarray) -> float:
         """The losses of the binary machines, summed; each counts its own samples only."""
@@ -147,18 +162,10 @@ class MulticlassMachine(Machine):
 
     def programs(self) -> list[DualProgram]:
         """One program for each binary machine that has samples."""
-        return [
-            dataclasses.replace(
-                program,
-                sample=rows[program.sample],
-                plus=np.where(program.plus >= 0, k, -1),
-                minus=np.where(program.minus >= 0, k, -1),
-            )
-            for k, rows, machine in self._used_outputs()
-            for program in machine.programs()
-        ]
+        return [program.placed(rows, k) for k, rows, machine in self._used_outputs() for program in machine.programs()]
 
-    def _rows_and_signs(self) -> list[tuple[np.ndarray, np.ndarray]]:
+    def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Samples and labels of each binary machine."""
         everybody = np.arange(self.n_samples)
         return [(everybody if chosen is None else chosen, signs) for chosen, signs in self.parts()]
 
@@ -192,7 +199,7 @@ class OneVsOneMachine(MulticlassMachine):
     """
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
         """One column for each pair."""
         return self.n_classes * (self.n_classes - 1) // 2
 
@@ -236,7 +243,7 @@ class OneVsAllMachine(MulticlassMachine):
     """
 
     @property
-    def n_outputs(self) -> int:
+    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
         """One column for each class."""
         return self.n_classes
 
@@ -249,7 +256,9 @@ class OneVsAllMachine(MulticlassMachine):
         return columns(values, self.n_outputs)
 
 
-def solve_part(machine: Machine, K, start, tol, gap_tol, max_steps) -> Solution:
+def solve_part(
+    machine: Machine, K: np.ndarray, start: Any, tol: float, gap_tol: float | None, max_steps: int | None
+) -> Solution:
     """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
 
     The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve
@@ -264,7 +273,7 @@ def solve_part(machine: Machine, K, start, tol, gap_tol, max_steps) -> Solution:
     return machine.solve(K, solution, tol, gap_tol, max_steps)
 
 
-def in_threads(function: Callable, items, n_jobs: int | None) -> list:
+def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
     """`function` of every item, in order, on `n_jobs` threads."""
     count = check(None, "n_jobs", n_jobs, Whole(but_not=0) | None) or 1
     if count < 0:

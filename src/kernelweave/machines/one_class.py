@@ -73,7 +73,14 @@ class OneClassMachine(PlainMachine):
             "insensitivity": 0.0,
         }
 
-    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:
+    def solve(
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> Solution:
         """As every plain machine, with the bias at which no sample below its bound is rejected.
 
         Samples of free coefficients lie on the boundary up to `tol` and rounding; on its inner side, nu bounds the

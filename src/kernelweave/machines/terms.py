@@ -22,6 +22,7 @@ squared error             y                   (-inf, inf)  0               1/C  
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class DualTerms:
     linear: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    quadratic: np.ndarray | float = 0.0
+    quadratic: Any = 0.0
     insensitivity: float = 0.0
     total: float = 0.0
 

@@ -45,12 +45,14 @@ class Protocol(ABC):
     ----------
     one_result_per_run : bool
         Whether the results of a run's folds are averaged into one (True), or each counts (False).
-    test_name : str
-        What `compare` computes.
     """
 
     one_result_per_run = False
-    test_name = "paired t test"
+
+    @property
+    def test_name(self) -> str:
+        """What `compare` computes."""
+        return "paired t test"
 
     @abstractmethod
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
@@ -105,7 +107,7 @@ class ThesisProtocol(Protocol):
     @property
     def test_name(self) -> str:
         """The thesis' test for five repeats; a t test otherwise."""
-        return "5x2 cv paired F test" if self.n_repeats == 5 else Protocol.test_name
+        return "5x2 cv paired F test" if self.n_repeats == 5 else super().test_name
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         y = np.asarray(y)
@@ -344,6 +346,8 @@ def _supplied(is_train: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(mask), np.flatnonzero(~mask)
 
 
-def _k_fold(n_folds: int, y: np.ndarray, stratify: bool, rng: np.random.RandomState):
+def _k_fold(
+    n_folds: int, y: np.ndarray, stratify: bool, rng: np.random.RandomState
+) -> list[tuple[np.ndarray, np.ndarray]]:
     splitter = StratifiedKFold if stratify else KFold
     return list(splitter(n_folds, shuffle=True, random_state=rng).split(np.zeros((len(y), 1)), y))

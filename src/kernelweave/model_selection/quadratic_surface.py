@@ -100,8 +100,8 @@ class ResponseSurface:
     def _face_points(self) -> list[np.ndarray]:
         """The stationary point inside each face of the box that has one; corners are faces too."""
         points = []
-        for sides in product((0, -1, 1), repeat=len(self.linear)):
-            sides = np.array(sides)
+        for chosen in product((0, -1, 1), repeat=len(self.linear)):
+            sides = np.array(chosen)
             free, fixed = sides == 0, sides != 0
             point = np.where(sides < 0, self.low, self.high)
             slope = self.linear[free] + 2.0 * self.quadratic[np.ix_(free, fixed)] @ point[fixed]

@@ -199,7 +199,7 @@ def win_tie_loss(
     >>> win_tie_loss([78.2, 93.3, 86.4], [79.1, 93.3, 86.0]).direct
     (1, 1, 1)
     """
-    names = list(first) if isinstance(first, Mapping) else range(len(first))
+    names: Any = list(first) if isinstance(first, Mapping) else range(len(first))
     if len(second) != len(first) or (isinstance(first, Mapping) and set(first) != set(second)):
         raise ValueError("win_tie_loss needs the results of both methods on the same data sets")
     if len(first) == 0:

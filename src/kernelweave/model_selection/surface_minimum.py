@@ -104,7 +104,9 @@ def minimize_response(
         )
         if order == 2:
             proposal = _rounded(surface, surface.minimum(best))
-            converged = _is_known(proposal, points) or (last is not None and np.linalg.norm(proposal - last) <= tol)
+            converged = _is_known(proposal, points) or (
+                last is not None and bool(np.linalg.norm(proposal - last) <= tol)
+            )
         else:
             proposal, step = _downhill(surface, best, step, points, tol)
             converged = step <= tol

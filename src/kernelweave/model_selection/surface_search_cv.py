@@ -201,7 +201,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
     @contextmanager
     def _during_fit(self, X: Any, y: Any, params: dict[str, Any]) -> Iterator[None]:
         """Keep what `_run_search` needs beside the callback that it is given."""
-        self._data, self._extra = (*indexable(X, y), params), {}
+        self._data = (*indexable(X, y), params)
+        self._extra: dict[str, Any] = {}
         try:
             yield
         finally:

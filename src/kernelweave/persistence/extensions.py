@@ -1,4 +1,4 @@
-"""Classes of users: kernels, gates, combiners and machines of their own, which are saved by their names.
+"""Classes of users: kernels, gates, combiners and machines that are not part of kernelweave, saved by their names.
 
 A file holds such an object as it holds others, its attributes under the name of its class, and lists the names of all
 such classes (``classes`` in the document, only if there are any). `load` makes them only from the classes that its
@@ -15,13 +15,13 @@ from typing import Any
 from ..combiners import CombinedKernel, Combiner
 from ..combiners.gates.base import Gate
 from ..kernels.base import Kernel
-from ..machines import Machine
+from ..machines import Loss, Machine
 from .registry import CLASSES
 
 _PACKAGE = __name__.partition(".")[0]
 
 # The base classes that users extend.
-EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, CombinedKernel, Machine)
+EXTENSIBLE: tuple[type, ...] = (Kernel, Gate, Combiner, CombinedKernel, Loss, Machine)
 
 
 def is_registered(cls: type) -> bool:

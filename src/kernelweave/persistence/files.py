@@ -141,8 +141,7 @@ def load(
         try:
             arrays, document = read_archive(file)
             functions = _checked_callables(document["callables"], callables or {})
-            own = needed_classes(document.get("classes", []), given)
-            decoder = Decoder(arrays, functions, own)
+            decoder = Decoder(arrays, functions, needed_classes(document.get("classes", []), given))
             model = decoder.model(document["rows"])
             if type(model) not in ESTIMATORS:
                 raise ValueError("what it holds is no model")

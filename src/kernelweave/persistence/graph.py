@@ -79,15 +79,16 @@ class Encoder:
     def _reference(self, value: Any, path: str) -> int:
         key = _identity(value)
         if key in self._row_of:
-            if self._row_of[key] is None:
+            known = self._row_of[key]
+            if known is None:
                 raise NotSavableError("contains itself, so it cannot be saved")
-            return self._row_of[key]
+            return known
         self._alive.append(value)
         self._row_of[key] = None
         row = self._row(value, path)
         self.rows.append(row)
-        self._row_of[key] = len(self.rows) - 1
-        return self._row_of[key]
+        place = self._row_of[key] = len(self.rows) - 1
+        return place
 
     def _row(self, value: Any, path: str) -> dict:
         cls = type(value)
@@ -212,7 +213,7 @@ def _identity(value: Any) -> Any:
     about = value.shape, value.dtype.str, value.flags.writeable
     if not value.flags.writeable:
         content = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        return (*about, hashlib.sha256(content).digest(), value.flags.c_contiguous)
+        return (*about, hashlib.sha256(content.data).digest(), value.flags.c_contiguous)
     return (*about, value.__array_interface__["data"][0], value.strides)
 
 

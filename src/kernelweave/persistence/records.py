@@ -19,6 +19,7 @@ the kernel itself   any other class, which `load(classes=...)` names
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,21 +44,47 @@ class Record:
 class AugmentedStack(Record):
     """``stack``, and ``samples``: k_m(x, x) of each training sample."""
 
+    stack: KernelStack
+    samples: np.ndarray
+
 
 class DifferenceState(Record):
     """``stack``, ``signs``, ``first_coef``, ``first_intercept``, ``repair``, ``rows``, ``differences``."""
+
+    stack: KernelStack
+    signs: np.ndarray | None
+    first_coef: np.ndarray | None
+    first_intercept: np.ndarray | None
+    repair: Any
+    rows: np.ndarray
+    differences: Any
 
 
 class GatedStack(Record):
     """``stack``, ``inputs``, ``gates``, ``active``, ``open_share``; the other fields have a meaning in a fit only."""
 
+    stack: KernelStack
+    inputs: Any
+    gates: np.ndarray
+    active: np.ndarray
+    open_share: np.ndarray
+
 
 class ProjectedStack(GatedStack):
     """As `GatedStack`, and ``maps``, ``points``, ``directions``."""
 
+    maps: Any
+    points: Any
+    directions: Any
+
 
 class OutputStates(Record):
     """For each output: ``states`` (its record), ``rows``, ``active``, ``thetas``."""
+
+    states: list[Any]
+    rows: list[np.ndarray]
+    active: list[np.ndarray]
+    thetas: list[np.ndarray]
 
 
 def record_of(kernel: CombinedKernel) -> Any:
@@ -215,7 +242,7 @@ def _of_outputs(combiner: Any, record: OutputStates, theta: np.ndarray) -> Outpu
     return OutputKernels([kernel_of(*part) for part in parts], record.rows)
 
 
-_RECORDS = {
+_RECORDS: dict[type, Callable[[Any], Any]] = {
     WeightedSum: lambda kernel: kernel.stack,
     ProductKernel: lambda kernel: kernel.stack,
     FormKernel: _form_record,
@@ -224,7 +251,7 @@ _RECORDS = {
     ProjectedKernel: _projected_record,
     OutputKernels: _output_record,
 }
-_KERNELS = {
+_KERNELS: dict[type, Callable[[Any, Any, np.ndarray], CombinedKernel]] = {
     KernelStack: _of_stack,
     AugmentedStack: _of_augmented,
     DifferenceState: _of_difference,

@@ -201,7 +201,7 @@ def _defaults(cls: type) -> dict[str, Any]:
     """The parameters of an estimator, kernel or the like that have a default."""
     if not issubclass(cls, BaseEstimator):
         return {}
-    parameters = signature(cls.__init__).parameters.values()
+    parameters = signature(cls).parameters.values()
     return {each.name: each.default for each in parameters if each.default is not each.empty}
 
 
@@ -240,7 +240,7 @@ def instance_of(name: str, fields: dict[str, Any], given: Mapping[str, type]) ->
     for field in fields:
         if not is_data(cls, field):
             raise ValueError(f"it gives a {name} the attribute {field!r}, which is not data")
-    instance = object.__new__(cls)
+    instance: Any = object.__new__(cls)
     newer = {name: value for name, value in _defaults(cls).items() if name not in fields}
     instance.__dict__.update({**fields, **newer})  # in this order, so that saving again gives the same file
     instance.__dict__.update((field, make()) for field, make in TRANSIENT.get(cls, {}).items())

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 try:
     import fcntl
 except ImportError:  # where there are no such locks, nothing tells a file in use from one that was left
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]  # a module that some systems lack
 
 _LONGEST = 200  # characters of the file's name in the temporary one
 

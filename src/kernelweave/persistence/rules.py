@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
 from .. import combiners, kernels
-from ..combiners import Combiner
+from ..combiners import CombinedKernel, Combiner
 from ..combiners.gates.base import Gate
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, ProjectedFeatures
@@ -37,6 +37,7 @@ STATES = (
     GatedStack,
     ProjectedStack,
     OutputStates,
+    CombinedKernel,  # of a user's class
 )
 
 
@@ -214,7 +215,8 @@ def difference_state_rule(value: DifferenceState, sizes: Sizes, path: str) -> No
 
 def combined_rule(value: Any, sizes: Sizes, path: str) -> None:
     """A model's combiner, its parameters theta and its state belong together."""
-    _check_combination(value.combiner_, value._state, value._theta, sizes, path)
+    fields = vars(value)
+    _check_combination(value.combiner_, fields["_state"], fields["_theta"], sizes, path)
 
 
 def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
@@ -309,9 +311,10 @@ def output_states_rule(value: OutputStates, sizes: Sizes, path: str) -> None:
 
 def machine_rule(value: Any, sizes: Sizes, path: str) -> None:
     """The rule that makes decisions has as many outputs as there are coefficients, and decides between the classes."""
-    agree(sizes, "outputs", value._rule.n_outputs, f"{path}._rule")
+    rule = vars(value)["_rule"]
+    agree(sizes, "outputs", rule.n_outputs, f"{path}._rule")
     if "classes" in sizes:
-        decision = value._rule.decision(np.zeros((1, sizes["outputs"])))
+        decision = rule.decision(np.zeros((1, sizes["outputs"])))
         agree(sizes, "classes", 2 if decision.ndim == 1 else decision.shape[1], f"{path}._rule")
 
 

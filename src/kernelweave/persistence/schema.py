@@ -141,7 +141,7 @@ def count(least: int = 0, most: int = 2**31 - 1) -> Kind:
     """A whole number, not so large that computing with it is a burden."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
+        if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
             refuse(path, f"is {value!r}, which is no number that it can be")
 
     return check
@@ -206,7 +206,7 @@ def optional(kind: Kind) -> Kind:
     def check(value: Any, sizes: Sizes, path: str) -> None:
         kind(value, sizes, path)
 
-    check.optional = True  # type: ignore[attr-defined]
+    check.optional = True  # type: ignore[attr-defined]  # a mark that `_check_names` looks for
     return check
 
 
@@ -253,7 +253,7 @@ def sparse(rows: str, columns: str) -> Kind:
     """A CSR matrix of finite numbers."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if not sp.issparse(value) or value.dtype.kind not in "fiub":
+        if not sp.issparse(value) or not _is_plain(value.dtype, "fiub"):
             refuse(path, f"is a {type(value).__name__} where a sparse matrix of numbers is expected")
         agree(sizes, rows, value.shape[0], path)
         agree(sizes, columns, value.shape[1], path)

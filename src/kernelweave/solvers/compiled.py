@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from pickle import UnpicklingError
+from typing import Any
 
 from numba import njit
 from numba.core import event
@@ -22,7 +23,9 @@ UNUSABLE = (OSError, EOFError, UnpicklingError)  # no folder, no room, no right,
 logger = logging.getLogger("kernelweave.solvers")
 
 
-def compiled(function: Callable | None = None, *, inner: bool = False, allocates: bool = False, **options) -> Callable:
+def compiled(
+    function: Callable | None = None, *, inner: bool = False, allocates: bool = False, **options: Any
+) -> Callable:
     """``numba.njit(cache=True, nogil=True, **options)``, without a cache where there is no folder for one.
 
     A function that only compiled code calls is marked ``inner``: it is compiled with its callers, which are cached, and
@@ -40,8 +43,8 @@ def compiled(function: Callable | None = None, *, inner: bool = False, allocates
     """
     if function is None:
         return lambda function: compiled(function, inner=inner, allocates=allocates, **options)
-    wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
-    dispatcher = njit(function, nogil=True, _nrt=allocates, **wrappers, **options)
+    flags = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner, "_nrt": allocates, **options}
+    dispatcher: Any = njit(function, nogil=True, **flags)
     if inner:
         return dispatcher
     try:
@@ -78,7 +81,7 @@ class _Announcement(event.Listener):
 
     made = False
 
-    def on_start(self, event) -> None:
+    def on_start(self, event: Any) -> None:
         dispatcher = event.data["dispatcher"]
         if self.made or not dispatcher.py_func.__module__.startswith(f"{__package__}."):
             return
@@ -91,7 +94,7 @@ class _Announcement(event.Listener):
         )
         logger.info("compiling the solvers at their first use: some seconds for each machine, %s", kept)
 
-    def on_end(self, event) -> None:
+    def on_end(self, event: Any) -> None:
         """Nothing to say."""
 
 

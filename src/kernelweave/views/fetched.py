@@ -73,7 +73,7 @@ class FetchedViews(Views):
         new = np.stack([known[row] for row in self.positions[missing].tolist()])
         values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
         values[missing] = new
-        part = Views(KeptColumns(*self.X.shape, [(columns, np.ascontiguousarray(values))]))
+        part = Views(KeptColumns(self.X.shape[0], self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
         part.positions = self.positions
         return part
 

@@ -43,7 +43,7 @@ class KeptColumns:
         """The shape of the table."""
         return self.n_samples, self.n_features
 
-    def rows(self, index: np.ndarray) -> KeptColumns:
+    def rows(self, index: np.ndarray | slice) -> KeptColumns:
         """These samples only."""
         blocks = [(columns, np.ascontiguousarray(values[index])) for columns, values in self.blocks]
         return KeptColumns(len(np.arange(self.n_samples)[index]), self.n_features, blocks)
@@ -87,7 +87,7 @@ def kept_columns(X: Any, columns: np.ndarray) -> KeptColumns | sp.csr_matrix:
         arrays = {}
     else:
         values = X.iloc[:, columns].to_numpy() if isinstance(X, pd.DataFrame) else take_columns(X, columns)
-        return KeptColumns(*X.shape, [(columns, np.array(values, order="C"))])
+        return KeptColumns(X.shape[0], X.shape[1], [(columns, np.array(values, order="C"))])
     by_type: dict[np.dtype, list[int]] = {}
     for position, array in arrays.items():
         by_type.setdefault(array.dtype, []).append(position)
@@ -95,7 +95,7 @@ def kept_columns(X: Any, columns: np.ndarray) -> KeptColumns | sp.csr_matrix:
         (np.array(positions), np.ascontiguousarray(np.stack([arrays[position] for position in positions], axis=1)))
         for positions in by_type.values()
     ]
-    return KeptColumns(*X.shape, blocks)
+    return KeptColumns(X.shape[0], X.shape[1], blocks)
 
 
 def take_columns(X: np.ndarray, columns: np.ndarray) -> np.ndarray:

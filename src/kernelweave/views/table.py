@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from ..validation.inputs import is_date, without_mask
 from .kept import KeptColumns, kept_columns, take_columns
@@ -75,7 +76,7 @@ class Views:
         """Column positions of a selector."""
         return resolve_columns(selector, self.names, self.X.shape[1], self.X)
 
-    def rows(self, index: np.ndarray) -> Views:
+    def rows(self, index: np.ndarray | slice) -> Views:
         """These samples only; their `positions` are those in the whole X, which has the same `source`."""
         part = Views(_take_rows(self.X, index), self.names)
         part.positions, part.source = self.positions[index], self.source
@@ -183,9 +184,11 @@ class Views:
             raise ValueError(f"view {label!r} contains infinity ({self.first(infinite)}); remove or replace it")
         return self._without_missing(values, np.isnan(values), label, 0.0, "NaN")
 
-    def _without_missing(self, values: np.ndarray, missing: np.ndarray, label: str, fill: Any, word: str):
-        absent = missing.all(axis=1)
-        partly = missing.any(axis=1) & ~absent
+    def _without_missing(
+        self, values: np.ndarray, missing: np.ndarray, label: str, fill: Any, word: str
+    ) -> tuple[np.ndarray, np.ndarray]:
+        absent = np.asarray(missing.all(axis=1))
+        partly = np.logical_and(missing.any(axis=1), ~absent)
         if partly.any():
             raise ValueError(
                 f"view {label!r} of {self.first(partly)} is {word} in some of its columns but not in all; impute "
@@ -196,12 +199,12 @@ class Views:
             values[absent] = fill
         return values, ~absent
 
-    def first(self, mask: np.ndarray) -> str:
+    def first(self, mask: ArrayLike) -> str:
         """Name the first sample of a boolean mask in a message."""
         return f"sample {self.positions[np.flatnonzero(mask)[0]]}"
 
 
-def _take_rows(X: Any, index: np.ndarray) -> Any:
+def _take_rows(X: Any, index: np.ndarray | slice) -> Any:
     if isinstance(X, KeptColumns):
         return X.rows(index)
     return X.iloc[index] if isinstance(X, pd.DataFrame) else X[index]
@@ -231,7 +234,7 @@ def _rows_as_bytes(X: Any) -> list[Any]:
 def _array_rows(values: np.ndarray) -> list[Any]:
     if values.dtype.kind in "fiub":
         return list(np.ascontiguousarray(values, dtype=np.float64))
-    values = np.where(pd.isna(values), None, values)
+    values = np.where(pd.isna(values), np.array(None), values)
     return [b"".join(pickle.dumps(entry) for entry in row) for row in values]
 
 

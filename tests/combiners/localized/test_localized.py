@@ -175,6 +175,7 @@ def test_quadratic_gating():
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.filterwarnings("ignore:.*this model is not localized")
 def test_every_estimator_and_machine(gate):
+    """With a given penalty; `test_l2_path` has every machine choose one."""
     gating, labels = GATES[gate], np.digitize(X[:, 0], [-0.4, 0.4])
     for options in (
         {},
@@ -184,12 +185,12 @@ def test_every_estimator_and_machine(gate):
         {"weights": "per-class"},
         {"weights": "per-class", "multiclass": "one-vs-all"},
     ):
-        model = MKLClassifier(KERNELS, Localized(gating), C=10.0, random_state=0, **options).fit(X, labels)
+        model = MKLClassifier(KERNELS, Localized(gating, l2=0.003), C=10.0, random_state=0, **options).fit(X, labels)
         assert model.decision_function(NEW).shape == (9, 3)
         assert model.score(X, labels) > 0.8
-    model = MKLRegressor(KERNELS, Localized(gating), C=10.0, random_state=0).fit(X, TARGET)
+    model = MKLRegressor(KERNELS, Localized(gating, l2=0.003), C=10.0, random_state=0).fit(X, TARGET)
     assert model.score(X, TARGET) > 0.8
-    model = MKLOneClass(KERNELS, Localized(gating), random_state=0).fit(X)
+    model = MKLOneClass(KERNELS, Localized(gating, l2=0.003), random_state=0).fit(X)
     assert set(model.predict(NEW)) <= {-1, 1}
 
 

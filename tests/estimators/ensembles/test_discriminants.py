@@ -7,8 +7,8 @@ import scipy.linalg
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conventions import checks
 from kernelweave import KernelSAMME, KernelVoting, stack_views
 from kernelweave.estimators.ensembles.samme import boosted
 from kernelweave.kernels import Gaussian, Linear, Precomputed
@@ -27,13 +27,12 @@ KERNELS = [("a", Gaussian([0, 1, 2], scale=3.0)), ("b", Gaussian([3, 4, 5], scal
 ENSEMBLES = [KernelVoting, KernelSAMME]
 
 
-@parametrize_with_checks(
+@checks(
+    [KernelVoting(), KernelSAMME()],
     [
-        KernelVoting(),
         KernelVoting([Linear(), Gaussian(scale=1.0)], rule="centroid"),
-        KernelSAMME(),
         KernelSAMME([Linear(), Gaussian(scale=1.0)], rule="centroid", cv=2, random_state=0),
-    ]
+    ],
 )
 def test_scikit_learn_convention(estimator, check):
     check(estimator)

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conventions import checks
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.estimators.ensembles.sparse_margin import _Optimum
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
@@ -23,9 +23,7 @@ X = StandardScaler().fit_transform(X)[:160]
 y = y[:160]
 
 
-@parametrize_with_checks(
-    [SparseLargeMarginClassifier(4), SparseLargeMarginClassifier(3, Linear(), 0.1, init="samples", ridge=1e-3)]
-)
+@checks([SparseLargeMarginClassifier(4)], [SparseLargeMarginClassifier(3, Linear(), 0.1, init="samples", ridge=1e-3)])
 def test_scikit_learn_convention(estimator, check):
     check(estimator)
 

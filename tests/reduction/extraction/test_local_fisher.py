@@ -11,8 +11,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from conventions import checks
 from kernelweave.reduction import LFDAGraph, LocalFisher
 from kernelweave.reduction.extraction.local_fisher import _scatters
 
@@ -58,7 +58,7 @@ def solved_by_pairs(X, y, k=7, ridge=1e-3):
     return within, between, values[::-1], vectors[:, ::-1]
 
 
-@parametrize_with_checks([LocalFisher(), LocalFisher(1, n_neighbors=2, metric="orthonormalized", ridge=0.1)])
+@checks([LocalFisher()], [LocalFisher(1, n_neighbors=2, metric="orthonormalized", ridge=0.1)])
 def test_scikit_learn_convention(estimator, check):
     check(estimator)
 

@@ -65,7 +65,9 @@ class DescentCombiner(Combiner):
     def remember(self, family: KernelFamily, kernel: CombinedKernel) -> None:
         """Set the combiner's fitted attributes; none by default."""
 
-    def fit(self, stack, machine, y, control=None) -> CombinedKernel:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> CombinedKernel:
         """Minimise from each start, then solve the machine under the best theta."""
         begin, control = time.perf_counter(), control or FitControl()
         check_parameters(self)

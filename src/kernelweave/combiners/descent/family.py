@@ -33,15 +33,12 @@ Learner = Callable[["KernelFamily", Machine], Run]
 
 
 class KernelFamily(ABC):
-    """Combined kernels K_theta over the same training samples, with the gradient of J by theta.
+    """Combined kernels K_theta over the same training samples, with the gradient of J by theta."""
 
-    Attributes
-    ----------
-    is_settled : bool
-        Whether theta stays where it starts; by default it does not.
-    """
-
-    is_settled = False
+    @property
+    def is_settled(self) -> bool:
+        """Whether theta stays where it starts; by default it does not."""
+        return False
 
     @abstractmethod
     def at(self, theta: np.ndarray) -> CombinedKernel:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Run:
             return Descent(theta, value, solution, 0, 1, 0.0, "converged")
         size = np.linalg.norm(theta)
         blocks = self.family.blocks() if self.loop.optimizer == "armijo" else None
-        minimize = OPTIMIZERS[self.loop.optimizer] if blocks is None else minimize_alternating
+        minimize: Any = OPTIMIZERS[self.loop.optimizer] if blocks is None else minimize_alternating
         end = minimize(
             self.evaluate,
             theta,
@@ -98,7 +98,7 @@ class Run:
         _, point = self.best
         return dataclasses.replace(end, solution=point.position, objective=point.value, detail=point.detail)
 
-    def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray, Solution]:
+    def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray, Solution | None]:
         """J + penalty, its gradient and the machine's solution."""
         value, gradient = self.family.penalty(theta)
         kernel = self.family.at(theta)
@@ -127,7 +127,7 @@ class Run:
         self.history[-1]["validation_risk"] = risk
         if risk <= self.risk:
             self.risk, self.best = risk, (iteration, point)
-        return iteration - self.best[0] >= PATIENCE
+        return self.best is not None and iteration - self.best[0] >= PATIENCE
 
     def close(self, end: Descent) -> CombinedKernel:
         """Solve the machine at the end of a descent to the full tolerance; that belongs to the last iteration.

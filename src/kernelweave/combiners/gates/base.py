@@ -156,20 +156,20 @@ class Gate(ABC, BaseEstimator):
 class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
-    def start(self, codes, n_kernels, rng) -> np.ndarray:
+    def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
         """Normal numbers of spread 0.1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
-    def scores(self, theta, codes, n_kernels) -> np.ndarray:
+    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
         """<v_m, x^G> + v_m0."""
         slopes, biases = self.coefficients(theta, n_kernels)
         return (slopes @ codes.T).T + biases  # in this order BLAS takes two thirds of the time
 
-    def scores_pullback(self, theta, codes, slopes) -> np.ndarray:
+    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Thesis section 3.3, with the contraction over samples and kernels done before."""
         return np.concatenate([(slopes.T @ codes).ravel(), slopes.sum(axis=0)])
 
-    def codes_pullback(self, theta, codes, slopes) -> np.ndarray:
+    def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Each sample's scores pull along the v_m."""
         n_kernels = slopes.shape[1]
         return slopes @ theta[:-n_kernels].reshape(n_kernels, -1)

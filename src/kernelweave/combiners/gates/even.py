@@ -22,19 +22,19 @@ class EvenGate(Gate):
 
     learns = False
 
-    def start(self, codes, n_kernels, rng) -> np.ndarray:
+    def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
         """No parameters."""
         return np.empty(0)
 
-    def scores(self, theta, codes, n_kernels) -> np.ndarray:
+    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
         """All alike."""
         return np.zeros((len(codes), n_kernels))
 
-    def scores_pullback(self, theta, codes, slopes) -> np.ndarray:
+    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """No parameters."""
         return np.empty(0)
 
-    def values(self, theta, codes, present, tol=0.0) -> np.ndarray:
+    def values(self, theta: np.ndarray, codes: np.ndarray, present: np.ndarray, tol: float = 0.0) -> np.ndarray:
         """The gates, whose squares sum to 1."""
         count = np.maximum(present.sum(axis=1, keepdims=True), 1)
         return present / np.sqrt(count)

@@ -41,16 +41,16 @@ class GaussianGate(Gate):
     def __init__(self, norm: str = "unit"):
         self.norm = norm
 
-    def start(self, codes, n_kernels, rng) -> np.ndarray:
+    def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
         """Means near the mean of standardised inputs, spreads near 1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
-    def scores(self, theta, codes, n_kernels) -> np.ndarray:
+    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
         """-||x - mu_m||^2 / sigma_m^2."""
         means, precisions, _ = self._parts(theta, n_kernels)
         return -self._distances(codes, means) * precisions
 
-    def scores_pullback(self, theta, codes, slopes) -> np.ndarray:
+    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Thesis section 3.3; d/dlog(sigma) = sigma d/dsigma."""
         means, precisions, free = self._parts(theta, slopes.shape[1])
         weighted = 2.0 * slopes * precisions
@@ -58,7 +58,7 @@ class GaussianGate(Gate):
         by_spreads = (weighted * self._distances(codes, means)).sum(axis=0) * free
         return np.concatenate([by_means.ravel(), by_spreads])
 
-    def codes_pullback(self, theta, codes, slopes) -> np.ndarray:
+    def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Samples are pulled towards the means of kernels that should be more open for them."""
         means, precisions, _ = self._parts(theta, slopes.shape[1])
         weighted = 2.0 * slopes * precisions

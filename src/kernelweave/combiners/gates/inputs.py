@@ -155,6 +155,10 @@ class NoInputs:
         """There is nothing to leave out."""
         return self
 
+    def names(self, stack: KernelStack) -> list[str]:
+        """No columns have names."""
+        return []
+
     def replace(self, old: Kernel, new: Kernel) -> None:
         """There is no gating kernel."""
 
@@ -212,16 +216,16 @@ class FeatureSource:
             values = _dense(values, f"the gating input {label!r}", self.takes_sparse)
             parts.append(values)
             there.append(np.broadcast_to(present[:, None], values.shape))
-        there = np.hstack(there)
-        _check_nothing_to_fetch(views, there)
-        nothing = ~there.any(axis=1)
+        known = np.hstack(there)
+        _check_nothing_to_fetch(views, known)
+        nothing = ~np.any(known, axis=1)
         if nothing.any():
             labels = ", ".join(label for label, _ in self.groups_)
             raise ValueError(
                 f"{views.first(nothing)} lacks all gating inputs ({labels}); impute them, or set the combiner's inputs "
                 "to views that every sample has"
             )
-        return np.hstack(parts), there
+        return np.hstack(parts), known
 
     def columns(self) -> np.ndarray:
         """Positions of the columns that are read."""
@@ -254,12 +258,14 @@ class ProjectedFeatures:
     takes_sparse = False
 
     def __init__(self, maps: list[Any], features: list[Any]):
-        self.maps, self._features = maps, features
+        self.maps = maps
+        self._features: list[Any] | None = features  # until `fit`
         self.chosen = [m for m in range(len(maps)) if not any(_equal(features[m], features[h]) for h in range(m))]
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Remember the samples that kernels compare with; returns what `read` would, from the features at hand."""
-        self.stack, features, self._features = stack, self._features, None
+        self.stack = stack
+        features, self._features = self._features or [], None
         return self._joined(stack.support, lambda m: features[m])
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
@@ -277,9 +283,9 @@ class ProjectedFeatures:
             values = _dense(features(m), f"the view of the kernel {self.stack.names[m]!r}", self.takes_sparse)
             parts.append(values)
             there.append(np.broadcast_to(self.stack.kernels[m].present(views)[:, None], values.shape))
-        there = np.hstack(there)
-        _check_nothing_to_fetch(views, there)
-        return np.hstack(parts), there
+        known = np.hstack(there)
+        _check_nothing_to_fetch(views, known)
+        return np.hstack(parts), known
 
     def restrict(self, stack: KernelStack) -> ProjectedFeatures:
         """The same with what prediction keeps of the kernels."""
@@ -335,7 +341,7 @@ def _check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:
 def _columns(view: str, stack: KernelStack) -> np.ndarray:
     """The columns of a view, or those of the kernel of that name where several kernels read one view."""
     named = dict(zip(stack.names, stack.kernels, strict=True))
-    names = [] if stack.support.names is None else stack.support.names
+    names: Any = [] if stack.support.names is None else stack.support.names
     is_view = any(name == view or str(name).startswith(f"{view}__") for name in names)
     return stack.support.columns(view) if is_view or view not in named else _features(view, named[view])
 

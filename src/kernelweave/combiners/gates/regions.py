@@ -25,21 +25,21 @@ class RegionGate(Gate):
 
     centers_: np.ndarray
 
-    def encode(self, inputs) -> np.ndarray:
+    def encode(self, inputs: np.ndarray) -> np.ndarray:
         """The position of the nearest centre."""
         from sklearn.metrics import pairwise_distances_argmin
 
         return pairwise_distances_argmin(inputs, self.centers_)
 
-    def start(self, codes, n_kernels, rng) -> np.ndarray:
+    def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
         """Normal numbers of spread 0.1, for each region and kernel."""
         return SMALL * rng.normal(size=len(self.centers_) * n_kernels)
 
-    def scores(self, theta, codes, n_kernels) -> np.ndarray:
+    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
         """The row of each sample's region."""
         return theta.reshape(-1, n_kernels)[codes]
 
-    def scores_pullback(self, theta, codes, slopes) -> np.ndarray:
+    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Samples of a region add up."""
         table = np.zeros((len(self.centers_), slopes.shape[1]))
         np.add.at(table, codes, slopes)
@@ -83,7 +83,7 @@ class ClusterGate(RegionGate):
         self.n_clusters = n_clusters
         self.norm = norm
 
-    def prepare(self, inputs, rng) -> None:
+    def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
         """Find the clusters."""
         from sklearn.cluster import KMeans
 
@@ -127,6 +127,6 @@ class InstanceGate(RegionGate):
     def __init__(self, norm: str = "unit"):
         self.norm = norm
 
-    def prepare(self, inputs, rng) -> None:
+    def prepare(self, inputs: np.ndarray, rng: np.random.RandomState) -> None:
         """Keep the inputs."""
         self.centers_ = inputs

@@ -15,7 +15,7 @@ from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from ..gates.base import Gate
 from ..gates.inputs import SCALINGS, GatingInputs, NoInputs
-from .family import GatedFamily, GatingOptions
+from .family import GatingOptions
 from .kernel import GatedSum
 
 HARDLY = 0.01  # share of the weight that differs between samples, below which a model is not localized
@@ -53,13 +53,15 @@ class GatedCombiner(DescentCombiner):
         """Gates, the kernel with the largest gate, and the values of each kernel alone."""
         return frozenset({"gates", "region", "local_values"})
 
-    def fit(self, stack, machine, y, control=None) -> GatedSum:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> GatedSum:
         """Learn the gating model, close small gates, then solve the machine."""
-        kernel = super().fit(stack, machine, y, control)
+        kernel: Any = super().fit(stack, machine, y, control)
         self._warn_of_even_gates(kernel, machine)
         return kernel
 
-    def remember(self, family: GatedFamily, kernel: GatedSum) -> None:
+    def remember(self, family: Any, kernel: Any) -> None:
         """The gating model, and the penalty."""
         self.gating_, self.l2_ = family.gate, family.l2
         self.__dict__.pop("l2_path_", None)

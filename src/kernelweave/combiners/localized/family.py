@@ -16,7 +16,7 @@ import pandas as pd
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...solvers.stacks.sums import gated_pullback
-from ..descent.family import KernelFamily, support_rows
+from ..descent.family import KernelFamily, Learner, support_rows
 from ..descent.held_out import Watch, split
 from ..gates.base import Gate
 from ..gates.inputs import GatingInputs, NoInputs
@@ -102,7 +102,7 @@ class GatedFamily(KernelFamily):
         gates = self.gate.values(theta, self.codes, self.stack.present)
         return GatedSum(self.stack, theta, self.gate, self.inputs, gates, codes=self.codes)
 
-    def pullback(self, kernel: GatedSum, coef: np.ndarray) -> np.ndarray:
+    def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
         rows, coef = support_rows(coef)
         slopes = gated_pullback(self.stack.matrices(), kernel.gates, rows, coef)
@@ -112,7 +112,14 @@ class GatedFamily(KernelFamily):
         """Small random parameters."""
         return self.gate.start(self.codes, self.n_kernels, rng)
 
-    def starts(self, machine, y, rng, n_init, learner) -> list[np.ndarray]:
+    def starts(
+        self,
+        machine: Machine,
+        y: np.ndarray | None,
+        rng: np.random.RandomState,
+        n_init: int,
+        learner: Learner,
+    ) -> list[np.ndarray]:
         """Random gating parameters, or those that were learned with the chosen penalty from parts of the samples."""
         scale = self.mean_optimum(machine)
         random = super().starts(machine, y, rng, n_init, learner)
@@ -200,7 +207,8 @@ class GatedFamily(KernelFamily):
     def closed_gates(self, kernel: GatedSum) -> tuple[np.ndarray, np.ndarray]:
         """The gates of the training samples without small ones, and the kernels that are open for some sample."""
         tol, present = self.options.gate_tol, self.stack.present
-        active = self.gate.values(kernel.gate_parameters, kernel.codes, present, tol).any(axis=0)
+        codes = np.asarray(kernel.codes)
+        active = np.any(self.gate.values(kernel.gate_parameters, codes, present, tol), axis=0)
         if not active.any():
             raise ValueError(f"every gate of every sample is below gate_tol ({tol:g}); lower gate_tol, or l2")
-        return self.gate.values(kernel.gate_parameters, kernel.codes, present & active, tol), active
+        return self.gate.values(kernel.gate_parameters, codes, present & active, tol), active

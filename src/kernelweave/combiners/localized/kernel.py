@@ -95,7 +95,7 @@ class GatedSum(CombinedKernel):
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K_eta between some training samples and all of them."""
-        blocks = (KernelBlock(m, self.training_block(m, index, None)) for m in np.flatnonzero(self.active))
+        blocks = (KernelBlock(m, self.training_block(m, index, None)) for m in np.flatnonzero(self.active).tolist())
         return sum_kernels(blocks, self.gates[index], self.gates, out=np.empty((len(index), self.n_samples)))
 
     def block(self, index: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ class GatedSum(CombinedKernel):
         """
         present = self.stack.presence(views, self.active)
         values = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
-        for m in np.flatnonzero(self.active):
+        for m in np.flatnonzero(self.active).tolist():
             rows = np.flatnonzero(present[:, m])
             values[~present[:, m], :, m] = np.nan
             if len(rows):

@@ -26,8 +26,11 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
+from ...machines import Machine
 from ...validation import Constraints, Exactly, Number
+from ..base import FitControl
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
 from .combiner import GatedCombiner
@@ -159,7 +162,7 @@ class Localized(GatedCombiner):
         self.validation_fraction = validation_fraction
         self.gate_tol = gate_tol
 
-    def family(self, stack, machine, y, control) -> GatedFamily:
+    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> GatedFamily:
         """Check the parameters, compute the gating inputs and all Gram matrices."""
         self._check()
         what = "the kernels and their combination"

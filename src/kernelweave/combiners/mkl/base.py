@@ -20,12 +20,15 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
+from ...machines import Machine
 from ...solvers.weights.bundle import Bundle
 from ...validation import Constraints, Whole, check_parameters
 from ..base import Combiner, FitControl
 from ..named import NamedNumbers, as_numbers
 from ..weighted.sums import WeightedSum
 from .problem import WeightProblem
+
+Tell = Callable[[Bundle], None]
 
 
 @dataclass(frozen=True)
@@ -68,17 +71,17 @@ class OptimalWeights(NamedNumbers, Combiner):
     """
 
     _constraints = Constraints(max_iter=Whole(1))
-    _numbers = ("costs",)
+    _numbers: tuple[str, ...] = ("costs",)
     costs: Any
     max_iter: int
 
     @abstractmethod
-    def learn(
-        self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Callable[[Bundle], None]
-    ) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
 
-    def fit(self, stack, machine, y, control=None) -> WeightedSum:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> WeightedSum:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
         control = control or FitControl()
         check_parameters(self)

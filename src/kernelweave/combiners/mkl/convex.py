@@ -24,7 +24,7 @@ from ...solvers.weights.methods import minimize_level, minimize_newton, minimize
 from ...solvers.weights.sets import Simplex
 from ...validation import Choice, Constraints
 from ..named import as_numbers
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 SOLVERS = {
@@ -100,14 +100,14 @@ class ConvexMKL(OptimalWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex by the chosen solver."""
         simplex = Simplex(self._limits(problem.names, costs))
         if self.solver == "conic":
             programs = problem.machine.programs()
             matrices = problem.scaled_matrices()
             return WeightResult.of(minimize_conic(problem.evaluate, simplex, programs, matrices, tol, self.max_iter))
-        minimize = SOLVERS["newton" if self.solver == "auto" else self.solver]
+        minimize: Any = SOLVERS["newton" if self.solver == "auto" else self.solver]
         return WeightResult.of(minimize(problem.evaluate, simplex, tol, self.max_iter, tell))
 
     def _limits(self, names: list[str], costs: np.ndarray) -> np.ndarray:

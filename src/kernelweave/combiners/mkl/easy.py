@@ -94,12 +94,5 @@ class EasyMKL(ChosenWeights):
 
 
 def binary_problems(machine: Machine) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Samples and signs of each two-class problem: the machine's own, else each class against all others."""
-    everybody = np.arange(machine.n_samples)
-    if hasattr(machine, "parts"):
-        parts = [(everybody if rows is None else rows, signs) for rows, signs in machine.parts()]
-    else:
-        labels, codes = np.unique(machine.strata, return_inverse=True)
-        chosen = range(1, 2) if len(labels) == 2 else range(len(labels))
-        parts = [(everybody, np.where(codes == k, 1.0, -1.0)) for k in chosen]
-    return [(rows, signs) for rows, signs in parts if (signs > 0).any() and (signs < 0).any()]
+    """Samples and signs of each two-class problem of the machine that has samples of both classes."""
+    return [(rows, signs) for rows, signs in machine.two_class_problems() if (signs > 0).any() and (signs < 0).any()]

@@ -9,7 +9,7 @@ import numpy as np
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
 from ...validation import Constraints, Number
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 
@@ -64,7 +64,7 @@ class ElasticMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex, with the pull."""
         simplex = Simplex(np.zeros(len(costs)), float(self.lam))
         return WeightResult.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))

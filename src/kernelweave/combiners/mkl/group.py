@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ...solvers.weights.bundle import WeightSet
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import GroupBall, Simplex
 from ...validation import Constraints, Exactly, Number
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 
@@ -71,10 +72,10 @@ class GroupMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball of the mixed norm."""
         if self.p == 1.0:
-            feasible = Simplex(np.zeros(len(costs)))
+            feasible: WeightSet = Simplex(np.zeros(len(costs)))
         else:
             feasible = GroupBall(group_numbers(self.groups, problem.names, problem.views), float(self.p))
         return WeightResult.of(minimize_newton(problem.evaluate, feasible, tol, self.max_iter, tell))

@@ -10,7 +10,7 @@ from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.norms import minimize_in_norm_ball
 from ...solvers.weights.sets import GroupBall, Simplex
 from ...validation import Choice, Constraints, Exactly, Number
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 
@@ -69,7 +69,7 @@ class LpMKL(OptimalWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball; on the simplex for p = 1."""
         n_kernels, p = len(costs), float(self.p)
         if p == 1.0:

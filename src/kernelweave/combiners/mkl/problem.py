@@ -84,7 +84,12 @@ class WeightProblem:
 
     def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
         """The machine's solution at the final weights to a KKT violation of `tol`."""
-        if self._weights is not None and np.array_equal(eta, self._weights) and (factor == 1.0).all():
+        if (
+            self._weights is not None
+            and self.last is not None
+            and np.array_equal(eta, self._weights)
+            and (factor == 1.0).all()
+        ):
             solution = self.machine.refine(self._K, self.last, tol, self.max_steps)
         else:
             self.factor = None if (factor == 1.0).all() else factor
@@ -111,7 +116,7 @@ class WeightProblem:
         """The latest solution, and a line of the history for it."""
         self.last = solution
         now = time.perf_counter()
-        n_support = np.count_nonzero(solution.coef.any(axis=1))
+        n_support = int(np.count_nonzero(solution.coef.any(axis=1)))
         line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock, "n_support": n_support}
         self.history.append(line)
         self._clock = now
@@ -128,8 +133,8 @@ class WeightProblem:
     def kernel(self, eta: np.ndarray) -> np.ndarray:
         """The combined kernel, updated or summed afresh; overwritten by the next call."""
         moved = None if self._weights is None else eta - self._weights
-        few = moved is not None and np.count_nonzero(moved) <= min(2, np.count_nonzero(eta) - 1)
-        if few and self.factor is None and self._updates < MOST_UPDATES:
+        few = moved is not None and np.count_nonzero(moved) <= min(2, int(np.count_nonzero(eta)) - 1)
+        if moved is not None and few and self.factor is None and self._updates < MOST_UPDATES:
             if moved.any():
                 sum_kernels(self.matrices, moved, out=self._K, add=True)
                 self._updates += 1

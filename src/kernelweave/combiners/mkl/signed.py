@@ -13,11 +13,12 @@ The thesis learns in a transductive setting; here K_eta is positive semidefinite
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...machines import Machine
 from ...solvers import Result, solve_alignment_program, solve_margin_program
 from ...solvers.weights.semidefinite import joint_rank
 from ...validation import Choice, Constraints, Number, check_parameters
@@ -91,7 +92,7 @@ class LinearMKL(ChosenWeights):
         given = check_parameters(self)
         check_every_view(type(self).__name__, stack, stack.present, stack.reference)
         problem = self._problem(machine) if self.criterion == "margin" else None
-        factor = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None
+        factor: Any = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None
         matrices = stack.matrices()
         rank = joint_rank(matrices)
         if rank > LARGEST_RANK:
@@ -113,7 +114,7 @@ class LinearMKL(ChosenWeights):
         parts = np.abs(eta) * np.linalg.norm(matrices, axis=(1, 2))
         return np.where(parts > _ZERO * parts.max(), eta, 0.0), 0
 
-    def _problem(self, machine: Machine) -> dict:
+    def _problem(self, machine: Any) -> dict[str, Any]:
         """The machine's box QP."""
         if not machine.has_box_dual:
             raise ValueError(

@@ -21,7 +21,7 @@ from ..._warnings import warn
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
 from ...validation import Constraints, Number, Whole
-from .base import OptimalWeights, WeightResult
+from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
 
@@ -79,7 +79,7 @@ class SparseMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell) -> WeightResult:
+    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """Convex problems with costs from the tangents, until J stops falling."""
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)

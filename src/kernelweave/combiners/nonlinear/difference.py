@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -86,7 +87,9 @@ class KernelDifference(Combiner):
         self.tau = tau
         self.repair = repair
 
-    def fit(self, stack, machine, y, control=None) -> DifferenceKernel:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> DifferenceKernel:
         """Solve the machine on the mean kernel if labels of new samples are needed, then on the combined one."""
         begin, control = time.perf_counter(), control or FitControl()
         check_parameters(self)
@@ -97,7 +100,7 @@ class KernelDifference(Combiner):
         signs = first = None
         if self.form != "square":
             signs = self._signs(machine)
-            mean = sum(stack.gram(m) for m in range(stack.n_kernels)) / stack.n_kernels
+            mean: Any = sum(stack.gram(m) for m in range(stack.n_kernels)) / stack.n_kernels
             first = machine.solve(mean, tol=control.tol, max_steps=control.max_steps)
             del mean
             self._warn(first)
@@ -177,14 +180,14 @@ class DifferenceKernel(CombinedKernel):
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """The combined kernel of the training samples, repaired; also computes what new samples need."""
-        stack = self.stack
+        stack, signs = self.stack, np.asarray(self.signs)
         self.differences = []
 
         def term(step: int, D: np.ndarray) -> np.ndarray:
             if self.form == "square":
                 self.differences.append(stack.weight[:, None] * D)
                 return D @ self.differences[step]  # thesis 2.2.2, third form; samples count by their weight
-            return self.signs[:, None] * self._size(D) * self.signs  # thesis 2.2.2, first and second form
+            return np.outer(signs, signs) * self._size(D)  # thesis 2.2.2, first and second form
 
         K = self._recursion((stack.gram(m) for m in range(stack.n_kernels)), term)
         K = self.repair.gram(K.astype(np.float64, copy=False), np.ones(len(K), dtype=bool), stack.weight)
@@ -199,7 +202,8 @@ class DifferenceKernel(CombinedKernel):
         if self.form == "square":
             K = self._recursion(values, lambda step, D: D @ self.differences[step])
             return K[:, self.index]
-        guess = np.clip(sum(values) / len(values) @ self.first_coef + self.first_intercept, -1.0, 1.0)
+        mean: Any = sum(values) / len(values)
+        guess = np.clip(mean @ self.first_coef + self.first_intercept, -1.0, 1.0)
         K = self._recursion(values, lambda step, D: guess * self._size(D) * self.signs)
         K, _ = self.repair.cross(K, np.zeros(len(K)), self.index)
         return K if self.repair.needs_all_samples else K[:, self.index]
@@ -227,7 +231,7 @@ class DifferenceKernel(CombinedKernel):
         )
 
     def _recursion(self, kernels: Iterable[np.ndarray], term: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
-        K = None
+        K: Any = None
         for step, other in enumerate(kernels, start=-1):
             K = other if K is None else 0.5 * (K + other) + self.tau * term(step, K - other)
         return K

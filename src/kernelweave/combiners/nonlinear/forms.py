@@ -84,7 +84,7 @@ class FormFamily(KernelFamily):
         """The form with these weights."""
         return FormKernel(self.stack, theta, self.form, self.diagonals)
 
-    def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
+    def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
         return self.form.pullback(kernel, coef)
 
@@ -148,7 +148,7 @@ class Monomials:
         stack, eta = kernel.stack, kernel.theta
         present = stack.presence(views, eta > 0)
         used = np.flatnonzero(eta)
-        K = self._value(eta[m] * stack.cross(m, views, present[:, m]) for m in used)
+        K = self._value(eta[m] * stack.cross(m, views, present[:, m]) for m in used.tolist())
         if not present[:, used].all() or not stack.present[:, used].all():
             K *= self._missing_factor(eta, present)[0][:, None]
             K *= self._missing_factor(eta, stack.present)[0][None, :]
@@ -219,7 +219,7 @@ class GaussianForm:
         present = stack.presence(views, eta > 0)
         exponent = np.zeros((views.n_samples, stack.n_samples))
         exponent -= (kernel.diagonals @ eta)[None, :]
-        for m in np.flatnonzero(eta):
+        for m in np.flatnonzero(eta).tolist():
             K, diagonal = stack.compare(m, views, present[:, m])
             K *= 2.0
             K -= diagonal[:, None]

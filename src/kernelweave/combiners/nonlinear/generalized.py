@@ -16,12 +16,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels import KernelStack
+from ...machines import Machine
 from ...solvers.descent.domains import ConvexSet
 from ...validation import Choice, Constraints, Number
+from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from .forms import FormFamily, FormKernel, GaussianForm, Monomials
 
-_FORMS = {"sum": Monomials(1), "product": GaussianForm()}
+_FORMS: dict[str, Monomials | GaussianForm] = {"sum": Monomials(1), "product": GaussianForm()}
 _PENALTIES = ("l1", "l2")
 
 
@@ -95,7 +97,9 @@ class GeneralizedMKL(DescentCombiner):
         self.optimizer = optimizer
         self.max_iter = max_iter
 
-    def family(self, stack, machine, y, control) -> PenalizedFamily:
+    def family(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl
+    ) -> PenalizedFamily:
         """Check the parameters."""
         if self.strength == 0.0 and self.form == "sum":
             raise ValueError(
@@ -129,7 +133,7 @@ class PenalizedFamily(FormFamily):
         super().__init__(stack, form)
         self.norm, self.strength = norm, strength
 
-    def start(self, machine, y, rng) -> np.ndarray:
+    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
         """Equal shares, of the squared distance (product) or of the kernel (sum)."""
         n_kernels = self.stack.n_kernels
         if self.diagonals is None:

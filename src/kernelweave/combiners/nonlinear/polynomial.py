@@ -133,7 +133,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
         self.tau = tau
 
-    def family(self, stack, machine, y, control) -> BallFamily:
+    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> BallFamily:
         """The forms with weights in the ball; also chooses the share of the products."""
         ball = self._ball(stack)
         self.tau_ = self._held_out_tau(stack, machine, control) if isinstance(self.tau, str) else float(self.tau)
@@ -192,7 +192,7 @@ class BallFamily(FormFamily):
         super().__init__(stack, form)
         self.center, self.radius = center, radius
 
-    def start(self, machine, y, rng) -> np.ndarray:
+    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
         """The point of the ball furthest in the uniform direction."""
         return self.center + self.radius / np.sqrt(len(self.center))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...kernels import KernelStack
+from ...machines import Machine
 from ...views import Views
 from ..base import Combiner, FitControl, solve_once, warn_of_memory
 from ..combined import CombinedKernel
@@ -32,7 +33,9 @@ class Product(Combiner):
     array([0, 1])
     """
 
-    def fit(self, stack, machine, y, control=None) -> ProductKernel:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> ProductKernel:
         """Solve the machine once under the product."""
         begin = time.perf_counter()
         warn_of_memory(stack)

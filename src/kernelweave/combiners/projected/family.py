@@ -80,7 +80,7 @@ class ProjectedFamily(GatedFamily):
         V, codes = self.layout.gating(theta)[0], self.layout.projected_codes(theta, self.codes)
         return self._kernel(theta, self.gate.values(V, codes, self.stack.present), codes=codes)
 
-    def pullback(self, kernel: ProjectedKernel, coef: np.ndarray) -> np.ndarray:
+    def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / dtheta) c_r, SLDR A.2 and A.3 for any machine."""
         rows, coef = support_rows(coef)
         codes = kernel.codes[rows]
@@ -88,7 +88,8 @@ class ProjectedFamily(GatedFamily):
         V, T = self.layout.gating(kernel.theta)
         by_scores = self.gate.score_slopes(V, codes, kernel.gates[rows], by_gates)
         by_V = self.gate.scores_pullback(V, codes, by_scores)
-        by_T = None if T is None else self.codes[rows].T @ self.gate.codes_pullback(V, codes, by_scores)
+        to_codes = self.gate.codes_pullback
+        by_T = None if T is None or to_codes is None else self.codes[rows].T @ to_codes(V, codes, by_scores)
         matrices = [np.asarray(F[rows].T @ slopes) for F, slopes in zip(self.features, by_points, strict=True)]
         return self.layout.join(by_V, by_T, matrices)
 

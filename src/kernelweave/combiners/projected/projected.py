@@ -29,13 +29,13 @@ from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ...validation import Choice, Constraints, Instance, Number, Whole
+from ..base import FitControl
 from ..gates.base import Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import GatingInputs, NoInputs, ProjectedFeatures
 from ..localized.combiner import GatedCombiner
 from .family import ProjectedFamily, ProjectionOptions
 from .feature_maps import feature_maps
-from .kernel import ProjectedKernel
 from .layout import CONSTRAINTS, Layout, component_counts
 from .starts import STARTS
 
@@ -188,7 +188,9 @@ class Projected(GatedCombiner):
         found = found if self.gating_components is None else found | {"gating_space"}
         return found if self.gating is not None else found - {"region"}
 
-    def family(self, stack, machine, y, control) -> ProjectedFamily:
+    def family(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl
+    ) -> ProjectedFamily:
         """Check the parameters, find the features of all kernels and the gating inputs."""
         self._check()
         self._check_machine(machine)
@@ -206,7 +208,7 @@ class Projected(GatedCombiner):
         projection = ProjectionOptions(self.init, penalty)
         return ProjectedFamily(stack, gate, inputs, codes, self._options(), layout, maps, features, projection)
 
-    def remember(self, family: ProjectedFamily, kernel: ProjectedKernel) -> None:
+    def remember(self, family: Any, kernel: Any) -> None:
         """The gating model, and the layout of theta."""
         super().remember(family, kernel)
         self.layout_ = family.layout

@@ -23,7 +23,12 @@ TURN = 1.0  # length of the random part that is added to each direction from the
 
 
 def starting_projection(
-    method: str, features: Any, n_components: int, target: np.ndarray | None, weight: np.ndarray, rng
+    method: str,
+    features: Any,
+    n_components: int,
+    target: np.ndarray | None,
+    weight: np.ndarray,
+    rng: np.random.RandomState,
 ) -> np.ndarray:
     """A matrix of shape (n_features, n_components) with orthonormal columns.
 

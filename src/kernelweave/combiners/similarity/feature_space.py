@@ -107,7 +107,9 @@ def _class_means(stack: KernelStack, m: int, labels: np.ndarray) -> np.ndarray:
     return stack.gram(m).astype(np.float64, copy=False) @ (members / members.sum(axis=0))
 
 
-def _pair(means: np.ndarray, labels: np.ndarray, weight: np.ndarray, a: int, b: int):
+def _pair(
+    means: np.ndarray, labels: np.ndarray, weight: np.ndarray, a: int, b: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Covariances of g_1 .. g_P within each of two classes, and the squared distances of the centres by kernel."""
     g = means[:, :, a] - means[:, :, b]
     inside = [

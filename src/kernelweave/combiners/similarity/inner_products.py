@@ -19,6 +19,7 @@ samples have is similar to the targets only as far as it goes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Similarity:
     to_target: np.ndarray
     norms: np.ndarray
     target_norm: float
-    between: np.ndarray | None
+    between: Any
 
     @property
     def alignments(self) -> np.ndarray:

@@ -78,7 +78,7 @@ class AccuracyWeights(SingleKernelScores):
 
     def _threshold(self, machine: Machine) -> float:
         if self.threshold is None:
-            counts = np.unique(machine.strata, return_counts=True)[1]
+            counts = np.unique(np.asarray(machine.strata), return_counts=True)[1]
             return counts.max() / counts.sum()
         return float(self.threshold)
 

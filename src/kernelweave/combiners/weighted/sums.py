@@ -116,7 +116,9 @@ class WeightedSum(CombinedKernel):
         warn(f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight")
 
     def _sum(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
-        return sum_kernels((KernelBlock(m, kernel_of(m)) for m in np.flatnonzero(self.theta)), self.theta, out=out)
+        return sum_kernels(
+            (KernelBlock(m, kernel_of(m)) for m in np.flatnonzero(self.theta).tolist()), self.theta, out=out
+        )
 
 
 class ChosenWeights(Combiner):
@@ -141,7 +143,9 @@ class ChosenWeights(Combiner):
         Parameters are those of `fit`.
         """
 
-    def fit(self, stack, machine, y, control=None) -> WeightedSum:
+    def fit(
+        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+    ) -> WeightedSum:
         """Choose the weights, then solve the machine once under the weighted sum."""
         begin, control = time.perf_counter(), control or FitControl()
         warn_of_memory(stack)

@@ -119,7 +119,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
             # Measured: a kernel, its copy without absent samples, and what the discriminant's eigenproblem takes.
-            needed = 5 if rule.graph is None else 6, stack.n_samples, np.float64, "the discriminant of a kernel"
+            needed = 5 if rule.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"
             warn_if_too_large(*needed, has_dtype=False)
             self._discriminants, judgements = [], []
             with telling_memory_errors(*needed, has_dtype=False):

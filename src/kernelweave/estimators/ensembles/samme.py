@@ -146,12 +146,12 @@ class KernelSAMME(DiscriminantEnsemble):
     def _counted(self, X: Any) -> np.ndarray:
         """Weighted votes, of shape (n_samples, n_classes)."""
         views = self._new_views(X)
-        return in_blocks(views, np.count_nonzero(self._active()) * self._state.n_samples, self._votes)
+        return in_blocks(views, int(np.count_nonzero(self._active())) * self._state.n_samples, self._votes)
 
     def _votes(self, views: Views) -> np.ndarray:
         present = self._state.presence(views, self._active())
         votes = np.zeros((len(present), len(self.classes_)))
-        for m in np.flatnonzero(self._active()):
+        for m in np.flatnonzero(self._active()).tolist():
             rows = np.flatnonzero(present[:, m])
             if len(rows):
                 votes[rows, self._ranked(views, m, present[:, m])[:, 0]] += self.kernel_weights_.iloc[m]

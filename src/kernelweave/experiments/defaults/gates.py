@@ -1,5 +1,7 @@
 """`Localized`: the gates' norm and the penalty on their parameters, two classes from one view or several."""
 
+from typing import Any
+
 from kernelweave.combiners import Localized, Mean, Softmax
 from kernelweave.experiments.engine.comparison import Candidates, Problem
 from kernelweave.experiments.methods.default_settings import default_comparison, machine, over_costs, over_views
@@ -15,7 +17,14 @@ _VARIANTS = {
     "waveform": "merged",
     "letter": "merged",
 }
-_SETTINGS = [("unit", "auto"), ("unit", 0.3), ("unit", 0.03), ("unit", 0.003), ("paper", "auto"), ("paper", 0.03)]
+_SETTINGS: list[tuple[str, str | float]] = [
+    ("unit", "auto"),
+    ("unit", 0.3),
+    ("unit", 0.03),
+    ("unit", 0.003),
+    ("paper", "auto"),
+    ("paper", 0.03),
+]
 
 
 def _kernels(data: Problem) -> list[tuple[str, Kernel]]:
@@ -24,7 +33,7 @@ def _kernels(data: Problem) -> list[tuple[str, Kernel]]:
 
 
 def _gated(norm: str, l2: str | float) -> Candidates:
-    def make(data: Problem, C: float):
+    def make(data: Problem, C: float) -> Any:
         return machine(data, _kernels(data), combiner=Localized(Softmax(norm=norm), l2=l2), C=C)
 
     return over_costs(make)

@@ -1,5 +1,7 @@
 """`MKLDR(step=...)` by a 1-nearest-neighbour classifier, beside a discriminant of the mean kernel."""
 
+from typing import Any
+
 import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -21,13 +23,13 @@ def _kernels(data: Problem) -> list[tuple[str, Kernel]]:
 
 
 def _stepping(step: str) -> Candidates:
-    def candidates(data: Problem):
+    def candidates(data: Problem) -> dict[str, Any]:
         return {"": make_pipeline(MKLDR(_kernels(data), step=step, random_state=0), KNeighborsClassifier(1))}
 
     return candidates
 
 
-def _fisher(data: Problem):
+def _fisher(data: Problem) -> dict[str, Any]:
     return {"": make_pipeline(KernelFisher(machine(data, _kernels(data))), KNeighborsClassifier(1))}
 
 

@@ -1,5 +1,7 @@
 """`MKLClassifier(multiclass=...)` and the least-squares machine, on data sets with three and more classes."""
 
+from typing import Any
+
 import scipy.sparse as sp
 
 from kernelweave.estimators import MKLClassifier
@@ -29,7 +31,7 @@ def over(dense: type[Kernel]) -> dict[str, Candidates]:
     """Every way, with kernels of a class on dense views and linear ones on sparse views."""
 
     def way(options: dict[str, str]) -> Candidates:
-        def make(data: Problem, C: float):
+        def make(data: Problem, C: float) -> Any:
             return machine(data, over_views(data, Linear if sp.issparse(data.X) else dense), C=C, **options)
 
         return over_costs(make)

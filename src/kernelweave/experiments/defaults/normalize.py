@@ -1,5 +1,7 @@
 """`MKLClassifier(normalize=...)`: what is done to each kernel before they are combined."""
 
+from typing import Any
+
 import scipy.sparse as sp
 
 from kernelweave.estimators import MKLClassifier
@@ -18,7 +20,7 @@ from kernelweave.kernels import Gaussian, Linear
 
 
 def _normalized(way: str | None) -> Candidates:
-    def make(data: Problem, C: float):
+    def make(data: Problem, C: float) -> Any:
         kernels = over_views(data, Linear) if sp.issparse(data.X) else over_views(data, Linear, Gaussian)
         return machine(data, kernels, normalize=way, C=C)
 

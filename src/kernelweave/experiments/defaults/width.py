@@ -1,5 +1,7 @@
 """`Gaussian(scale=...)`: the rules for the width, on data sets of all tasks."""
 
+from typing import Any
+
 from kernelweave.experiments.engine.comparison import Candidates, Problem
 from kernelweave.experiments.methods.default_settings import (
     DENSE_VIEWS,
@@ -16,7 +18,7 @@ from kernelweave.kernels import Gaussian
 
 
 def _wide(rule: str) -> Candidates:
-    def make(data: Problem, C: float):
+    def make(data: Problem, C: float) -> Any:
         return machine(data, over_views(data, lambda view: Gaussian(view, scale=rule)), C=C)
 
     return over_costs(make)

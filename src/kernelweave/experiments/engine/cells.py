@@ -109,7 +109,9 @@ def measure_cells(
 
     def run(fold: int) -> None:
         missing = [method for method in marks if (method, fold) not in cells]
-        measure = prepare(fold) if missing else None
+        if not missing:
+            return
+        measure = prepare(fold)
         for method in missing:
             records = measure(method)
             store.write(method, fold, marks[method], records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any
 
 from .declaration import Experiment, Paper
 
@@ -91,6 +92,12 @@ def over_datasets(
             dataclasses.replace(method, paper=paper) for method, paper in zip(template.methods, papers, strict=True)
         )
         name = f"{template.name}-{dataset}" + ("" if variant is None else f"-{variant}")
-        changes = {"name": name, "title": title, "dataset": dataset, "variant": variant, "methods": methods}
+        changes: dict[str, Any] = {
+            "name": name,
+            "title": title,
+            "dataset": dataset,
+            "variant": variant,
+            "methods": methods,
+        }
         members.append(dataclasses.replace(template, **changes))
     return tuple(members)

@@ -107,7 +107,9 @@ def run_comparison(
     """Run a comparison, or continue it where an earlier run stopped; parameters as for `run_experiment`."""
     folder = Path(output) / "cells" / (f"table-{comparison.name}" + ("-quick" if quick else ""))
     comparison = comparison.quickened() if quick else comparison
-    results, first, absent, n_folds = {}, {}, [], 0
+    results: dict[Any, Any] = {}
+    first: dict[Any, Any] = {}
+    absent, n_folds = [], 0
     for row in comparison.datasets:
         try:
             data = _load(comparison, row, data_home)

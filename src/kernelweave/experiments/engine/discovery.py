@@ -72,7 +72,7 @@ def list_defaults() -> list[Comparison]:
     >>> "default-multiclass" in [comparison.name for comparison in list_defaults()]
     True
     """
-    return list(_all(defaults).values())
+    return [found for found in _all(defaults).values() if isinstance(found, Comparison)]
 
 
 def find_default(name: str) -> Comparison:

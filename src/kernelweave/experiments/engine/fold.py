@@ -146,7 +146,7 @@ class Fold:
         for view in self.experiment.features:
             columns = views.columns(view)
             values, _ = views.read(columns, view)
-            frame = frame.join(pd.DataFrame(values, columns=views.names[columns]))
+            frame = frame.join(pd.DataFrame(values, columns=np.asarray(views.names)[columns]))
         return frame
 
 

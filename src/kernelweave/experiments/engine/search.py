@@ -8,6 +8,7 @@ points that it has measured and continues. ``TrainMKLSVM(d)`` of the figure is `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -42,7 +43,8 @@ def search_surface(
     dict from (method, fold) to records
         The records of every setting at every point that was tried.
     """
-    search, kernels = method.search, [(name, experiment.kernels[name]) for name in method.kernels]
+    search: Any = method.search
+    kernels = [(name, experiment.kernels[name]) for name in method.kernels]
     factors = check_factors(experiment.estimator(method, kernels), list(search.factors), search.bounds)
     tried: Cells = {(method.name, fold): [] for fold in folds}
 

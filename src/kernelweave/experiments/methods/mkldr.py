@@ -43,7 +43,9 @@ def mkldr_experiment(kernels: Mapping[str, Kernel], note: str = "", **fields: An
         alone = None if single == "KFD" else graph
         transformer = MKLDR(graph=graph, step="paper", init="identity", tol=1e-3, random_state=0)
         pipeline = Pipeline([("mkldr", transformer), ("neighbor", KNeighborsClassifier(1))])
-        rows = [(name, f"{single} ({name})", (name,), KernelVoting(graph=alone, random_state=0)) for name in kernels]
+        rows: list[tuple[str, str, tuple[str, ...], Any]] = [
+            (name, f"{single} ({name})", (name,), KernelVoting(graph=alone, random_state=0)) for name in kernels
+        ]
         rows += [
             ("Voting", f"{single}-Voting", everything, KernelVoting(graph=alone, random_state=0)),
             ("SAMME", f"{single}-SAMME", everything, KernelSAMME(graph=alone, random_state=0)),

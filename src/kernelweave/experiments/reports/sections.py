@@ -146,7 +146,8 @@ def _results(outcome: AnyOutcome) -> TextTable:
 
 def results_cells(part: Outcome, row: Row) -> list[str]:
     """The chosen setting, scores and support vectors of a method, ours and the paper's, and p-values."""
-    paper, digits = row.method.paper, 2 if row.mean("test") >= 10 else 3
+    paper: Any = row.method.paper
+    digits = 2 if row.mean("test") >= 10 else 3
     cells = [_chosen(part, row)]
     cells += _beside_paper(row, "test", paper and paper.score, paper and paper.score_std, digits)
     cells += _beside_paper(row, "support", paper and paper.support, paper and paper.support_std)

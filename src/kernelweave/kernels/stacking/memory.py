@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..._warnings import warn
 
@@ -28,7 +29,7 @@ class KernelMemoryError(MemoryError):
 
 
 def warn_if_too_large(
-    n_matrices: int, n_samples: int, dtype: np.dtype, what: str, per_kernel: bool = False, has_dtype: bool = True
+    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, per_kernel: bool = False, has_dtype: bool = True
 ) -> None:
     """Emit a `MemoryWarning` where ``n_matrices`` Gram matrices exceed the free memory.
 
@@ -50,7 +51,7 @@ def warn_if_too_large(
 
 
 def kernel_memory_error(
-    n_matrices: int, n_samples: int, dtype: np.dtype, what: str, per_kernel: bool = False, has_dtype: bool = True
+    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, per_kernel: bool = False, has_dtype: bool = True
 ) -> KernelMemoryError:
     """The error of a fit that ran out of memory, with the message of `warn_if_too_large`; parameters are the same."""
     told = _described(n_matrices, n_samples, dtype, what, available_memory(), per_kernel, has_dtype)
@@ -59,7 +60,7 @@ def kernel_memory_error(
 
 @contextmanager
 def telling_memory_errors(
-    n_matrices: int, n_samples: int, dtype: np.dtype, what: str, per_kernel: bool = False, has_dtype: bool = True
+    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, per_kernel: bool = False, has_dtype: bool = True
 ) -> Iterator[None]:
     """Turn a `MemoryError` of the block into a `kernel_memory_error`; parameters are those of `warn_if_too_large`.
 
@@ -74,7 +75,7 @@ def telling_memory_errors(
 
 
 def _described(
-    n_matrices: int, n_samples: int, dtype: np.dtype, what: str, free: int | None, per_kernel: bool, has_dtype: bool
+    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, free: int | None, per_kernel: bool, has_dtype: bool
 ) -> str:
     dtype = np.dtype(dtype)
     needed = n_matrices * n_samples**2 * dtype.itemsize

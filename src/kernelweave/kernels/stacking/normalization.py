@@ -18,6 +18,7 @@ Samples without the view take no part in any constant, and their rows are zero a
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -100,7 +101,7 @@ class Normalizer:
         """
         self.present_ = present
         if self.method == "unit-diagonal":
-            self.factor_ = self._inverse_root(diagonal, told=present)
+            self.factor_: Any = self._inverse_root(diagonal, told=present)
         elif self.method == "unit-trace":
             weight = np.where(present, weight, 0.0)
             shares = weight / max(weight.sum(), np.finfo(float).tiny)
@@ -129,7 +130,9 @@ class Normalizer:
         K[:, ~self.present_] = 0.0
         return K
 
-    def cross(self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    def cross(
+        self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray, reference: np.ndarray | slice
+    ) -> np.ndarray:
         """Normalise kernel values of new samples (rows) to training samples (columns).
 
         Parameters
@@ -169,7 +172,7 @@ class Normalizer:
         """The constants that comparing new samples with these training samples needs."""
         lean = copy(self)
         for name in ("present_", "factor_", "weight_", "means_"):
-            value = getattr(self, name, None)
+            value: Any = getattr(self, name, None)
             if np.ndim(value):
                 setattr(lean, name, value[rows])
         return lean

@@ -152,7 +152,7 @@ class KernelSheet(Kernel):
         return self.kernel.positive_semidefinite
 
     @property
-    def repair(self) -> str | None:
+    def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """The repair of the kernel."""
         return self.kernel.repair
 

@@ -103,7 +103,7 @@ class KernelStack:
         ]
         repairs = [_repair_of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
         active, present = np.ones(self.n_kernels, dtype=bool), self.presence(views)
-        for name, somebody in zip(self.names, present.any(axis=0), strict=True):
+        for name, somebody in zip(self.names, np.any(present, axis=0).tolist(), strict=True):
             if not somebody:
                 raise ValueError(f"no training sample has the view of the kernel {name!r}; remove that kernel")
         self._hold(views, views, np.arange(views.n_samples), weight, repairs, present, active)
@@ -246,7 +246,7 @@ class KernelStack:
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
         if self._matrices is None:
             return self._over(support, support, np.arange(len(rows)), weight, present)
-        learned = {"normalizers": self.normalizers, "repairs": self.repairs}
+        learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
         part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
         part._matrices = self._matrices[:, rows[:, None], rows]
         return part

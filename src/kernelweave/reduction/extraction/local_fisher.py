@@ -152,8 +152,8 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             self.classes_, labels = encode_labels(self, y)
             wanted = self._wanted(given.n_components)
             self.mean_, unit, coordinates, basis = _span(X, weight)
-            weight = None if sample_weight is None else weight
-            within, between = _scatters(coordinates, labels, given.n_neighbors, weight)
+            counted = None if sample_weight is None else weight
+            within, between = _scatters(coordinates, labels, given.n_neighbors, counted)
             _add_ridge(within, between, given.ridge, X.shape[1])
             values, directions = _best(within, between, _available(wanted, len(basis)))
             directions = _measured(directions, values, given.metric, unit)

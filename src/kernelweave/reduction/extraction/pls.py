@@ -106,7 +106,7 @@ def components(K: np.ndarray, labels: np.ndarray, n_components: int, center: boo
     if center:
         targets -= targets.mean(axis=0)
     K_targets = K @ targets
-    scores, K_scores, weights, lengths = (np.empty((len(K), 0)) for _ in range(4))
+    scores, K_scores, weights = (np.empty((len(K), 0)) for _ in range(3))
     lengths, first = np.empty(0), None
     for _ in range(min(n_components, len(K))):
         covariance = targets.T @ K_targets

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
@@ -81,7 +82,9 @@ def conjugate_gradients(
     features = K @ W
     value, derivative = criterion(features)
     ascent = Ascent(W, [value])
-    direction = gradient = last = None
+    direction: Any = None
+    gradient: Any = None
+    last: Any = None
     while len(ascent.values) <= max_iter and not ascent.converged:
         previous, gradient = gradient, _gradient(K, W, features, derivative, ridge)
         fresh = direction is None
@@ -135,7 +138,7 @@ class _Line:
         self.quadratic = direction.T @ self.K_direction + ridge * (direction.T @ direction)
         self.points: dict[float, tuple] = {}
 
-    def at(self, t: float) -> tuple[np.ndarray | None, np.ndarray, float, np.ndarray]:
+    def at(self, t: float) -> tuple[Any, np.ndarray, float, np.ndarray]:
         """Triangular root of ``W(t)'(K + ridge) W(t)``, orthonormal features, value, and derivative times features."""
         if t not in self.points:
             root = _root(np.eye(len(self.linear)) + t * self.linear + t * t * self.quadratic)
@@ -176,7 +179,7 @@ class _Line:
         return unit * float(step)
 
 
-def _gradient(K, W, features, derivative, ridge) -> np.ndarray:
+def _gradient(K: np.ndarray, W: np.ndarray, features: np.ndarray, derivative: np.ndarray, ridge: float) -> np.ndarray:
     """d value / dW at an orthonormal W, SKFE (25)-(27) summed over all vectors."""
     gradient = K @ derivative
     gradient -= (features + ridge * W) @ (features.T @ derivative)

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...machines import BinaryMachine, Machine, OneVsAllMachine
+from ...machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ...solvers import solve_box_qp
 from ..base import indicators
 
@@ -82,7 +82,7 @@ class RadiusMargin:
         self.machine: Machine = (
             BinaryMachine(2.0 * labels - 1.0, bound) if labels.max() == 1 else OneVsAllMachine(labels, bound)
         )
-        self.start = None
+        self.start: Solution | None = None
 
     def __call__(self, features: np.ndarray) -> tuple[float, np.ndarray]:
         """Minus the log bound, and its derivative times the features."""

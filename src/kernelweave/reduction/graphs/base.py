@@ -66,7 +66,7 @@ class Graph(BaseEstimator, ABC):
 
     def default_components(self, labels: np.ndarray | None, n_samples: int) -> int:
         """Components where the user names no number: one less than classes, or 2 where labels are not read."""
-        return max(1, int(labels.max())) if self.reads_labels else min(2, n_samples)
+        return min(2, n_samples) if labels is None or not self.reads_labels else max(1, int(labels.max()))
 
 
 class LDAGraph(Graph):

@@ -107,7 +107,7 @@ class LDEGraph(Graph):
         check_parameters(self)
         same = labels[:, None] == labels[None, :]
 
-        def edges(k: int, wanted: np.ndarray):
+        def edges(k: int, wanted: np.ndarray) -> np.ndarray:
             searched = wanted if self.among == "class" else None
             return _averaged(grams, present, lambda K, there: _either(K, there, k, searched, wanted))
 

@@ -36,6 +36,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -139,7 +140,8 @@ class Search:
         weights_step: str,
         rng: np.random.RandomState,
     ):
-        self.grams, self.numerator, self.denominator = grams, numerator, denominator
+        self.grams, self.denominator = grams, denominator
+        self.numerator: Any = numerator
         self.n_components, self.step, self.weights_step, self.rng = n_components, step, weights_step, rng
         unit = self._unit()
         self.ridge, self.weights_ridge = ridge * unit, weights_ridge * unit
@@ -175,7 +177,7 @@ class Search:
         record = _Record(tol, max_iter, progress)
         if self.step == "ratio-trace" and self.numerator is not None:
             return self._descend(weights, record)
-        coefficients = None
+        coefficients: Any = None
         while len(record.history) < max_iter:
             if coefficients is not None:
                 weights = self.weights_given(self._of_even_spread(coefficients, weights), weights)
@@ -195,7 +197,7 @@ class Search:
             raise ValueError("init gives weight only to kernels in which the samples to keep apart do not differ")
         # Components that all kernels together cannot fill would only add a constant to f.
         widest = best if weights.all() else self._point(np.full(n_kernels, 1.0 / n_kernels))
-        count = max(1, np.count_nonzero(widest.spread))
+        count = max(1, int(np.count_nonzero(widest.spread)))
         unit = best.room(count)
         record.add(best.objective(count), unit)
 
@@ -251,7 +253,9 @@ class Search:
         """Whether there are no weights to learn."""
         return len(self.grams) == 1 or self.weights_step == "fixed"
 
-    def _problem(self, weights: np.ndarray, ridge: float) -> tuple:
+    def _problem(
+        self, weights: np.ndarray, ridge: float
+    ) -> tuple[Any, GraphLaplacian, float, int, np.random.RandomState]:
         return self.numerator, self.denominator, ridge * float(weights @ weights), self.n_components, self.rng
 
     def coefficients_given(self, weights: np.ndarray, start: np.ndarray | None, tol: float) -> tuple[np.ndarray, float]:
@@ -296,7 +300,7 @@ class Search:
     def forms(self, coefficients: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The quadratic forms of b in numerator and denominator, for given A (None for AA' = I)."""
         if coefficients is None:
-            embedded = self.grams
+            embedded: Any = self.grams
             norm = self.grams.shape[1]
         else:
             embedded = [K @ coefficients.astype(K.dtype, copy=False) for K in self.grams]

@@ -12,7 +12,7 @@ from .domains import Domain
 if TYPE_CHECKING:
     from .smooth import Objective, Point
 
-DECREASE = 1e-4  # Armijo: share of the decrease which the slope promises
+DECREASE = 1e-4  # Armijo: share of the decrease which the slope predicts
 STEEPNESS = 0.9  # Wolfe: a step is too short where the slope is still this share of the first one
 FLAT = 1e-200  # gradients below are zero
 MOST_TRIALS = 20
@@ -76,7 +76,7 @@ class LineSearch:
         return low
 
 
-def _cubic(a, value_a, slope_a, b, value_b, slope_b) -> float:
+def _cubic(a: float, value_a: float, slope_a: float, b: float, value_b: float, slope_b: float) -> float:
     """Minimiser of the cubic with these values and slopes at a and b (Nocedal and Wright, (3.59)); -inf without one."""
     d1 = slope_a + slope_b - 3.0 * (value_a - value_b) / (a - b)
     square = d1 * d1 - slope_a * slope_b
@@ -94,17 +94,18 @@ class Gradient:
 
     def __init__(self, first_step: float):
         self.first_step = first_step
-        self.length = None
+        self.length: float | None = None
 
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
         """A step down the gradient, back into the domain."""
         if self.length is None:
-            self.length = self.first_step / max(np.linalg.norm(point.gradient), FLAT)
+            self.length = first_length(self.first_step, point.gradient)
         return straight_step(domain, point.position, -self.length * point.gradient)
 
     def learn(self, old: Point, new: Point, direction: np.ndarray, domain: Domain) -> None:
         """The next trial step is twice the length of this one."""
-        self.length *= 2.0 * np.linalg.norm(new.position - old.position) / np.linalg.norm(direction)
+        share = float(np.linalg.norm(new.position - old.position) / np.linalg.norm(direction))
+        self.length = 2.0 * share * (self.first_step if self.length is None else self.length)
 
     def forget(self) -> bool:
         """There is nothing to forget."""
@@ -128,7 +129,7 @@ class QuasiNewton:
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
         """The step to the minimiser of the quadratic model, within the domain."""
         if not len(self.pairs):
-            length = self.first_step / max(np.linalg.norm(point.gradient), FLAT)
+            length = first_length(self.first_step, point.gradient)
             return straight_step(domain, point.position, -length * point.gradient)
         if domain.longest == np.inf:
             return -self._inverse(point.gradient)
@@ -150,7 +151,7 @@ class QuasiNewton:
         """Drop the memory; False where it is empty, so that trying again would change nothing."""
         if not len(self.pairs):
             return False
-        self.first_step = np.linalg.norm(self.pairs[-1][0])
+        self.first_step = float(np.linalg.norm(self.pairs[-1][0]))
         self.pairs = self.pairs[:0]
         return True
 
@@ -198,6 +199,11 @@ class QuasiNewton:
             slope = slope + length * bend
             rate = (move @ move) / curvature if curvature > 0.0 else rate
         return candidate - point.position
+
+
+def first_length(first_step: float, gradient: np.ndarray) -> float:
+    """The multiple of the gradient that is a step of a given length."""
+    return first_step / max(float(np.linalg.norm(gradient)), FLAT)
 
 
 def negligible_decrease(point: Point, precision: float) -> float:

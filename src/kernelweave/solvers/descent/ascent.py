@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 Progress = Callable[[int, int], None]
 
@@ -65,7 +65,7 @@ def climb(
         value, gradient = function(flat.reshape(start.shape))
         return -value, -gradient.ravel()
 
-    def record(intermediate_result) -> None:
+    def record(intermediate_result: OptimizeResult) -> None:
         ascent.values.append(-float(intermediate_result.fun))
         ascent.position = intermediate_result.x.reshape(start.shape).copy()
         if progress is not None:

@@ -26,15 +26,19 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-WELL_CONDITIONED = 0.01  # smallest squared singular value, relative to the largest, that A'A tells as well as A
+WELL_CONDITIONED = 0.01  # smallest squared singular value, relative to the largest, that A'A has as exactly as A
 
 
 class Domain(ABC):
-    """Positions that a descent may take. Flat, unless a subclass says otherwise."""
+    """Positions that a descent may take. By default all moves are straight lines; subclasses override that."""
 
     everywhere: bool = False  # whether all positions are allowed and moves are straight: then no method is called
     longest: float = np.inf  # multiple of a step up to which all moves stay inside
-    size: int | None = None  # number of entries, where that is fixed
+
+    @property
+    def size(self) -> int | None:
+        """Number of entries, where that is fixed."""
+        return None
 
     @abstractmethod
     def enter(self, position: np.ndarray) -> np.ndarray:
@@ -229,8 +233,13 @@ class ProductSpace(Domain):
                 raise ValueError(f"a {type(domain).__name__} of {domain.size} entries cannot take {size} of the vector")
         edges = accumulate((size for size, _ in parts), initial=0)
         self.parts = [(slice(*edge), domain) for edge, (_, domain) in zip(pairwise(edges), parts, strict=True)]
-        self.size = sum(size for size, _ in parts)
+        self._size = sum(size for size, _ in parts)
         self.longest = min((domain.longest for _, domain in parts), default=np.inf)
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self._size
 
     def enter(self, position: np.ndarray) -> np.ndarray:
         """Each part enters its domain."""
@@ -244,7 +253,7 @@ class ProductSpace(Domain):
         return self._join(vectors, pieces)
 
     def limit(self, target: np.ndarray) -> np.ndarray:
-        """Each part as its domain wants it."""
+        """Each part is limited by its own domain."""
         return self._join(target, (domain.limit(target[part]) for part, domain in self.parts))
 
     def move(self, position: np.ndarray, direction: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:

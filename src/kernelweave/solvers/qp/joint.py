@@ -160,7 +160,9 @@ class _Problem:
         self.margins = np.ascontiguousarray(margins.T)
         self.margins[self.labels, np.arange(n)] = 0.0
         self.scale = float(np.abs(self.K.diagonal()).max())
-        self.due, self.shares, self.factor = PATIENCE, list(RANKS), None  # of the next interior point
+        self.due: float = PATIENCE  # when, after which share of K, and by which factor the next interior point comes
+        self.shares = list(RANKS)
+        self.factor: np.ndarray | None = None
         self.jitter = np.random.RandomState(0).random_sample(n)  # fixed: results are a function of the arrays alone
 
     def begin(self, start):
@@ -263,7 +265,7 @@ class _Problem:
     def _choose(self, rank, critical):
         """Samples ranked worst, among them those of the most violating cycle, in the order of their classes."""
         n = len(rank)
-        size = min(n, MOST, max(n // 3, LEAST), max(LEAST, 4 * np.count_nonzero(rank > 0.0) // 3))
+        size = min(n, MOST, max(n // 3, LEAST), max(LEAST, 4 * int(np.count_nonzero(rank > 0.0)) // 3))
         if size == n:
             chosen = np.arange(n)
         else:  # equal ranks are broken at random, or sorted samples would give a lopsided block

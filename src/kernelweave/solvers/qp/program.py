@@ -90,6 +90,19 @@ class DualProgram:
             self.total,
         )
 
+    def placed(self, rows: np.ndarray, column: int) -> DualProgram:
+        """The program of one column as a part of a larger one: of the samples at these rows, and of this column."""
+        return DualProgram(
+            self.linear,
+            self.quadratic,
+            self.lower,
+            self.upper,
+            rows[self.sample],
+            np.where(self.plus >= 0, column, -1),
+            np.where(self.minus >= 0, column, -1),
+            self.total,
+        )
+
     def columns(self) -> np.ndarray:
         """The columns of C that belong to this part."""
         used = np.union1d(self.plus, self.minus)

@@ -102,8 +102,8 @@ def solve_ridged_qp(
     >>> import numpy as np
     >>> y, infinite = np.array([1.0, -1.0]), np.array([np.inf, np.inf])
     >>> result = solve_ridged_qp(np.outer(y, y), y, np.array([0.0, -np.inf]), np.array([np.inf, 0.0]), np.full(2, 0.5))
-    >>> result.solution, result.steps, result.status
-    (array([ 0.4, -0.4]), 1, 'converged')
+    >>> result.solution, result.steps, result.converged
+    (array([ 0.4, -0.4]), 1, True)
     """
     problem = _Problem(K, linear, lower, upper, quadratic, float(total), float(insensitivity))
     c = problem.begin(start)
@@ -341,7 +341,7 @@ class _Problem:
         target[free] = solved - b * ones
         return target
 
-    def _factor(self, free: np.ndarray):
+    def _factor(self, free: np.ndarray) -> tuple[np.ndarray, bool]:
         """Cholesky factor of K_FF + H_FF, or of a little more where rounding makes that indefinite."""
         diagonal = self.K.diagonal()[free] + self.quadratic[free]
         extra = 0.0
@@ -356,7 +356,9 @@ class _Problem:
             "K plus the diagonal is not positive definite: K has a clearly negative eigenvalue; repair the kernel"
         )
 
-    def certify(self, c, image, b, steps, tol, gap_tol) -> Result:
+    def certify(
+        self, c: np.ndarray, image: np.ndarray, b: float, steps: int, tol: float, gap_tol: float | None
+    ) -> Result:
         """The result at a feasible point, converged or not."""
         slope = self.linear - image - b
         gap = float(np.maximum(self._worth(self.response(slope), slope) - self._worth(c, slope), 0.0).sum())
@@ -368,4 +370,4 @@ class _Problem:
         relative = gap / max(1.0, abs(objective))
         limits = (tol, GAP_PER_TOL * tol) if gap_tol is None else (np.inf, gap_tol)
         reached = violation <= limits[0] and relative <= limits[1]
-        return Result(c, objective, gap, steps, "converged" if reached else "max_steps", violation, b)
+        return Result(c, objective, gap, steps, bool(reached), violation, b)

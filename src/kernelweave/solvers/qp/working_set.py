@@ -119,7 +119,9 @@ def solve_in_working_set(
     return None
 
 
-def _distances(c, slope, lower, upper, insensitivity) -> np.ndarray:
+def _distances(
+    c: np.ndarray, slope: np.ndarray, lower: np.ndarray, upper: np.ndarray, insensitivity: float
+) -> np.ndarray:
     """How far each sample is from wanting another coefficient; negative where it does."""
     up = np.where(c < upper, -(slope - np.where(c >= 0.0, insensitivity, -insensitivity)), np.inf)
     down = np.where(c > lower, slope - np.where(c > 0.0, insensitivity, -insensitivity), np.inf)

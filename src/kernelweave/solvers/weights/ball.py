@@ -22,7 +22,7 @@ def project_ball(point: np.ndarray, center: np.ndarray, radius: float) -> np.nda
         return inside
     if radius == 0.0:
         return center.copy()
-    low, high = 0.0, np.linalg.norm(point - center) / radius  # at t + 1 = high the unclipped point is inside
+    low, high = 0.0, float(np.linalg.norm(point - center)) / radius  # at t + 1 = high the unclipped point is inside
     for _ in range(100):
         middle = 0.5 * (low + high)
         inside = np.maximum((point + middle * center) / (1.0 + middle), 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,15 @@ def over_widths(make: Callable[[Gaussian], dict[str, Any]]) -> Candidates:
     return candidates
 
 
+def _with_features(k: int, kernel: Any) -> dict[str, Any]:
+    return {f"{k} features, ": KernelPLS(kernel, k)}
+
+
 def kpls_candidates(data: Problem) -> dict[str, Any]:
     """KPLS with every width and number of features."""
     found: dict[str, Any] = {}
     for k in numbers_of_features(data.y):
-        of_width = over_widths(lambda kernel, k=k: {f"{k} features, ": KernelPLS(kernel, k)})
-        found |= of_width(data)
+        found |= over_widths(partial(_with_features, k))(data)
     return found
 
 

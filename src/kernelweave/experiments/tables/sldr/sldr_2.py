@@ -1,5 +1,7 @@
 """Table 2 of the projection paper (SLDR): small against large digits of MULTIFEAT."""
 
+from typing import Any
+
 from kernelweave.combiners import ConvexMKL, Projected, Softmax
 from kernelweave.experiments.engine.declaration import Experiment, Method, Paper
 from kernelweave.experiments.methods.localized import papers_localized
@@ -10,7 +12,7 @@ from kernelweave.model_selection import ThesisProtocol
 
 C = [1.0, 10.0, 100.0]
 _SEEDED = {"random_state": 0}
-_LEARNED = {"combiner__init": ["lda", "random"], "combiner__l2": [1e-3, 1e-2], "C": C}
+_LEARNED: dict[str, list[Any]] = {"combiner__init": ["lda", "random"], "combiner__l2": [1e-3, 1e-2], "C": C}
 
 EXPERIMENT = Experiment(
     name="sldr-2",

@@ -1,11 +1,13 @@
 """Thesis Figure 5.20: even against odd digits of USPS, after reductions and with projection kernels."""
 
+from typing import Any
+
 from kernelweave.experiments.engine.declaration import Paper
 from kernelweave.experiments.methods.projected import projection_experiment
 from kernelweave.model_selection import ThesisProtocol
 
 DIMENSIONS = (1, 2, 3, 5)
-USPS = {
+USPS: dict[str, Any] = {
     "dataset": "usps",
     "max_samples": 1500,
     "quick": {"protocol": ThesisProtocol(n_repeats=1), "max_samples": 150},
