@@ -30,7 +30,7 @@ METHODS: dict[str, Callable[[Any], Any]] = {
     "KernelFisher": KernelFisher,
     "SubspaceKernel": SubspaceKernel,
     "SubspaceKernel, L-BFGS": lambda kernel: SubspaceKernel(kernel, optimizer="lbfgs"),
-    "SubspaceKernel, centred": lambda kernel: SubspaceKernel(kernel, centered=True),
+    "SubspaceKernel, centred": lambda kernel: SubspaceKernel(kernel, center=True),
 }
 
 

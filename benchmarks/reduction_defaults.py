@@ -3,7 +3,7 @@
 Held-out accuracy in per cent of the nearest neighbour and of the nearest class mean in each space, averages over splits
 into halves with at most 300 samples each. Dense columns are standardised and words weighted by their inverse document
 frequency, both by the training half; linear kernels see rows of unit length, Gaussian ones have the width sqrt(sum of
-the columns' variances). ``weights_eps`` was chosen by the first table, as the value with the best worst cell, on five
+the columns' variances). ``weights_ridge`` was chosen by the first table, as the value with the best worst cell, on five
 sets named beforehand, with and without a view of 200 columns of noise beside the others. The second table shows the
 defaults, on other sets first; the third shows where the other forms of the objective go. Files of data sets
 (``NAME.npz``) are read from ``KERNELWEAVE_DATA``; a set that is not there is left out, with a word.
@@ -36,7 +36,7 @@ SHOWN_ON = (
     "ngs",
     "ccv",
 )
-WEIGHTS_EPS = (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0)
+WEIGHTS_RIDGES = (0.01, 0.1, 1.0, 3.0, 10.0, 30.0, 100.0)
 LARGEST = 600
 STEPS = ("ratio-trace", "trace-ratio", "paper")
 LOW_RANK = ("100 classes, 3 views", "60 classes, 4 views", "landuse21")
@@ -117,8 +117,8 @@ def accuracies(model: MKLDR | KernelFisher, training: tuple, new: tuple) -> tupl
     return tuple(100.0 * rule.fit(Z, training[1]).score(Z_new, new[1]) for rule in rules)
 
 
-def fisher(kernels: list[Kernel], eps: float) -> KernelFisher:
-    return KernelFisher(sum(kernels) * (1.0 / len(kernels)), eps=eps)
+def fisher(kernels: list[Kernel], ridge: float) -> KernelFisher:
+    return KernelFisher(sum(kernels) * (1.0 / len(kernels)), ridge=ridge)
 
 
 def available(names: tuple[str, ...]) -> list[str]:
@@ -135,8 +135,8 @@ def available(names: tuple[str, ...]) -> list[str]:
 
 
 def choose(n_splits: int) -> None:
-    """Differences to equal weights by `weights_eps`, average and worst over sets, kinds of kernels and a noise view."""
-    print("\nweights_eps: accuracy less that of equal weights, average / worst of all cells")
+    """Differences to equal weights by `weights_ridge`: average and worst over sets, kernels and a noise view."""
+    print("\nweights_ridge: accuracy less that of equal weights, average / worst of all cells")
     cells = []
     for name in available(CHOSEN_ON):
         for kind in ("linear", "gaussian"):
@@ -144,19 +144,19 @@ def choose(n_splits: int) -> None:
                 rows = []
                 for kernels, training, new in splits(name, kind, n_splits, noise):
                     models = [MKLDR(kernels, weights_step="fixed")]
-                    models += [MKLDR(kernels, weights_eps=value) for value in WEIGHTS_EPS]
+                    models += [MKLDR(kernels, weights_ridge=value) for value in WEIGHTS_RIDGES]
                     rows.append([accuracies(model, training, new) for model in models])
                 cells.append(np.mean(rows, axis=0))
     differences = np.array(cells)[:, 1:] - np.array(cells)[:, :1]
-    print(f"{'':<20}" + "".join(f"{value:>15g}" for value in WEIGHTS_EPS))
+    print(f"{'':<20}" + "".join(f"{value:>15g}" for value in WEIGHTS_RIDGES))
     for rule, values in zip(("1-NN", "class mean"), np.moveaxis(differences, 2, 0), strict=True):
         print(f"{rule:<20}" + "".join(f"{f'{v.mean():+.2f} / {v.min():+.1f}':>15}" for v in values.T), flush=True)
 
 
 def show(n_splits: int) -> None:
     """The defaults against the mean kernel."""
-    print("\n1-NN / class mean, and 1-NN of MKLDR less that of KernelFisher with eps=0.01 (standard error)")
-    print("| set | kernels | KernelFisher | eps=0.01 | MKLDR | difference |")
+    print("\n1-NN / class mean, and 1-NN of MKLDR less that of KernelFisher with ridge=0.01 (standard error)")
+    print("| set | kernels | KernelFisher | ridge=0.01 | MKLDR | difference |")
     print("|---|---|---:|---:|---:|---:|")
     for name in available((*SHOWN_ON, *CHOSEN_ON)):
         for kind in ("linear", "gaussian"):
@@ -172,7 +172,7 @@ def show(n_splits: int) -> None:
                 f"| {label} | {kind} | " + " | ".join([*cells, f"{difference.mean():+.1f} ({error:.1f})"]) + " |",
                 flush=True,
             )
-    print("* weights_eps was chosen on it")
+    print("* weights_ridge was chosen on it")
 
 
 def forms(n_splits: int) -> None:

@@ -19,7 +19,7 @@ training, new = slice(0, None, 5), slice(1, None, 10)
 views = {"fac": 216, "fou": 76, "kar": 64, "mor": 6, "pix": 240, "zer": 47}
 kernels = [Gaussian(view, scale=(2.0 * width) ** 0.5) for view, width in views.items()]
 
-model = MKLDR(kernels, LDAGraph(), n_components=2, eps=0.1).fit(X[training], y[training])
+model = MKLDR(kernels, LDAGraph(), n_components=2, ridge=0.1).fit(X[training], y[training])
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.4), width_ratios=[3, 2], layout="constrained")
 display = EmbeddingDisplay.from_estimator(model, X[training], y[training], X_new=X[new], y_new=y[new], ax=left)
 neighbours = KNeighborsClassifier(9).fit(display.points, display.y)

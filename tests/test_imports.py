@@ -15,6 +15,7 @@ NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
 BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
 ALLOWED = {
+    "validation": FRAMES,
     "views": FRAMES,
     "kernels": FRAMES | {"views"},
     "solvers": {"numba", "llvmlite", "clarabel"},
@@ -41,7 +42,7 @@ ALLOWED = {
     },
 }
 STANDARD = sys.stdlib_module_names
-FOR_ALL = {"_extras", "_parameters", "_warnings"}
+FOR_ALL = {"_extras", "_warnings", "validation"}
 
 
 def target_of(node: ast.ImportFrom, folder: tuple[str, ...]) -> tuple[str, ...]:

@@ -268,7 +268,9 @@ def test_fit_works_or_names_the_parameter(case, name, capsys):
 
 
 def test_numbers_that_cannot_be_printed():
-    with pytest.raises(ValueError, match="C must be a finite number greater than 0, not a number of 5001 digits or so"):
+    with pytest.raises(
+        ValueError, match="C of MKLClassifier must be a positive finite number, not a number of 5001 digits or so"
+    ):
         MKLClassifier(C=10**5000).fit(X, TWO)
 
 

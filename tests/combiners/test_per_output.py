@@ -86,7 +86,7 @@ def test_results_do_not_depend_on_threads():
 def test_clear_errors():
     with pytest.raises(ValueError, match="the joint machine"):
         fitted(ConvexMKL(), multiclass="joint")
-    with pytest.raises(ValueError, match='weights must be "shared"'):
+    with pytest.raises(ValueError, match='weights of MKLClassifier must be "shared"'):
         fitted(ConvexMKL(), weights="own")
 
 

@@ -23,5 +23,5 @@ def test_binary_targets(target, rule):
 
 
 def test_unknown_target():
-    with pytest.raises(ValueError, match="target must be one of"):
+    with pytest.raises(ValueError, match='target must be None, "'):
         load_multifeat(target="odd")

@@ -41,7 +41,7 @@ def test_posterior_far_away_is_finite():
 
 def test_gauss_is_reproducible_and_checks_its_number():
     np.testing.assert_array_equal(make_gauss(3, 50, random_state=1)[0], make_gauss(3, 50, random_state=1)[0])
-    with pytest.raises(ValueError, match="n_components must be one of"):
+    with pytest.raises(ValueError, match="n_components must be a whole number from 2 to"):
         make_gauss(6)
 
 

@@ -349,7 +349,7 @@ def test_errors(toy, lines):
         ProjectionDisplay.from_estimator(MKLClassifier(TWO, Localized()).fit(X, y), X, y)
     with pytest.raises(NotFittedError):
         ProjectionDisplay.from_estimator(MKLClassifier(TWO, Projected(1)), X, y)
-    with pytest.raises(ValueError, match="kind must be one of"):
+    with pytest.raises(ValueError, match="kind must be"):
         ProjectionDisplay.from_estimator(lines, X, y, kind="map")
     with pytest.raises(ValueError, match="leave it out with kind='spaces'"):
         ProjectionDisplay.from_estimator(lines, X, y, components=["one__0", "two__0"])

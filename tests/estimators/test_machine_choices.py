@@ -151,9 +151,14 @@ FIT = [
     (MKLClassifier(machine=SquaredEpsilonInsensitive()), SIGN, None, "or a BinaryLoss object, not SquaredEpsilon"),
     (MKLClassifier(machine=SquaredHinge), SIGN, None, "or a BinaryLoss object, not <class"),
     (MKLClassifier(machine="least-squares"), SIGN, np.full(N, 0.9), 'soft labels need machine="svm"'),
-    (MKLClassifier(machine="ridge"), SIGN, None, "'squared-hinge'] or a BinaryLoss object, not 'ridge'"),
-    (MKLClassifier(soft_labels="parzen"), SIGN, None, 'soft_labels must be None or "knn"'),
-    (MKLClassifier(soft_labels="knn", n_neighbors=0), SIGN, None, "n_neighbors must be a positive whole number"),
+    (MKLClassifier(machine="ridge"), SIGN, None, "\"squared-hinge\" or a BinaryLoss object, not 'ridge'"),
+    (MKLClassifier(soft_labels="parzen"), SIGN, None, 'soft_labels of MKLClassifier must be "knn" or None'),
+    (
+        MKLClassifier(soft_labels="knn", n_neighbors=0),
+        SIGN,
+        None,
+        "n_neighbors of MKLClassifier must be a positive whole number",
+    ),
     (MKLClassifier(soft_labels="knn", n_neighbors=N), SIGN, None, "n_neighbors is 90, but there are only 90 samples"),
 ]
 
@@ -169,7 +174,7 @@ def test_bad_choices_are_named_and_change_nothing(model, y, posterior, message):
 def test_a_regression_has_no_posterior():
     with pytest.raises(TypeError, match="posterior"):
         MKLRegressor().fit(X, X[:, 0], posterior=np.full(N, 0.5))
-    with pytest.raises(ValueError, match="machine must be"):
+    with pytest.raises(ValueError, match="machine of .* must be"):
         MKLRegressor(machine="joint").fit(X, X[:, 0])
     with pytest.raises(ValueError, match="RegressionLoss object, not SquaredHinge"):
         MKLRegressor(machine=SquaredHinge()).fit(X, X[:, 0])

@@ -155,7 +155,7 @@ class TestMatrix:
         (Distance(lambda a, b: -1.0, scale=1.0), "of the kernel 'shape' gives negative or NaN"),
         (Distance(lambda a, b: np.nan), "of the kernel 'shape' gives negative or NaN"),
         (Distance(lambda a, b: "far"), "of the kernel 'shape' fails"),
-        (Distance(scale=0.0), "scale of the kernel 'shape' must be a positive number"),
+        (Distance(scale=0.0), "scale of the kernel 'shape' must be a positive finite number"),
         (Distance("cityblock", scale="wide"), "scale of the kernel 'shape'"),
     ],
 )

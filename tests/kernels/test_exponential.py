@@ -31,7 +31,8 @@ def test_of_a_constant_view_gives_ones(kernel):
 @pytest.mark.parametrize("kernel", [Laplacian, ChiSquared])
 @pytest.mark.parametrize("scale", [0, -1.0, np.inf, np.nan, "wide", True])
 def test_scale_must_be_positive(kernel, scale):
-    with pytest.raises(ValueError, match=f"scale of the kernel '{kernel.__name__.lower()}' must be a positive number"):
+    message = f"scale of the kernel '{kernel.__name__.lower()}' must be a positive finite number"
+    with pytest.raises(ValueError, match=message):
         kernel(scale=scale).fit(X)
 
 

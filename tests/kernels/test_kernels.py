@@ -188,10 +188,10 @@ def test_sparse_equals_dense(kernel):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (Polynomial(degree=0), "degree of the kernel 'polynomial' must be a whole number from 1, not 0"),
+        (Polynomial(degree=0), "degree of the kernel 'polynomial' must be a positive whole number, not 0"),
         (Polynomial(degree=1.5), "degree"),
-        (Polynomial(coef0=-1.0), "coef0 of the kernel 'polynomial' must be at least 0"),
-        (Constant(-1.0), "constant in a kernel must be at least 0"),
+        (Polynomial(coef0=-1.0), "coef0 of the kernel 'polynomial' must be a finite number of at least 0"),
+        (Constant(-1.0), "value of a constant in a kernel must be a finite number of at least 0"),
         (Constant(np.inf), "constant in a kernel"),
         (Function(lambda A, B: np.zeros(3)), "kernel 'lambda' returned shape .3,. for 12 and 12 samples"),
         (

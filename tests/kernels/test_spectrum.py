@@ -81,5 +81,5 @@ def test_bad_columns(X, message):
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, "3", None, True])
 def test_k_must_be_a_whole_number(k):
-    with pytest.raises(ValueError, match="k of the kernel 'spectrum' must be a whole number from 1"):
+    with pytest.raises(ValueError, match="k of the kernel 'spectrum' must be a positive whole number"):
         Spectrum(k).fit([["ab"], ["cd"]])

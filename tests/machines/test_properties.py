@@ -142,5 +142,5 @@ def test_bad_losses_are_named():
         SquaredEpsilonInsensitive().for_targets(np.full(N, np.nan), BOUND)
     for epsilon in (-1.0, np.nan, np.inf, "wide", None, [0.1], True):
         for loss in (EpsilonInsensitive(epsilon=epsilon), SquaredEpsilonInsensitive(epsilon=epsilon)):
-            with pytest.raises(ValueError, match="epsilon must be a finite number that is not negative"):
+            with pytest.raises(ValueError, match="epsilon of .* must be a finite number of at least 0"):
                 loss.for_targets(TARGET, BOUND).solve(np.eye(N))

@@ -43,7 +43,7 @@ def test_parts_are_disjoint_and_reproducible(protocol, stratify):
         assert len(np.unique(fold.train)) == len(fold.train)
         chosen = np.concatenate([fold.train, fold.validation, fold.test])
         assert set(chosen) == set(range(120))  # nobody is left out
-    other = folds(type(protocol)(**{**protocol.__dict__, "seed": 1}), stratify)
+    other = folds(type(protocol)(**{**protocol.__dict__, "random_state": 1}), stratify)
     assert any(not np.array_equal(a.train, b.train) for a, b in zip(first, other, strict=True))
 
 

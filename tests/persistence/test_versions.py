@@ -1,12 +1,17 @@
 """Files that were saved by an earlier version load, and their models give what they gave then."""
 
+from inspect import signature
+
 import pytest
 
 import saved_files
 from forging import SavedModel
 from kernelweave import load, save
+from kernelweave.kernels import Gaussian, Linear
 from kernelweave.persistence.archive import VERSION
-from saved_models import MODELS, callables_of
+from kernelweave.persistence.registry import CLASSES, RENAMED
+from kernelweave.reduction import MKLDR, LDEGraph
+from saved_models import MODELS, TWO, A, callables_of
 
 EXPECTED = {version: saved_files.expected_of(version) for version in saved_files.versions()}
 
@@ -45,3 +50,22 @@ def test_saving_again_gives_the_same_document(kept, tmp_path):
 
 def test_there_is_a_file_for_every_kind_of_model():
     assert set(MODELS) <= set(EXPECTED[VERSION]["models"]), "run tests/persistence/make_files.py"
+
+
+def test_renamed_parameters_keep_their_names_in_files(tmp_path):
+    model = MKLDR([Linear(), Gaussian()], LDEGraph(3, 4), ridge=0.3, weights_ridge=5.0).fit(A, TWO)
+    save(model, tmp_path / "model")
+    rows = SavedModel((tmp_path / "model").read_bytes()).document["rows"]
+    fields = {row["class"]: set(row["fields"]) for row in rows if "class" in row}
+    assert {"eps", "eps_", "weights_eps"} <= fields["MKLDR"] and {"k", "k_between"} <= fields["LDEGraph"]
+    again = load(tmp_path / "model")
+    assert (again.ridge, again.weights_ridge, again.ridge_) == (0.3, 5.0, model.ridge_)
+    assert (again.graph.n_neighbors, again.graph.n_neighbors_between) == (3, 4)
+    assert set(vars(again)) == set(vars(model))
+
+
+@pytest.mark.parametrize("cls", RENAMED)
+def test_the_table_of_renamed_parameters_is_true(cls):
+    """No parameter of today has a name that files use for another."""
+    parameters = set(signature(CLASSES[cls].__init__).parameters)
+    assert parameters & set(RENAMED[cls]) and not parameters & set(RENAMED[cls].values())

@@ -72,7 +72,7 @@ def test_weights_reach_the_estimator():
     [
         (MKLClassifier(), r"must have the combiner Projected\(...\)"),
         (MKLClassifier(combiner=Localized()), r"must have the combiner Projected\(...\)"),
-        (LogisticRegression(), "estimator must be an MKLClassifier"),
+        (LogisticRegression(), "estimator of FromEstimator must be an MKLClassifier"),
     ],
 )
 def test_other_estimators(estimator, message):

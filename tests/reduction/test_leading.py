@@ -45,5 +45,5 @@ def test_the_given_transformer_is_left_alone():
 
 
 def test_wrong_numbers_are_named():
-    with pytest.raises(ValueError, match="n_components must be a positive whole number or None, not 0"):
+    with pytest.raises(ValueError, match="n_components of .* must be a positive whole number or None, not 0"):
         LeadingComponents(PCA(), 0).fit(X)

@@ -25,7 +25,7 @@ TRANSFORMERS = [
     KernelOrthogonalCentroid(n_clusters=2, random_state=0),
     KernelPLS(),
     SubspaceKernel(),
-    SubspaceKernel(Gaussian(scale=2.0), 2, optimizer="lbfgs", centered=True),
+    SubspaceKernel(Gaussian(scale=2.0), 2, optimizer="lbfgs", center=True),
     SubspaceKernel(Gaussian(scale=2.0), landmarks="centroids", tol=0.05),
 ]
 names = [f"{type(t).__name__}-{i}" for i, t in enumerate(TRANSFORMERS)]
@@ -180,11 +180,11 @@ def test_precomputed_kernels_are_looked_up(cls):
 def test_wrong_input_is_named(transformer):
     with pytest.raises(ValueError, match="only one class"):
         clone(transformer).fit(X, np.zeros(45, dtype=int))
-    with pytest.raises(ValueError, match="n_components must be a positive whole number or None, not 0"):
+    with pytest.raises(ValueError, match="n_components of .* must be a positive whole number or None, not 0"):
         clone(transformer).set_params(n_components=0).fit(X, y)
     with pytest.raises(ValueError, match="kernel must be one kernel"):
         clone(transformer).set_params(kernel=[Linear()]).fit(X, y)
-    with pytest.raises(ValueError, match="normalize must be one of"):
+    with pytest.raises(ValueError, match="normalize must be "):
         clone(transformer).set_params(normalize="l2").fit(X, y)
     model = clone(transformer).fit(X, y)
     before = model.transform(NEW)

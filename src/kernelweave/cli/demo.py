@@ -115,7 +115,7 @@ def _combined(combiner: Combiner, C: float) -> MKLClassifier:
     return MKLClassifier([Linear(view) for view in VIEWS], combiner, C=C, random_state=0)
 
 
-def run_demo(output: Path, repeats: int = 5, *, seed: int = 0) -> list[Row]:
+def run_demo(output: Path, repeats: int = 5, *, random_state: int = 0) -> list[Row]:
     """Run every method, print the table and save the picture, if matplotlib is installed.
 
     Parameters
@@ -124,13 +124,13 @@ def run_demo(output: Path, repeats: int = 5, *, seed: int = 0) -> list[Row]:
         Where to save the picture.
     repeats : int
         Repeats of two-fold cross-validation; the thesis has 5.
-    seed : int
+    random_state : int
         Seed of the splits.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     console = Console()
     console.print("MULTIFEAT: 2000 handwritten digits, six views; small (0-4) against large (5-9)")
-    folds, test = _folds(repeats, seed)
+    folds, test = _folds(repeats, random_state)
     chosen = methods()
     rows = []
     columns = (TextColumn("{task.description:<24}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -157,11 +157,11 @@ def _stacked(C: float) -> StackingClassifier:
     return StackingClassifier(machines, LogisticRegression(), cv=3, stack_method="decision_function")
 
 
-def _folds(repeats: int, seed: int) -> tuple[list, tuple]:
+def _folds(repeats: int, random_state: int) -> tuple[list, tuple]:
     """(training, validation) data of each fold, standardised by its training part, and the raw test data."""
     X, y = load_multifeat(target="small-vs-large", return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
-    splitter = RepeatedStratifiedKFold(n_splits=2, n_repeats=repeats, random_state=seed)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=random_state)
+    splitter = RepeatedStratifiedKFold(n_splits=2, n_repeats=repeats, random_state=random_state)
     folds = []
     for train, validation in splitter.split(X, y):
         scaler = StandardScaler().set_output(transform="pandas").fit(X.iloc[train])

@@ -85,7 +85,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 def _demo(chosen: argparse.Namespace) -> int:
     from .demo import run_demo
 
-    run_demo(chosen.output, chosen.repeats, seed=chosen.seed)
+    run_demo(chosen.output, chosen.repeats, random_state=chosen.seed)
     return 0
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from .._parameters import is_number, shown
+from ..validation import is_number, shown
 
 
 def as_numbers(value: Any, names: list[str], parameter: str, default: float) -> np.ndarray:
@@ -51,13 +51,6 @@ def as_numbers(value: Any, names: list[str], parameter: str, default: float) -> 
     if not np.isfinite(numbers).all() or (numbers < 0).any():
         raise ValueError(f"{parameter} must be finite and at least 0, not {numbers.tolist()}")
     return numbers
-
-
-def as_number(value: Any, parameter: str) -> float:
-    """A finite number of at least 0, or an error that names the parameter."""
-    if not is_number(value) or not 0 <= value < np.inf:
-        raise ValueError(f"{parameter} must be a finite number of at least 0, not {shown(value)}")
-    return float(value)
 
 
 class NamedNumbers(BaseEstimator):

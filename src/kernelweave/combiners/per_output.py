@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from .._parameters import shown
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.base import join
 from ..machines.multiclass import in_threads
+from ..validation import Constraints, Instance, check_parameters
 from ..views import Views
 from .base import Combiner, FitControl, warn_of_memory
 from .combined import CombinedKernel
@@ -41,6 +41,8 @@ class PerOutput(Combiner):
     PerOutput(combiner=ConvexMKL())
     """
 
+    _constraints = Constraints(combiner=Instance(Combiner, "a combiner such as Mean()"))
+
     def __init__(self, combiner: Combiner):
         self.combiner = combiner
 
@@ -49,8 +51,7 @@ class PerOutput(Combiner):
     ) -> OutputKernels:
         """Fit a copy of the combiner to each output."""
         control = control or FitControl()
-        if not isinstance(self.combiner, Combiner):
-            raise ValueError(f"combiner of PerOutput must be a combiner such as Mean(), not {shown(self.combiner)}")
+        check_parameters(self)
         warn_of_memory(stack)
         outputs = machine.outputs()
         self.combiners_ = [clone(self.combiner) for _ in outputs]

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils import Bunch
 
+from ..validation import Choice, check
 from ..views import stack_views
 from .catalogue import CATALOGUE, DatasetSpec, find_spec
 from .multifeat import load_multifeat
@@ -133,11 +134,8 @@ def _home(data_home: Any) -> Path | None:
 
 
 def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[str, tuple[int, ...]] | None:
-    if variant is None:
-        return None
-    if variant not in spec.variants:
-        raise ValueError(f"variant of {name!r} must be one of {[None, *spec.variants]}, not {variant!r}")
-    return spec.variants[variant]
+    check(repr(name), "variant", variant, Choice(None, *spec.variants))
+    return None if variant is None else spec.variants[variant]
 
 
 def _read(name: str, spec: DatasetSpec, data_home: Any) -> tuple[Any, np.ndarray, dict[str, np.ndarray]]:

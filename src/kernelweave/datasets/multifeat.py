@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from ..validation import Choice, check
 from ..views import stack_views
 
 _VIEWS = {
@@ -68,8 +69,7 @@ def load_multifeat(target: str | None = None, return_X_y: bool = False) -> Any:
     >>> X.shape, X.columns[0]
     ((2000, 649), 'fac__0')
     """
-    if target not in _TARGETS:
-        raise ValueError(f"target must be one of {list(_TARGETS)}, not {target!r}")
+    check(None, "target", target, Choice(*_TARGETS))
     with files(__package__).joinpath("data/multifeat.npz").open("rb") as file:
         arrays = np.load(file, allow_pickle=False)
         data = stack_views({view: arrays[view].astype(float) for view in _VIEWS})

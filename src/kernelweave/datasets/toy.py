@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+
+from ..validation import Seed, Whole, check
 
 _POSITIVE_VARIANCE = (0.8, 2.0)
 _NEGATIVE_VARIANCE = (0.8, 4.0)
@@ -48,7 +49,7 @@ def make_gauss(
     >>> round(float(bayes.mean()), 2)
     0.9
     """
-    rng = check_random_state(random_state)
+    rng = check(None, "random_state", random_state, Seed())
     prior, mean, variance, label = _mixture(n_components)
     component = rng.choice(len(prior), size=n_samples, p=prior)
     X = mean[component] + np.sqrt(variance[component]) * rng.normal(size=(n_samples, 2))
@@ -113,7 +114,7 @@ def make_local_projection_toy(
     >>> X.shape
     (400, 2)
     """
-    rng = check_random_state(random_state)
+    rng = check(None, "random_state", random_state, Seed())
     centres = np.array([[-2.5, 1.0], [-1.5, -1.0], [1.5, 1.0], [2.5, -1.0]])
     labels = np.array([1, -1, -1, 1])
     cluster = np.arange(n_samples) % len(centres)
@@ -124,8 +125,7 @@ def make_local_projection_toy(
 
 def _mixture(n_components: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Priors, means, variances and labels of the components."""
-    if n_components not in _COMPONENTS:
-        raise ValueError(f"n_components must be one of {list(_COMPONENTS)}, not {n_components!r}")
+    n_components = check(None, "n_components", n_components, Whole(min(_COMPONENTS), max(_COMPONENTS)))
     positive, negative = _COMPONENTS[n_components]
     prior = np.array([weight for weight, _ in positive + negative])
     mean = np.array([(first, 1.0) for _, first in positive] + [(first, -2.2) for _, first in negative])

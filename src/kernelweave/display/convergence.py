@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..validation import Choice, check
 from ._models import as_models, locate
 from ._style import colour, new_axes, options
 
 _AGAINST = {"solves": "machine solves", "seconds": "seconds", "iterations": "outer iterations"}
-_SCALES = ("linear", "log", "excess")
 _EQUAL = 1e-9
 _DASHES = ["-", "--", "-.", ":"]
 
@@ -123,10 +123,8 @@ class ConvergenceDisplay:
         -------
         self
         """
-        if against not in _AGAINST:
-            raise ValueError(f"against must be one of {list(_AGAINST)}, not {against!r}")
-        if scale not in _SCALES:
-            raise ValueError(f"scale must be one of {_SCALES}, not {scale!r}")
+        check(None, "against", against, Choice(*_AGAINST))
+        check(None, "scale", scale, Choice("linear", "log", "excess"))
         has_support = any("n_support" in history for history in self.histories.values())
         n_panels = (1 + has_support) if ax is None else min(np.size(ax), 1 + has_support)
         ratios = {"height_ratios": [1.6, 1.0]} if n_panels == 2 else {}

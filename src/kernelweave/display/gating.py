@@ -16,10 +16,11 @@ from sklearn.base import is_classifier
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
+from ..validation import Choice, check
 from ._models import check_length, check_samples, check_support, differences, is_quantity, like, locate, weights_of
 from ._style import DARK, colour, legend_below, marker, new_axes, options
 
-_KINDS = ("auto", "regions", "strongest", "panels")
+_KINDS = Choice("auto", "regions", "strongest", "panels")
 _FILLS = ["white", "#4d4d4d", "#a6a6a6"]
 
 
@@ -190,8 +191,7 @@ class GatingDisplay:
         -------
         self
         """
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+        check(None, "kind", kind, _KINDS)
         if kind == "auto":
             kind = "strongest" if self.grid_gates is None else "regions"
         if kind == "regions" and self.grid_gates is None:
@@ -316,8 +316,7 @@ class GatingDisplay:
 
 def _kind(kind: str, n_columns: int, embedded: bool) -> str:
     """What to draw of X."""
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+    check(None, "kind", kind, _KINDS)
     if kind == "auto":
         return "regions" if n_columns == 2 and not embedded else "strongest"
     if kind == "regions" and (n_columns != 2 or embedded):

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..validation import Choice, check
 from ._models import locate
 from ._style import DARK, colour, legend_beside, new_axes, options
 
-_KINDS = ("auto", "bar", "heatmap")
+_KINDS = Choice("auto", "bar", "heatmap")
 _NO_SPREAD = 1e-9  # what rounding leaves of equal weights
 _MOST_BARS = 4  # groups that are still legible side by side
 
@@ -164,8 +165,7 @@ class KernelWeightsDisplay:
         -------
         self
         """
-        if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+        check(None, "kind", kind, _KINDS)
         mean, spread = self.mean, self.spread
         if largest is not None:
             order = mean.mean().sort_values(ascending=False, kind="stable").index[:largest]

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
 
+from ..validation import Choice, check
 from ._models import check_length, check_support, differences, is_quantity, locate_projected
 from ._spaces import Space, crossings, gating_space, joint_space, label_places, region_spaces
 from ._style import DARK, colour, legend_below, marker, new_axes, options
 
-_KINDS = ("spaces", "joint")
+_KINDS = Choice("spaces", "joint")
 _JITTER = 0.3
 _DECISION, _MARGINS, _GATES, _FIT = "decision boundary", "margins", "equal gates", "fitted function"
 _STYLES = {
@@ -379,8 +380,7 @@ class ProjectionDisplay:
 
 
 def _check_kind(kind: str, components: Any) -> None:
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {_KINDS}, not {kind!r}")
+    check(None, "kind", kind, _KINDS)
     if kind == "spaces" and components is not None:
         raise ValueError("components chooses two columns for kind='joint'; leave it out with kind='spaces'")
 

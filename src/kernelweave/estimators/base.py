@@ -8,6 +8,7 @@ combiner and its kernel.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import shown
 from .._warnings import warn
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean
 from ..combiners.named import as_numbers
@@ -25,30 +25,35 @@ from ..kernels import KernelStack
 from ..kernels.stacking.memory import telling_memory_errors
 from ..kernels.stacking.naming import default_kernels
 from ..machines import Machine, Solution
-from ..views import FetchedViews, Views
-from ..views.fetched import Fetch
-from .checks import (
-    check_max_iter,
-    check_n_jobs,
-    check_new_views,
-    check_number,
+from ..validation import Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
+from ..validation.inputs import (
+    check_new_data,
+    check_posterior,
     check_row_labels,
     check_sample_weight,
-    check_seed,
-    check_training_views,
+    check_training_data,
     unchanged_on_failure,
 )
+from ..views import FetchedViews, Views
+from ..views.fetched import Fetch
 from .fitted import FittedKernels, in_blocks
 from .local_methods import LocalMethods
 from .parameters import KernelParameters
 from .progress import progress_bar
-from .soft_labels import check_posterior
 from .summary import summarize
 
 
 class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
+    _constraints = Constraints(
+        combiner=Instance(Combiner, "a combiner such as Mean()") | None,
+        tol=Number(above=0),
+        max_iter=Whole(1) | Exactly(-1, "-1 for no limit"),
+        n_jobs=Whole(but_not=0) | None,
+        random_state=Seed(),
+        verbose=Flag() | Whole(0),
+    )
     _start: np.ndarray | None = None  # coefficients that the machine begins at; set by `fit_path` only
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> KernelMachineEstimator:
@@ -71,14 +76,11 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
 
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> CombinedKernel:
         with unchanged_on_failure(self):
-            tol = check_number("tol", self.tol, 0.0)
-            max_steps = check_max_iter(self.max_iter)
-            check_n_jobs(self.n_jobs)
-            combiner = Mean() if self.combiner is None else self.combiner
-            if not isinstance(combiner, Combiner):
-                raise ValueError(f"combiner must be a combiner such as Mean() or None, not {shown(combiner)}")
+            given = check_parameters(self)
+            combiner = Mean() if given.combiner is None else given.combiner
+            max_steps = None if given.max_iter == -1 else given.max_iter
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
-            views = check_training_views(self, X)
+            views = Views(*check_training_data(self, X))
             weight = check_sample_weight(sample_weight, views.n_samples)
             y = self._check_target(y, views.n_samples)
             posterior = None if posterior is None else check_posterior(posterior, views.n_samples)
@@ -95,10 +97,10 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             if self._start is not None:
                 machine = machine.starting_at(self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
-            with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
-                control = FitControl(check_seed(self.random_state), tol, max_steps, progress)
-                with telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
-                    kernel = self.combiner_.fit(stack, machine, targets, control)
+            watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
+            with watched as progress, telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
+                control = FitControl(given.random_state, given.tol, max_steps, progress)
+                kernel = self.combiner_.fit(stack, machine, targets, control)
             self._store(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
         return kernel
@@ -215,7 +217,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
                 f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
                 "for Localized, whose gates say which sample needs which view"
             )
-        return FetchedViews(check_new_views(self, X, self._reads()), fetch)
+        return FetchedViews(Views(*check_new_data(self, X, self._reads())), fetch)
 
     def _active(self) -> np.ndarray:
         return self._kernel.active

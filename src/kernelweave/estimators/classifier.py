@@ -8,15 +8,14 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._parameters import is_choice, shown
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
 from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
+from ..validation import Choice, Constraints, Instance, Number, Whole, shown
+from ..validation.inputs import check_labels, encode_labels
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
-from .checks import check_labels, check_number, encode_labels
-from .machine_choice import chosen_loss
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
@@ -138,6 +137,15 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     dtype: float64
     """
 
+    _constraints = Constraints(
+        C=Number(above=0),
+        machine=Choice(*_LOSSES) | Instance(BinaryLoss, "a BinaryLoss object"),
+        multiclass=Choice(*_MULTICLASS),
+        weights=Choice("shared", "per-class"),
+        soft_labels=Choice("knn", None),
+        n_neighbors=Whole(1),
+    )
+
     def __init__(
         self,
         kernels: Any = None,
@@ -227,11 +235,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         return check_labels(self, y, n_samples)
 
     def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
-        C = check_number("C", self.C, 0.0)
-        self._check_choices()
         self.classes_, labels = encode_labels(self, y)
         by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        bound = C * weight * by_class[labels]
+        bound = float(self.C) * weight * by_class[labels]
         if not (np.isfinite(bound).all() and (bound > 0).all()):
             raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
         if posterior is not None:
@@ -239,15 +245,6 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         elif self.soft_labels is not None:
             posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
         return self._machine_of(labels, bound, posterior), labels
-
-    def _check_choices(self) -> None:
-        if not is_choice(self.multiclass, _MULTICLASS):
-            raise ValueError(f"multiclass must be one of {list(_MULTICLASS)}, not {shown(self.multiclass)}")
-        if not is_choice(self.weights, ("shared", "per-class")):
-            raise ValueError(f'weights must be "shared" or "per-class", not {shown(self.weights)}')
-        chosen_loss(self.machine, _LOSSES, has_classes=True)
-        if not is_choice(self.soft_labels, (None, "knn")):
-            raise ValueError(f'soft_labels must be None or "knn", not {shown(self.soft_labels)}')
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         if self.weights == "shared" or len(self.classes_) == 2:
@@ -267,7 +264,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
         """The machine for encoded labels, or one error where the choices do not go together."""
-        loss = chosen_loss(self.machine, _LOSSES, has_classes=True)
+        loss = _LOSSES[self.machine] if isinstance(self.machine, str) else self.machine
         signs = 2.0 * labels - 1.0
         if len(self.classes_) == 2:
             return loss.for_targets(signs, bound) if posterior is None else _soft_machine(loss, posterior, bound, signs)

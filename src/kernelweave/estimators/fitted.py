@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..combiners import CombinedKernel
 from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
+from ..validation.inputs import check_new_data
 from ..views import Views
-from .checks import check_new_views
 
 # New samples are compared with the kept ones in blocks of about this many kernel values.
 _BLOCK_VALUES = 2**23
@@ -33,7 +33,7 @@ class FittedKernels:
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
         used = [kernel.columns() for kernel, is_active in zip(self.kernels_, self._active(), strict=True) if is_active]
-        return check_new_views(self, X, np.concatenate([*used, self._reads()]))
+        return Views(*check_new_data(self, X, np.concatenate([*used, self._reads()])))
 
     def _reads(self) -> np.ndarray:
         """Columns that prediction reads beside those of the kernels; none by default."""

@@ -9,9 +9,9 @@ from sklearn.base import OutlierMixin
 
 from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine
+from ..validation import Constraints, Number
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
-from .checks import check_number
 
 
 class MKLOneClass(OutlierMixin, KernelMachineEstimator):
@@ -53,6 +53,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     >>> MKLOneClass([Gaussian(scale=2.0)], nu=0.1).fit(X).predict([[0.0, 0.0], [9.0, 9.0]])
     array([ 1, -1])
     """
+
+    _constraints = Constraints(nu=Number(above=0, high=1), C=Number(above=0) | None)
 
     def __init__(
         self,
@@ -142,9 +144,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         return None
 
     def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, None]:
-        nu = check_number("nu", self.nu, 0.0, high=1.0)
         total = weight.sum()
-        C = 1.0 / (nu * total) if self.C is None else check_number("C", self.C, 0.0)
+        C = 1.0 / (float(self.nu) * total) if self.C is None else float(self.C)
         if C * total < 1 - 1e-12:
             raise ValueError(f"C must be at least 1/n = {1 / total:.4g} for these {len(weight)} samples, not {C!r}")
         return OneClassMachine(C * weight), None

@@ -1,25 +1,18 @@
-"""A progress bar for long fits, shown where `verbose` asks for it."""
+"""A progress bar for long fits, for estimators with `verbose` set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from .._parameters import is_count, is_flag, shown
-
 
 @contextmanager
-def progress_bar(description: str, verbose: int) -> Iterator[Callable[[int, int], None] | None]:
-    """A callback ``(done, total)`` that moves a bar, or None where `verbose` is 0.
+def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
+    """A callback ``(done, total)`` that moves a bar.
 
     The total is the most that a fit may take. One that converges earlier fills the bar when the block ends; one that
     fails leaves it where it was.
     """
-    if not (is_flag(verbose) or is_count(verbose)) or verbose < 0:
-        raise ValueError(f"verbose must be True, False or a whole number from 0, not {shown(verbose)}")
-    if not verbose:
-        yield None
-        return
     from rich.progress import Progress
 
     with Progress() as bars:

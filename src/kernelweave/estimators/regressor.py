@@ -9,11 +9,10 @@ from sklearn.base import RegressorMixin
 
 from ..kernels import KernelStack
 from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
+from ..validation import Choice, Constraints, Instance, Number
+from ..validation.inputs import check_plain, check_target
 from ..views.fetched import Fetch
-from ..views.plain import check_plain
 from .base import KernelMachineEstimator
-from .checks import check_number, check_target
-from .machine_choice import chosen_loss
 
 
 class MKLRegressor(RegressorMixin, KernelMachineEstimator):
@@ -61,6 +60,13 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.1)
     True
     """
+
+    _constraints = Constraints(
+        C=Number(above=0),
+        epsilon=Number(low=0),
+        machine=Choice("svm", "least-squares", "squared-epsilon-insensitive")
+        | Instance(RegressionLoss, "a RegressionLoss object"),
+    )
 
     def __init__(
         self,
@@ -130,11 +136,10 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         return y.astype(float, copy=False)
 
     def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
-        C = check_number("C", self.C, 0.0)
-        epsilon = check_number("epsilon", self.epsilon, 0.0, inclusive=True)
         by_name = {
-            "svm": EpsilonInsensitive(epsilon=epsilon),
+            "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
             "least-squares": SquaredError(),
-            "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=epsilon),
+            "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
         }
-        return chosen_loss(self.machine, by_name, has_classes=False).for_targets(y, C * weight), y
+        loss = by_name[self.machine] if isinstance(self.machine, str) else self.machine
+        return loss.for_targets(y, float(self.C) * weight), y

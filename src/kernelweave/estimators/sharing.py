@@ -18,9 +18,9 @@ from ..kernels import Kernel, named_kernels
 from ..kernels.stacking.memory import warn_if_too_large
 from ..kernels.stacking.naming import default_kernels
 from ..kernels.stacking.shared import KernelSheet, SharedKernel
+from ..validation.inputs import check_new_data, check_sample_weight, check_training_data
 from ..views import Views
 from .base import KernelMachineEstimator
-from .checks import check_new_views, check_sample_weight, check_training_views
 
 
 class SharedFoldKernels:
@@ -87,8 +87,8 @@ class SharedFoldKernels:
             first = before.fit_transform(parts[0], None if y is None else _safe_indexing(y, np.asarray(train)))
             parts = [first, before.transform(parts[1])]
         model = clone(self._model)
-        views = check_training_views(model, parts[0])
-        new = check_new_views(model, parts[1], np.arange(model.n_features_in_))
+        views = Views(*check_training_data(model, parts[0]))
+        new = Views(*check_new_data(model, parts[1], np.arange(model.n_features_in_)))
         weight = (fit_params or {}).get(f"{self._prefix}sample_weight")
         weight = None if weight is None else _safe_indexing(np.asarray(weight), np.asarray(train))
         weight = check_sample_weight(weight, views.n_samples)

@@ -8,38 +8,13 @@ do.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from .._parameters import is_count, shown
 from ..combiners import WeightedSum
 from ..kernels import KernelStack
-from ..views.plain import check_plain
 
 _BLOCK_ROWS = 512
-
-
-def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | pd.DataFrame:
-    """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error.
-
-    Series and data frames stay such: their names say which classes are meant.
-    """
-    check_plain(posterior, "posterior")
-    labelled = isinstance(posterior, pd.Series | pd.DataFrame)
-    try:
-        posterior = posterior.astype(float) if labelled else np.asarray(posterior, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError("posterior must be an array of probabilities") from None
-    if posterior.ndim not in (1, 2) or len(posterior) != n_samples:
-        raise ValueError(
-            f"posterior must have one row for each of the {n_samples} samples of X, but its shape is {posterior.shape}"
-        )
-    values = np.asarray(posterior)
-    if not ((values >= 0) & (values <= 1)).all():
-        raise ValueError("posterior must hold probabilities from 0 to 1, without NaN")
-    return posterior
 
 
 def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
@@ -82,11 +57,9 @@ def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndar
     return np.asarray(posterior)
 
 
-def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int, n_neighbors: Any) -> np.ndarray:
+def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int, n_neighbors: int) -> np.ndarray:
     """Share of each class among the nearest other samples, of shape (n_samples, n_classes)."""
     n = len(labels)
-    if not is_count(n_neighbors) or n_neighbors < 1:
-        raise ValueError(f"n_neighbors must be a positive whole number, not {shown(n_neighbors)}")
     if n_neighbors >= n:
         raise ValueError(
             f"n_neighbors is {n_neighbors}, but there are only {n} samples: every one needs so many others"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import is_number, shown
+from ..validation import Constraints, Number, check_parameters, is_number, shown
 from ..views import as_views
 from .base import Kernel
 
@@ -44,6 +44,8 @@ class Constant(Kernel):
 
     positive_semidefinite = True
 
+    _constraints = Constraints(value=Number(low=0))
+
     def __init__(self, value: float = 1.0):
         self.value = value
 
@@ -54,10 +56,7 @@ class Constant(Kernel):
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Constant:
         """Check the value."""
-        if not is_number(self.value) or not 0 <= self.value < np.inf:
-            raise ValueError(
-                f"the value of a constant in a kernel must be at least 0 and finite, not {shown(self.value)}"
-            )
+        check_parameters(self, "a constant in a kernel")
         return self
 
     def columns(self) -> np.ndarray:

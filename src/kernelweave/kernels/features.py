@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import is_count, is_number, shown
+from ..validation import Constraints, Number, Whole, check_parameters
 from .base import ViewKernel, binary_unit
 from .widths import PAIR_RULES, chosen_scale, largest_entry
 
@@ -94,6 +94,8 @@ class Polynomial(ViewKernel):
     positive_semidefinite = True
     is_differentiable = True
 
+    _constraints = Constraints(degree=Whole(1), coef0=Number(low=0))
+
     def __init__(self, view: Any = None, degree: int = 2, *, coef0: float = 1.0):
         self.view = view
         self.degree = degree
@@ -101,12 +103,7 @@ class Polynomial(ViewKernel):
 
     def learn(self, values, sample_weight):
         """Check the degree and the constant."""
-        if not is_count(self.degree) or self.degree < 1:
-            raise ValueError(
-                f"degree of the kernel {self.label_!r} must be a whole number from 1, not {shown(self.degree)}"
-            )
-        if not is_number(self.coef0) or not 0 <= self.coef0 < np.inf:
-            raise ValueError(f"coef0 of the kernel {self.label_!r} must be at least 0, not {shown(self.coef0)}")
+        check_parameters(self, f"the kernel {self.label_!r}")
 
     def cross_of(self, A, B):
         """(<a, b> + coef0)^degree."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import shown
+from ..validation import shown
 from .base import ViewKernel
 from .precomputed import check_symmetric
 

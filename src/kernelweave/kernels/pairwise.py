@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import blamed_on, shown
+from ..validation import blamed_on, shown
 from ..views import Views, as_views
 from ..views.selection import SEPARATOR, describe
 from .base import Kernel

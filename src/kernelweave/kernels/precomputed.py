@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import blamed_on, shown
+from ..validation import blamed_on, shown
+from ..validation.inputs import check_plain
 from ..views import as_views
-from ..views.plain import check_plain
 from .base import ViewKernel
 
 _SYMMETRY_TOLERANCE = {4: 1e-5, 8: 1e-8}  # of single and double precision, relative to the largest entry

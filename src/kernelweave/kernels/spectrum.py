@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import is_count, shown
+from ..validation import Constraints, Whole, check_parameters
 from .base import ViewKernel
 from .features import products, squared_norms
 
@@ -47,14 +47,15 @@ class Spectrum(ViewKernel):
     takes_text = True
     positive_semidefinite = True
 
+    _constraints = Constraints(k=Whole(1))
+
     def __init__(self, k: int = 3, view: Any = None):
         self.k = k
         self.view = view
 
     def learn(self, values, sample_weight):
         """Check the length of the words."""
-        if not is_count(self.k) or self.k < 1:
-            raise ValueError(f"k of the kernel {self.label_!r} must be a whole number from 1, not {shown(self.k)}")
+        check_parameters(self, f"the kernel {self.label_!r}")
 
     def read(self, views):
         """The strings, and which samples have one."""

@@ -23,26 +23,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._parameters import is_number, shown
+from ..validation import Choice, Number, check
 from .base import binary_unit
 
 RULES = ("scale", "nearest", "median")
 # Sums of weights this close to a half are a half.
 _SAME_SHARE = 1e-10
 _BLOCK_ROWS = 512
+_SCALE = Number(above=0) | Choice(*RULES) | None
 
 
 def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
     """The `scale` of a kernel, checked, or what `learn` finds by the rule of that name; None means "scale"."""
-    rule: Any = "scale" if kernel.scale is None else kernel.scale
-    if isinstance(rule, str) and rule in RULES:
-        return learn(rule)
-    if is_number(rule) and 0 < rule < np.inf:
-        return float(rule)
-    raise ValueError(
-        f"scale of the kernel {kernel.label_!r} must be a positive number, one of {RULES} or None, "
-        f"not {shown(kernel.scale)}"
-    )
+    rule = check(f"the kernel {kernel.label_!r}", "scale", kernel.scale, _SCALE)
+    if isinstance(rule, float):
+        return rule
+    return learn("scale" if rule is None else rule)
 
 
 def distance_scale(

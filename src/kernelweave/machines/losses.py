@@ -12,12 +12,10 @@ Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._parameters import is_number, shown
+from ..validation import Constraints, Number, check_parameters
 from .base import Machine, PlainMachine, as_bound, columns
 from .binary import BinaryMachine
 from .joint import JointMachine
@@ -266,14 +264,16 @@ class EpsilonInsensitive(RegressionLoss):
     'RegressionMachine'
     """
 
+    _constraints = Constraints(epsilon=Number(low=0))
+
     def __init__(self, *, epsilon: float = 0.1):
         self.epsilon = epsilon
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
-        return DualTerms(y, -bound, bound, insensitivity=_width(self.epsilon))
+        return DualTerms(y, -bound, bound, insensitivity=check_parameters(self).epsilon)
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> RegressionMachine:  # noqa: D102
-        return RegressionMachine(y, bound, epsilon=_width(self.epsilon))
+        return RegressionMachine(y, bound, epsilon=check_parameters(self).epsilon)
 
 
 class SquaredEpsilonInsensitive(RegressionLoss):
@@ -292,12 +292,16 @@ class SquaredEpsilonInsensitive(RegressionLoss):
     1.0
     """
 
+    _constraints = Constraints(epsilon=Number(low=0))
+
     def __init__(self, *, epsilon: float = 0.1):
         self.epsilon = epsilon
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:  # noqa: D102
         everywhere = np.full(len(y), np.inf)
-        return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=_width(self.epsilon))
+        return DualTerms(
+            y, -everywhere, everywhere, quadratic=1.0 / bound, insensitivity=check_parameters(self).epsilon
+        )
 
 
 class SquaredError(RegressionLoss):
@@ -316,10 +320,3 @@ class SquaredError(RegressionLoss):
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresMachine:  # noqa: D102
         return LeastSquaresMachine(y, bound)
-
-
-def _width(epsilon: Any) -> float:
-    """Half the width of a tube, checked."""
-    if is_number(epsilon) and 0.0 <= epsilon < np.inf:
-        return float(epsilon)
-    raise ValueError(f"epsilon must be a finite number that is not negative, not {shown(epsilon)}")

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..solvers import DualProgram
+from ..validation import Whole, check
 from .base import Machine, Solution, as_bound, columns, join
 from .binary import BinaryMachine
 from .labels import as_labels
@@ -274,9 +275,7 @@ def solve_part(
 
 def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
     """`function` of every item, in order, on `n_jobs` threads."""
-    count = 1 if n_jobs is None else int(n_jobs)
-    if count == 0:
-        raise ValueError("n_jobs must not be 0: use 1 for one thread, -1 for all cores")
+    count = check(None, "n_jobs", n_jobs, Whole(but_not=0) | None) or 1
     if count < 0:
         count = max(1, (cpu_count() or 1) + 1 + count)
     if count == 1:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..validation import Number, check
 from .base import PlainMachine, as_bound, columns
 
 THRESHOLD = 0.05
@@ -67,11 +68,9 @@ class PosteriorMachine(PlainMachine):
         self.posterior = np.asarray(posterior, dtype=np.float64)
         if self.posterior.ndim != 1 or not ((self.posterior >= 0.0) & (self.posterior <= 1.0)).all():
             raise ValueError("posterior must be one-dimensional, with probabilities from 0 to 1")
-        if not 0.0 < threshold <= 1.0:
-            raise ValueError(f"threshold must be above 0 and at most 1, got {threshold}")
         self.n_samples = len(self.posterior)
         self.bound = as_bound(bound, self.n_samples)
-        self.threshold = float(threshold)
+        self.threshold = check(self, "threshold", threshold, Number(above=0, high=1))
         self.soft = 2.0 * self.posterior - 1.0  # thesis (1.12)
         self.dropped = np.abs(self.soft) < self.threshold
         self.y_signed = np.where(self.soft > 0.0, 1.0, -1.0) if y_signed is None else np.asarray(y_signed, dtype=float)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..validation import Number, check
 from .base import PlainMachine, as_bound, columns
 
 
@@ -36,11 +37,9 @@ class RegressionMachine(PlainMachine):
         self.y = np.asarray(y, dtype=np.float64)
         if self.y.ndim != 1 or not np.isfinite(self.y).all():
             raise ValueError("y must be one-dimensional and finite")
-        if not np.isfinite(epsilon) or epsilon < 0:
-            raise ValueError(f"epsilon must be finite and not negative, got {epsilon}")
         self.n_samples = len(self.y)
         self.bound = as_bound(bound, self.n_samples)
-        self.epsilon = float(epsilon)
+        self.epsilon = check(self, "epsilon", epsilon, Number(low=0))
         self.strata = None
 
     def problem(self) -> dict:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._parameters import blamed_on, is_number, shown
+from ..validation import Number, blamed_on, shown
 
 
 @dataclass(frozen=True)
@@ -99,4 +99,4 @@ def _increasing(what: str, values: Any, lengths: tuple[int, ...]) -> tuple[float
 
 
 def _is_positive(value: Any) -> bool:
-    return is_number(value) and 0 < value < np.inf
+    return Number(above=0).accepts(value)

@@ -87,7 +87,7 @@ class ThesisProtocol(Protocol):
         Share of samples for testing.
     supplied : bool
         Keep to the published training part (`is_train`) instead of drawing a test set.
-    seed : int
+    random_state : int
 
     Examples
     --------
@@ -102,7 +102,7 @@ class ThesisProtocol(Protocol):
     test_size: float = 1 / 3
     _: KW_ONLY
     supplied: bool = False
-    seed: int = 0
+    random_state: int = 0
 
     @property
     def test_name(self) -> str:
@@ -112,7 +112,7 @@ class ThesisProtocol(Protocol):
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
-        rng = np.random.RandomState(self.seed)
+        rng = np.random.RandomState(self.random_state)
         folds = []
         for _ in range(self.n_repeats):
             pair = _k_fold(2, y[rest], stratify, rng)
@@ -133,7 +133,7 @@ class SubjectProtocol(Protocol):
         Images of each subject for testing; the others make one fold each.
     n_folds : int or None
         How many of these folds to use; None for all.
-    seed : int
+    random_state : int
 
     Examples
     --------
@@ -148,7 +148,7 @@ class SubjectProtocol(Protocol):
     n_test: int = 2
     n_folds: int | None = None
     _: KW_ONLY
-    seed: int = 0
+    random_state: int = 0
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         if groups is None:
@@ -159,7 +159,7 @@ class SubjectProtocol(Protocol):
                 f"SubjectProtocol needs as many images of every subject, at least {self.n_test + 2}, "
                 f"but subjects have {counts.min()} to {counts.max()}"
             )
-        rng = np.random.RandomState(self.seed)
+        rng = np.random.RandomState(self.random_state)
         # Row i: the images of subject i in random order; the first n_test columns test, each other one is a fold.
         images = np.array([rng.permutation(np.flatnonzero(np.asarray(groups) == subject)) for subject in subjects])
         test, rest = np.sort(images[:, : self.n_test].ravel()), images[:, self.n_test :]
@@ -181,7 +181,7 @@ class KFoldProtocol(Protocol):
     test_size : float
     supplied : bool
         Keep to the published training part (`is_train`) instead of drawing a test set.
-    seed : int
+    random_state : int
 
     Examples
     --------
@@ -196,12 +196,12 @@ class KFoldProtocol(Protocol):
     test_size: float = 1 / 3
     _: KW_ONLY
     supplied: bool = False
-    seed: int = 0
+    random_state: int = 0
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
-        pairs = _k_fold(self.n_folds, y[rest], stratify, np.random.RandomState(self.seed))
+        pairs = _k_fold(self.n_folds, y[rest], stratify, np.random.RandomState(self.random_state))
         return [Split(rest[train], rest[validation], test=test) for train, validation in pairs]
 
 
@@ -214,7 +214,7 @@ class RepeatedHalves(Protocol):
     Parameters
     ----------
     n_repeats : int
-    seed : int
+    random_state : int
 
     Examples
     --------
@@ -226,10 +226,10 @@ class RepeatedHalves(Protocol):
     """
 
     n_repeats: int = 20
-    seed: int = 0
+    random_state: int = 0
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
-        rng = np.random.RandomState(self.seed)
+        rng = np.random.RandomState(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_repeats)
         nobody = np.array([], dtype=int)
         halves = [_hold_out(np.asarray(y), stratify, 0.5, seed) for seed in seeds]
@@ -246,7 +246,7 @@ class RepeatedKFoldProtocol(Protocol):
     ----------
     n_folds : int
     n_repeats : int
-    seed : int
+    random_state : int
 
     Examples
     --------
@@ -260,11 +260,11 @@ class RepeatedKFoldProtocol(Protocol):
     n_folds: int = 5
     n_repeats: int = 20
     _: KW_ONLY
-    seed: int = 0
+    random_state: int = 0
     one_result_per_run = True
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
-        rng = np.random.RandomState(self.seed)
+        rng = np.random.RandomState(self.random_state)
         return [
             Split(train, test, test=test, run=run)
             for run in range(self.n_repeats)
@@ -284,7 +284,7 @@ class RepeatedDraws(Protocol):
     n_repeats : int
     n_train, n_validation, n_test : int
         At most so many samples, and at most half, a quarter and the rest of them.
-    seed : int
+    random_state : int
 
     Examples
     --------
@@ -300,10 +300,10 @@ class RepeatedDraws(Protocol):
     _: KW_ONLY
     n_validation: int = 100
     n_test: int = 1000
-    seed: int = 0
+    random_state: int = 0
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
-        n_samples, rng = len(y), np.random.RandomState(self.seed)
+        n_samples, rng = len(y), np.random.RandomState(self.random_state)
         n_train, n_validation = min(self.n_train, n_samples // 2), min(self.n_validation, n_samples // 4)
         ends = np.cumsum([n_train, n_validation, self.n_test])
         strata = np.unique(y, return_inverse=True)[1] if stratify else np.zeros(n_samples, dtype=int)
@@ -328,7 +328,7 @@ def _rest_and_test(protocol: Any, y: np.ndarray, stratify: bool, is_train: Any) 
     """The samples to cross-validate on and those to test on: the published parts, or a random share."""
     if protocol.supplied:
         return _supplied(is_train, len(y))
-    return _hold_out(y, stratify, protocol.test_size, protocol.seed)
+    return _hold_out(y, stratify, protocol.test_size, protocol.random_state)
 
 
 def _hold_out(y: np.ndarray, stratify: bool, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -31,9 +31,9 @@ class TestResult:
     statistic: float
     pvalue: float
 
-    def significant(self, alpha: float = 0.05) -> bool:
-        """Whether equality is rejected at level `alpha`."""
-        return self.pvalue < alpha
+    def significant(self, level: float = 0.05) -> bool:
+        """Whether equality is rejected at this level."""
+        return self.pvalue < level
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def win_tie_loss(
     second: Mapping[str, Any] | Any,
     *,
     higher_is_better: bool = True,
-    alpha: float = 0.05,
+    level: float = 0.05,
     decimals: int | None = 2,
 ) -> WinTieLoss:
     """Wins, ties and losses of a second method against a first one over several data sets.
@@ -188,7 +188,7 @@ def win_tie_loss(
         For each data set the results of the folds, or one average.
     higher_is_better : bool
         True for accuracies; False for errors, support-vector percentages and costs.
-    alpha : float
+    level : float
         Level of the tests.
     decimals : int or None
         Averages are compared directly as they would be printed, with this many decimals.
@@ -211,10 +211,10 @@ def win_tie_loss(
     direct = np.sign(shown[:, 1] - shown[:, 0])
     tested = None
     if all(a.size == b.size == 10 for a, b in pairs):
-        sure = np.array([paired_f_test_5x2cv(a, b).significant(alpha) for a, b in pairs])
+        sure = np.array([paired_f_test_5x2cv(a, b).significant(level) for a, b in pairs])
         tested = _count(np.sign(means[:, 1] - means[:, 0]) * sure)
     overall = wilcoxon_signed_rank(shown[:, 0], shown[:, 1])
-    letter = ("W" if overall.rank_plus > overall.rank_minus else "L") if overall.significant(alpha) else "T"
+    letter = ("W" if overall.rank_plus > overall.rank_minus else "L") if overall.significant(level) else "T"
     return WinTieLoss(tested, _count(direct), wilcoxon=letter)
 
 

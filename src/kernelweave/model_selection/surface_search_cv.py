@@ -16,9 +16,9 @@ ve(t)                 response: 1 - accuracy, or the negated score of another sc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from contextlib import contextmanager, nullcontext
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,13 +28,13 @@ from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import _safe_indexing, indexable, resample
-from sklearn.utils._param_validation import Interval, Options
 from sklearn.utils.validation import _num_samples
 
 from .._warnings import warn
-from ..estimators.checks import check_number, check_row_labels, check_seed, unchanged_on_failure
 from ..estimators.progress import progress_bar
 from ..estimators.sharing import SharedFoldKernels
+from ..validation import Constraints, Flag, Number, Seed, Whole, check_parameters
+from ..validation.inputs import check_row_labels, unchanged_on_failure
 from .factors import Factors, check_factors
 from .surface_minimum import minimize_response
 
@@ -125,22 +125,16 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **BaseSearchCV._parameter_constraints,
-        "factors": [list, tuple, Mapping],
-        "delta": [Interval(Real, 0, None, closed="neither")],
-        "order": [Options(Integral, {1, 2})],
-        "subsample": [
-            Interval(Real, 0, 1, closed="neither"),
-            Interval(Integral, 2, None, closed="left"),
-            None,
-        ],
-        "bounds": [tuple, list],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "share_kernels": ["boolean"],
-        "random_state": ["random_state"],
-    }
+    # Of the other parameters scikit-learn takes care, and `check_factors` of factors and bounds.
+    _constraints = Constraints(
+        delta=Number(above=0),
+        order=Whole(1, 2),
+        subsample=Number(above=0, below=1) | Whole(2) | None,
+        tol=Number(above=0),
+        max_iter=Whole(1),
+        share_kernels=Flag(),
+        random_state=Seed(),
+    )
 
     def __init__(
         self,
@@ -199,9 +193,8 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         -------
         self
         """
+        check_parameters(self)
         check_row_labels(X, y=y, **params)
-        check_number("delta", self.delta, 0.0)
-        check_number("tol", self.tol, 0.0)
         with unchanged_on_failure(self), self._during_fit(X, y, params):
             return super().fit(X, y, **params)
 
@@ -225,7 +218,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         )
         splits = self._subsampled(list(splitter.split(X, y, **routed.splitter.split)), y)
         self._extra = self._shared_kernels(X, y, splits, routed.estimator.fit) if self.share_kernels else {}
-        with progress_bar(type(self).__name__, self.verbose) as progress:
+        with progress_bar(type(self).__name__) if self.verbose else nullcontext() as progress:
             measure = _Measure(self, evaluate_candidates, factors, _FixedSplits(splits), progress)
             trace = minimize_response(
                 measure,
@@ -255,7 +248,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
         """The folds with a random part of each training part, in the order of the samples."""
         if self.subsample is None:
             return splits
-        rng = check_seed(self.random_state)
+        rng = check_parameters(self).random_state
         parts = []
         for train, test in splits:
             train = np.asarray(train)

@@ -3,8 +3,9 @@
 Beside them there are only those that the caller of `load` gives (see `extensions`).
 
 A new kernel, combiner, machine or estimator needs one line in `CLASSES`: its attributes are saved as they are, and come
-back without a call of its constructor; a parameter that it did not have when a model was saved has its default. What a
-class keeps only to be fast is named in `TRANSIENT` and starts empty.
+back without a call of its constructor; a parameter that it did not have when a model was saved has its default. A
+parameter that was renamed keeps its name in files, by `RENAMED`. What a class keeps only to be fast is named in
+`TRANSIENT` and starts empty.
 """
 
 from __future__ import annotations
@@ -171,17 +172,27 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 
-# Parameters that have another name in files than now: by class, from the name now to the one in files.
+# Attributes that have another name in files than now: by class, from the name now to the one in files.
 _NEIGHBORS = {"n_neighbors": "k", "n_neighbors_between": "k_between"}
+_RIDGE = {"ridge": "eps", "ridge_": "eps_", "weights_ridge": "weights_eps"}
+_CENTER = {"center": "centered"}
 RENAMED: dict[str, dict[str, str]] = {
-    cls.__name__: _NEIGHBORS
-    for cls in (
-        reduction.LDEGraph,
-        reduction.LFDAGraph,
-        reduction.LPPGraph,
-        reduction.MFAGraph,
-        reduction.SemiSupervisedGraph,
+    cls.__name__: names
+    for names, classes in (
+        (
+            _NEIGHBORS,
+            (
+                reduction.LDEGraph,
+                reduction.LFDAGraph,
+                reduction.LPPGraph,
+                reduction.MFAGraph,
+                reduction.SemiSupervisedGraph,
+            ),
+        ),
+        (_RIDGE, (estimators.KernelSAMME, estimators.KernelVoting, reduction.KernelFisher, reduction.MKLDR)),
+        (_CENTER, (reduction.KernelPLS, reduction.SubspaceKernel)),
     )
+    for cls in classes
 }
 
 

@@ -17,25 +17,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
-from .._parameters import is_choice, shown
 from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.checks import (
-    check_count,
-    check_labels,
-    check_row_labels,
-    check_training_views,
-    encode_labels,
-    unchanged_on_failure,
-)
 from ..estimators.fitted import FittedKernels, in_blocks
 from ..kernels import Kernel, KernelStack, Linear
 from ..kernels.stacking.memory import warn_if_too_large
+from ..validation import Constraints, Whole, check_parameters, shown
+from ..validation.inputs import (
+    check_labels,
+    check_row_labels,
+    check_training_data,
+    encode_labels,
+    unchanged_on_failure,
+)
 from ..views import Views
 
 
@@ -111,6 +111,8 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
     `MKLClassifier`, whose combined kernel is learned first, by its own combiner, cost and normalisation.
     """
 
+    _constraints = Constraints(n_components=Whole(1) | None)
+
     def fit(self, X: Any, y: Any) -> KernelTransformer:
         """Find the directions.
 
@@ -168,16 +170,26 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
         return self._kernel.reads()
 
     @abstractmethod
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        """Coefficients of the features, given the samples and their classes 0, 1, ..., all of which occur."""
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        """Coefficients of the features.
+
+        Parameters
+        ----------
+        samples : TrainingSamples
+        labels : ndarray of int, shape (n_samples,)
+            Classes 0, 1, ..., all of which occur.
+        given : namespace
+            The parameters of `_constraints`, checked.
+        """
 
     def _fit(self, X: Any, y: Any) -> np.ndarray:
         with unchanged_on_failure(self):
+            given = check_parameters(self)
             check_row_labels(X, y=y)
-            views = check_training_views(self, X)
+            views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             samples = self._samples(X, views, y)
-            found = self._extract(samples, labels).with_signs()
+            found = self._extract(samples, labels, given).with_signs()
             self.combiner_ = samples.combiner
             self.kernels_, self.kernel_names_ = samples.kernels, samples.names
             self._check_presence(samples.kernel, views)
@@ -258,19 +270,6 @@ def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names
             f"{views.first(without)} has none of the views whose kernels have a weight ({', '.join(used)}); remove "
             "such samples, or keep weights of all kernels"
         )
-
-
-def check_n_components(value: Any, default: int) -> int:
-    """A number of features, checked, or the default where it is None."""
-    count = check_count("n_components", value, or_none=True)
-    return default if count is None else count
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of several words."""
-    if is_choice(value, choices):
-        return value
-    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {shown(value)}")
 
 
 def centred(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..combiners import Projected
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import lookups_of
+from ..validation import Constraints, Instance, check_parameters
 
 
 class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
@@ -45,6 +46,10 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     >>> FromEstimator(model).fit_transform(X, y).shape
     (150, 2)
     """
+
+    _constraints = Constraints(
+        estimator=Instance(KernelMachineEstimator, "an MKLClassifier, MKLRegressor or MKLOneClass")
+    )
 
     def __init__(self, estimator: Any):
         self.estimator = estimator
@@ -106,8 +111,7 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self._fitted().feature_names_in_
 
     def _check(self) -> None:
-        if not isinstance(self.estimator, KernelMachineEstimator):
-            raise ValueError(f"estimator must be an MKLClassifier, MKLRegressor or MKLOneClass, not {self.estimator!r}")
+        check_parameters(self)
         if not isinstance(self.estimator.combiner, Projected):
             raise ValueError(
                 f"estimator must have the combiner Projected(...), which learns projections, not "

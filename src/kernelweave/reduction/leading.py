@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._parameters import shown
-from ..estimators.checks import check_count, check_matrix, check_row_labels, unchanged_on_failure
+from ..validation import Constraints, Offers, Whole, check_parameters
+from ..validation.inputs import check_matrix, check_row_labels, unchanged_on_failure
 
 
 class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -44,6 +44,11 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     [(4, 2), (4, 3)]
     """
 
+    _constraints = Constraints(
+        transformer=Offers("fit", "transform", words="an object with methods fit and transform"),
+        n_components=Whole(1) | None,
+    )
+
     def __init__(self, transformer: Any, n_components: int | None = None):
         self.transformer = transformer
         self.n_components = n_components
@@ -62,9 +67,7 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self
         """
         with unchanged_on_failure(self):
-            if not hasattr(self.transformer, "fit") or isinstance(self.transformer, type):
-                raise ValueError(f"transformer must have a method fit and transform, not {shown(self.transformer)}")
-            limit = check_count("n_components", self.n_components, or_none=True)
+            limit = check_parameters(self).n_components
             check_row_labels(X, y=y)
             X = check_matrix(self, X)
             self.transformer_ = clone(self.transformer).fit(X, y)

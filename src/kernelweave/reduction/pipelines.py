@@ -22,8 +22,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ..estimators import MKLClassifier
-from ..estimators.checks import check_count
 from ..kernels import Linear
+from ..validation import Whole, check
 from .extraction.local_fisher import LocalFisher
 from .leading import LeadingComponents
 
@@ -84,8 +84,8 @@ def reduced_svm(
     >>> bool(model.score(X, y == 1) > 0.7), len(model["svm"].support_) < 150
     (True, True)
     """
-    check_count("n_components", n_components, or_none=True)
-    check_count("pca_first", pca_first, or_none=True)
+    check(None, "n_components", n_components, Whole(1) | None)
+    check(None, "pca_first", pca_first, Whole(1) | None)
     steps = [("scale", StandardScaler())]
     if isinstance(reducer, str) and reducer == "lfda" and pca_first is not None:
         steps.append(("pca", LeadingComponents(PCA(), pca_first)))

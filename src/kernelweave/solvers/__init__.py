@@ -1,4 +1,18 @@
-"""Pure functions on arrays: arrays in, one frozen `Result` out; no state, no printing."""
+"""Pure functions on arrays: arrays in, one frozen `Result` out; no state, no printing.
+
+=================  ==================================================================================================
+room               contents
+=================  ==================================================================================================
+`qp`               the dual quadratic programs of kernel machines
+`weights`          kernel weights: convex sets, projections onto them, minimisation over them
+`descent`          minimisation of smooth functions of many parameters
+`stacks`           sums, products and elementwise functions of stacks of kernel matrices
+`embedding`        graph embedding for dimensionality reduction
+=================  ==================================================================================================
+
+`compiled` is the decorator of all compiled functions. "Thesis" in these modules is Gönen 2010, PhD thesis, Boğaziçi
+University.
+"""
 
 from .descent.alternating import minimize_alternating
 from .descent.domains import ConvexSet, Domain, ProductSpace, Space, Sphere, Stiefel

@@ -43,8 +43,8 @@ def compiled(
     """
     if function is None:
         return lambda function: compiled(function, inner=inner, allocates=allocates, **options)
-    wrappers: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}
-    dispatcher = njit(function, nogil=True, _nrt=allocates, **wrappers, **options)
+    flags = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner, "_nrt": allocates, **options}
+    dispatcher: Any = njit(function, nogil=True, **flags)
     if inner:
         return dispatcher
     try:

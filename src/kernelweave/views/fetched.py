@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from .._parameters import shown
+from ..validation import shown
+from ..validation.inputs import without_mask
 from .kept import KeptColumns
-from .plain import without_mask
 from .table import Views, _take
 
 Fetch = Callable[[str, np.ndarray], Any]

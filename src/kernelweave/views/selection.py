@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .._parameters import shown
+from ..validation import shown
 
 SEPARATOR = "__"
 

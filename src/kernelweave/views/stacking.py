@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from .plain import check_unmasked, without_mask
+from ..validation.inputs import check_unmasked, without_mask
 from .selection import SEPARATOR
 
 

@@ -17,8 +17,8 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..validation.inputs import is_date, without_mask
 from .kept import KeptColumns, kept_columns, take_columns
-from .plain import is_date, without_mask
 from .selection import resolve_columns
 
 

@@ -331,10 +331,10 @@ def test_progress_is_told():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"optimizer": "sgd"}, "optimizer must be one of"),
-        ({"max_iter": 0}, "max_iter of Scale must be an integer of at least 1"),
-        ({"n_init": 1.5}, "n_init of Scale must be an integer"),
-        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"optimizer": "sgd"}, "optimizer of .* must be"),
+        ({"max_iter": 0}, "max_iter of Scale must be a positive whole number"),
+        ({"n_init": 1.5}, "n_init of Scale must be a positive whole number"),
+        ({"n_jobs": 0}, "n_jobs of Scale must be a whole number other than 0 or None"),
     ],
 )
 def test_bad_parameters(options, message):

@@ -191,13 +191,13 @@ def test_huge_and_tiny_scales():
 @pytest.mark.parametrize(
     ("combiner", "message"),
     [
-        (ConvexMKL(solver="magic"), "solver must be one of"),
+        (ConvexMKL(solver="magic"), "solver of ConvexMKL must be"),
         (ConvexMKL(costs={"fax": 2.0}), "costs names kernels that are not there"),
         (ConvexMKL(costs=0.0), "costs must be positive"),
         (ConvexMKL(min_weight=0.4), "min_weight leaves nothing to learn"),
         (ConvexMKL(max_iter=0), "max_iter of ConvexMKL"),
         (LpMKL(p=0.5), "p of LpMKL"),
-        (LpMKL(solver="conic"), "solver must be one of"),
+        (LpMKL(solver="conic"), "solver of LpMKL must be"),
         (ElasticMKL(lam=-1.0), "lam of ElasticMKL"),
         (GroupMKL({"a": ["linear"], "b": ["linear"]}), "into two groups"),
         (GroupMKL({"a": ["fax"]}), "groups names kernels"),

@@ -119,7 +119,7 @@ def test_missing_views_are_zero_rows_while_weights_are_chosen():
 
 def test_bad_parameters_and_early_stops():
     for value in (0, 1.5, True, "two"):
-        with pytest.raises(ValueError, match="n_selected must be a positive whole number"):
+        with pytest.raises(ValueError, match="n_selected of BinaryMKL must be a positive whole number"):
             MKLClassifier(KERNELS, BinaryMKL(value)).fit(X, Y)
     with pytest.raises(ValueError, match="n_selected is 6, but there are only 5 kernels"):
         MKLClassifier(KERNELS, BinaryMKL(6)).fit(X, Y)

@@ -113,9 +113,9 @@ def test_limits_are_told(monkeypatch):
     three = np.digitize(X[:, 0], [-0.5, 0.5])
     with pytest.raises(ValueError, match='criterion="margin" needs a support vector machine with one output'):
         MKLClassifier(KERNELS, LinearMKL()).fit(X, three)
-    with pytest.raises(ValueError, match="criterion must be one of"):
+    with pytest.raises(ValueError, match="criterion of LinearMKL must be"):
         MKLClassifier(KERNELS, LinearMKL("error")).fit(X, Y)
-    with pytest.raises(ValueError, match="trace must be a positive number"):
+    with pytest.raises(ValueError, match="trace of LinearMKL must be a positive finite number"):
         MKLClassifier(KERNELS, LinearMKL(trace=0)).fit(X, Y)
     frame = stack_views({"a": X[:, :2], "b": X[:, 2:]})
     model = MKLClassifier([Linear("a"), Gaussian("b")], LinearMKL()).fit(frame, Y)

@@ -112,11 +112,11 @@ def test_square_takes_every_machine_and_the_others_two_classes():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="form must be one of"):
+    with pytest.raises(ValueError, match="form of KernelDifference must be"):
         fitted("cubic")
-    with pytest.raises(ValueError, match="tau must be a number of at least 0"):
+    with pytest.raises(ValueError, match="tau of KernelDifference must be a finite number of at least 0"):
         fitted("square", -1.0)
-    with pytest.raises(ValueError, match="repair of the kernel 'combined' must be one of"):
+    with pytest.raises(ValueError, match="repair of the kernel 'combined' must be"):
         fitted("absolute", repair="flip")
     frame = stack_views({"a": X[:, :2], "b": X[:, 2:]})
     model = MKLClassifier([Linear("a"), Linear("b")], KernelDifference("square")).fit(frame, Y)

@@ -160,9 +160,9 @@ def test_samples_without_a_view_are_learned_from():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": "mean"}, "form of GeneralizedMKL must be one of"),
-        ({"penalty": "l0"}, "penalty of GeneralizedMKL must be one of"),
-        ({"strength": -1.0}, "strength must be"),
+        ({"form": "mean"}, "form of GeneralizedMKL must be"),
+        ({"penalty": "l0"}, "penalty of GeneralizedMKL must be"),
+        ({"strength": -1.0}, "strength of GeneralizedMKL must be"),
         ({"form": "sum", "strength": 0.0}, 'must be positive for form="sum"'),
         ({"strength": 1e6}, "has removed every kernel; lower strength"),
     ],

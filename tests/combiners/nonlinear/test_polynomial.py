@@ -190,9 +190,9 @@ def test_multifeat_beats_the_mean_kernel():
     [
         ({"degree": 0}, "degree of PolynomialMKL"),
         ({"degree": 1.5}, "degree of PolynomialMKL"),
-        ({"constant": -1.0}, "constant must be"),
-        ({"radius": np.inf}, "radius must be"),
-        ({"radius": "2"}, "radius must be"),
+        ({"constant": -1.0}, "constant of PolynomialMKL must be"),
+        ({"radius": np.inf}, "radius of PolynomialMKL must be"),
+        ({"radius": "2"}, "radius of PolynomialMKL must be"),
         ({"center": {"unknown": 1.0}}, "center names kernels that are not there"),
         ({"center": [1.0]}, "center must have one entry"),
         ({"center": 0.0, "radius": 0.0}, "every weight of PolynomialMKL is 0"),

@@ -150,9 +150,9 @@ def test_no_alignment_at_all_is_told():
 
 
 def test_bad_parameters_are_named():
-    with pytest.raises(ValueError, match="rule must be one of"):
+    with pytest.raises(ValueError, match="rule of AlignmentWeights must be"):
         fit("best")
-    with pytest.raises(ValueError, match="ridge must be a number of at least 0"):
+    with pytest.raises(ValueError, match="ridge of AlignmentWeights must be a finite number of at least 0"):
         fit("qp", ridge=-1.0)
 
 

@@ -55,9 +55,9 @@ def test_a_small_sigma_follows_the_targets():
 
 
 def test_bad_parameters_and_kernels():
-    with pytest.raises(ValueError, match="sigma must be a positive number"):
+    with pytest.raises(ValueError, match="sigma of KLDivergence must be a positive finite number"):
         MKLClassifier(KERNELS, KLDivergence(0.0)).fit(X, Y)
-    with pytest.raises(ValueError, match="ridge must be a positive number"):
+    with pytest.raises(ValueError, match="ridge of KLDivergence must be a positive finite number"):
         MKLClassifier(KERNELS, KLDivergence(ridge="a")).fit(X, Y)
     indefinite = -np.eye(25)[None]
     with pytest.raises(ValueError, match="needs positive semidefinite kernels"):

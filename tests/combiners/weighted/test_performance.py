@@ -44,7 +44,7 @@ def test_kernels_below_the_threshold():
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.5, "half", True])
 def test_bad_threshold(threshold):
-    with pytest.raises(ValueError, match="threshold must be a number from 0 to 1 or None"):
+    with pytest.raises(ValueError, match="threshold of AccuracyWeights must be a number from 0 to 1 or None"):
         classifier(threshold=threshold)
 
 

@@ -53,7 +53,7 @@ def test_one_kernel_is_its_nearest_neighbour_classifier(model):
 
 @pytest.mark.parametrize("model", ENSEMBLES)
 def test_centroids_of_a_linear_kernel_are_linear_discriminant_analysis(model):
-    ours = model([Linear()], rule="centroid", eps=1e-9, normalize=None).fit(X, Y).predict(NEW)
+    ours = model([Linear()], rule="centroid", ridge=1e-9, normalize=None).fit(X, Y).predict(NEW)
     lda = LinearDiscriminantAnalysis(priors=[1 / 3] * 3).fit(X, Y)
     assert np.mean(ours == lda.predict(NEW)) == 1.0
 
@@ -152,7 +152,7 @@ def test_a_missing_view_has_no_vote(model):
 @pytest.mark.parametrize("model", ENSEMBLES)
 def test_searches_and_precomputed_kernels(model):
     assert cross_val_score(model(KERNELS), X, Y, cv=3, error_score="raise").mean() > 0.6
-    grid = {"kernels__a__scale": [1.0, 3.0], "eps": [0.1]}
+    grid = {"kernels__a__scale": [1.0, 3.0], "ridge": [0.1]}
     assert GridSearchCV(model(KERNELS), grid, cv=2, error_score="raise").fit(X, Y).best_score_ > 0.6
     gram = Gaussian(scale=3.0).fit(X).gram(np.vstack([X, NEW]))
     ids = np.arange(N + 40)[:, None]
@@ -164,10 +164,10 @@ def test_searches_and_precomputed_kernels(model):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"rule": "knn"}, "rule must be one of"),
-        ({"eps": 0}, "eps must be"),
-        ({"n_components": 0}, "n_components must be"),
-        ({"graph": "lde"}, "graph must be"),
+        ({"rule": "knn"}, "rule of .* must be"),
+        ({"ridge": 0}, "ridge of .* must be"),
+        ({"n_components": 0}, "n_components of .* must be"),
+        ({"graph": "lde"}, "graph of .* must be"),
     ],
     ids=str,
 )
@@ -182,7 +182,7 @@ def test_bad_parameters_are_named_and_nothing_is_half_fitted(model, parameters, 
 
 def test_bad_parameters_of_samme():
     for name, value in (("cv", 1), ("n_rounds", 0), ("cv", 2.0)):
-        with pytest.raises(ValueError, match=f"{name} must be a (positive )?whole number"):
+        with pytest.raises(ValueError, match=f"{name} of KernelSAMME must be a (positive )?whole number"):
             KernelSAMME(KERNELS, **{name: value}).fit(X, Y)
 
 

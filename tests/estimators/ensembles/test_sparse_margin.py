@@ -89,11 +89,13 @@ def test_several_classes_share_the_vectors():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="n_expansion must be a positive whole number, not 0"):
+    with pytest.raises(
+        ValueError, match="n_expansion of SparseLargeMarginClassifier must be a positive whole number, not 0"
+    ):
         SparseLargeMarginClassifier(0).fit(X, y)
     with pytest.raises(ValueError, match="landmarks can be moved under kernels that are differentiable"):
         SparseLargeMarginClassifier(2, Laplacian()).fit(X, y)
-    with pytest.raises(ValueError, match="C must be a finite number greater than 0"):
+    with pytest.raises(ValueError, match="C of SparseLargeMarginClassifier must be a positive finite number"):
         SparseLargeMarginClassifier(2, C=0.0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="max_iter=2 moves"):
         SparseLargeMarginClassifier(4, max_iter=2, tol=0.0, random_state=0).fit(X, y)

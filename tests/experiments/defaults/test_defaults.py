@@ -258,7 +258,7 @@ def test_report(whole, tmp_path):
 
 
 def test_wrong_declarations_are_named():
-    with pytest.raises(ValueError, match="default of comparison 'default-neighbours' must be one of .*'none'.*'all'"):
+    with pytest.raises(ValueError, match="default of comparison 'default-neighbours' must be .*none.*'all'"):
         dataclasses.replace(SMALL, default="all")
     with pytest.raises(ValueError, match="no default 'nothing' to compare; the defaults are .*multiclass"):
         find_default("nothing")

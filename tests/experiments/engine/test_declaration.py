@@ -105,7 +105,7 @@ def test_paths_run_along_the_last_parameter():
 
 def test_wrong_declarations_are_named():
     base = find_experiment("5.16")
-    with pytest.raises(ValueError, match="task of experiment '5.16' must be one of"):
+    with pytest.raises(ValueError, match="task of experiment '5.16' must be "):
         dataclasses.replace(base, task="ranking")
     with pytest.raises(ValueError, match="one of them the baseline"):
         dataclasses.replace(base, baseline="nobody")

@@ -146,7 +146,7 @@ def test_cells_of_other_settings_are_not_believed(tmp_path, monkeypatch):
     assert measured == []
     for change in (
         {"grid": {"C": [0.1, 1.0]}},
-        {"protocol": ThesisProtocol(n_repeats=1, seed=1)},
+        {"protocol": ThesisProtocol(n_repeats=1, random_state=1)},
         {"normalize": "unit-trace"},
         {"standardize": False},
         {"max_samples": 90},
@@ -172,7 +172,7 @@ def test_cells_of_other_settings_are_not_believed(tmp_path, monkeypatch):
     "change",
     [
         {"grid": {"C": [0.1, 1.0]}},
-        {"protocol": ThesisProtocol(seed=1)},
+        {"protocol": ThesisProtocol(random_state=1)},
         {"normalize": "unit-trace"},
         {"standardize": False},
         {"max_samples": 90},

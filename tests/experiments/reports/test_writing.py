@@ -123,10 +123,10 @@ def test_layout_of_the_paper_and_learned_weights(tmp_path):
             Method("single", ("petal",), estimator=KernelVoting()),
             Method("boosted", both, estimator=KernelSAMME(random_state=0)),
             Method("voted", both, estimator=KernelVoting()),  # weights that are alike are none to tell of
-            Method("embedded", both, estimator=pipeline, grid={"mkldr__eps": [0.01, 0.1]}),
+            Method("embedded", both, estimator=pipeline, grid={"mkldr__ridge": [0.01, 0.1]}),
         ),
         baseline="embedded",
-        grid={"eps": [0.01, 0.1]},
+        grid={"ridge": [0.01, 0.1]},
         layout={"petal": {"KFD": "single"}, "All": {"KFD": "boosted", "MKL": "embedded"}},
     )
     outcome = run_experiment(embedding, tmp_path, quick=True)
@@ -142,7 +142,7 @@ def test_layout_of_the_paper_and_learned_weights(tmp_path):
     assert [line[0] for line in weights.rows] == ["boosted", "embedded"]
     assert weights.rows[1][1] == "-".join(f"{weight:.2f}" for weight in row.weights.mean(axis=0))
     assert float(costs.rows[3][3]) == pytest.approx(row.mean("cost")) and row.mean("support") == 100.0
-    assert row.parameters[0].keys() == {"mkldr__eps"} and row.mean("test") > 70
+    assert row.parameters[0].keys() == {"mkldr__ridge"} and row.mean("test") > 70
     text = markdown(outcome)
     assert "| accuracy % | KFD | MKL |" in text and "Weights of petal - all" in text
     again = run_experiment(embedding, tmp_path, quick=True).row("embedded")  # from the cells
@@ -152,7 +152,7 @@ def test_layout_of_the_paper_and_learned_weights(tmp_path):
 def test_fingerprints_tell_estimators_apart():
     one = Method("x", ("petal",), estimator=KernelVoting())
     other = Method("x", ("petal",), estimator=KernelVoting(rule="centroid"))
-    steps = [Pipeline([("mkldr", MKLDR(eps=eps)), ("n", KNeighborsClassifier(1))]) for eps in (0.1, 0.2)]
+    steps = [Pipeline([("mkldr", MKLDR(ridge=ridge)), ("n", KNeighborsClassifier(1))]) for ridge in (0.1, 0.2)]
     marks = [fingerprint(SMALL, Method("x", ("petal",), estimator=e), "data") for e in steps]
     marks += [fingerprint(SMALL, method, "data") for method in (one, other, Method("x", ("petal",)))]
     assert len(set(marks)) == 5

@@ -96,7 +96,7 @@ def test_negative_diagonal_names_the_kernel(method, message):
 
 
 def test_unknown_method():
-    with pytest.raises(ValueError, match="normalize must be one of .*not 'cosine'"):
+    with pytest.raises(ValueError, match="normalize must be .*not 'cosine'"):
         Normalizer("cosine", "k")
 
 

@@ -252,7 +252,7 @@ def test_sums_products_and_pairs_are_repaired_as_a_whole():
     "kernel", [Precomputed(S, repair="flip"), Distance(repair="flip"), Function(np.dot, repair="flip")]
 )
 def test_unknown_repair_names_the_kernel(kernel):
-    with pytest.raises(ValueError, match="repair of the kernel 'dna' must be one of .*not 'flip'"):
+    with pytest.raises(ValueError, match="repair of the kernel 'dna' must be .*not 'flip'"):
         KernelStack([("dna", kernel)]).fit(TRAIN[:, None].astype(float))
 
 

@@ -247,12 +247,15 @@ def test_numbers_of_components():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_components": 0}, "n_components must be a positive whole number or None, not 0"),
-        ({"n_neighbors": 0}, "n_neighbors must be a positive whole number, not 0"),
-        ({"n_neighbors": 2.5}, "n_neighbors must be a positive whole number"),
-        ({"metric": "euclidean"}, "metric must be one of 'weighted', 'orthonormalized', 'plain', not 'euclidean'"),
-        ({"ridge": -1.0}, "ridge must be a finite number at least 0"),
-        ({"ridge": np.nan}, "ridge must be a finite number"),
+        ({"n_components": 0}, "n_components of LocalFisher must be a positive whole number or None, not 0"),
+        ({"n_neighbors": 0}, "n_neighbors of LocalFisher must be a positive whole number, not 0"),
+        ({"n_neighbors": 2.5}, "n_neighbors of LocalFisher must be a positive whole number"),
+        (
+            {"metric": "euclidean"},
+            'metric of LocalFisher must be "weighted", "orthonormalized" or "plain", not \'euclidean\'',
+        ),
+        ({"ridge": -1.0}, "ridge of LocalFisher must be a finite number of at least 0"),
+        ({"ridge": np.nan}, "ridge of LocalFisher must be a finite number"),
     ],
 )
 def test_wrong_parameters_are_named(parameters, message):

@@ -36,7 +36,7 @@ def test_centering_of_new_samples_is_that_of_the_feature_space():
     moved = X + 100.0
     centred = [KernelPLS(n_components=2).fit(part, y).transform(part[::7]) for part in (X, moved)]
     np.testing.assert_allclose(np.abs(centred[0]), np.abs(centred[1]), rtol=1e-5)
-    plain = [KernelPLS(n_components=2, centered=False).fit(part, y).transform(part[::7]) for part in (X, moved)]
+    plain = [KernelPLS(n_components=2, center=False).fit(part, y).transform(part[::7]) for part in (X, moved)]
     assert np.abs(np.abs(plain[0]) - np.abs(plain[1])).max() > 1.0
 
 

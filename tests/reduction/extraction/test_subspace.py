@@ -74,7 +74,7 @@ def test_slope_along_a_line():
 @pytest.mark.parametrize("init", ["koc", "kpca", "kpls", "random"])
 @pytest.mark.parametrize("centered", [False, True])
 def test_alignment_rises_from_its_start(optimizer, init, centered):
-    model = SubspaceKernel(optimizer=optimizer, init=init, centered=centered, random_state=0).fit(X, y)
+    model = SubspaceKernel(optimizer=optimizer, init=init, center=centered, random_state=0).fit(X, y)
     objective = model.history_["objective"].to_numpy()
     assert (np.diff(objective) >= 0).all() and objective[-1] > objective[0]
     assert model.objective_ == objective[-1] and model.n_iter_ == len(objective) - 1
@@ -262,7 +262,7 @@ def test_landmarks_need_a_kernel_that_can_move_them():
      ("max_iter", 0)],
 )  # fmt: skip
 def test_wrong_parameters_are_named(parameter, value):
-    with pytest.raises(ValueError, match=f"{parameter} must be"):
+    with pytest.raises(ValueError, match=f"{parameter} of SubspaceKernel must be"):
         SubspaceKernel(**{parameter: value}).fit(X, y)
 
 

@@ -36,7 +36,7 @@ def objective(model, grams, W, W_prime):
     K = sum(weight * gram for weight, gram in zip(model.kernel_weights_, grams, strict=True))
     Z = K @ model.alphas_
     distances = ((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2)
-    ridge = model.eps_ * (model.alphas_**2).sum() * (model.kernel_weights_**2).sum()
+    ridge = model.ridge_ * (model.alphas_**2).sum() * (model.kernel_weights_**2).sum()
     return ((W * distances).sum() / 2 + ridge) / ((W_prime * distances).sum() / 2)
 
 
@@ -50,13 +50,13 @@ def lda_affinities(y):
 
 @pytest.mark.parametrize("against", ["total", "between"])
 def test_ratio_trace_with_one_kernel_spans_kernel_discriminant_analysis(against):
-    model = MKLDR([Gaussian(scale=3.0)], LDAGraph(against), step="ratio-trace", eps=0.05).fit(X, Y)
+    model = MKLDR([Gaussian(scale=3.0)], LDAGraph(against), step="ratio-trace", ridge=0.05).fit(X, Y)
     K = Gaussian(scale=3.0).fit(X).gram(X)
     means = np.array([K[:, c == Y].mean(axis=1) for c in range(3)])
     between = sum((c == Y).sum() * np.outer(m - K.mean(axis=1), m - K.mean(axis=1)) for c, m in enumerate(means))
     within = sum((K[:, c == Y] - means[c][:, None]) @ (K[:, c == Y] - means[c][:, None]).T for c in range(3))
     kept = between + within if against == "total" else between
-    within += model.eps_ * np.eye(N)
+    within += model.ridge_ * np.eye(N)
     assert span_angle(model.alphas_, scipy.linalg.eigh(kept, within)[1][:, -2:]) < 1e-6
     np.testing.assert_allclose(model.alphas_.T @ within @ model.alphas_, np.eye(2), atol=1e-8)
 
@@ -65,18 +65,18 @@ def test_ratio_trace_with_one_kernel_spans_kernel_discriminant_analysis(against)
 @pytest.mark.parametrize("kernels", [KERNELS[:1], KERNELS], ids=["one kernel", "mean kernel"])
 def test_equal_weights_are_kernel_fisher_on_the_mean_kernel(kernels, eps):
     mean = sum(kernel for _, kernel in kernels) * (1 / len(kernels))
-    fisher = KernelFisher(mean, eps=eps).fit(X, Y)
-    model = MKLDR(kernels, LDAGraph("between"), weights_step="fixed", normalize=None, eps=eps).fit(X, Y)
-    assert model.eps_ * (model.kernel_weights_**2).sum() == pytest.approx(fisher.eps_)
+    fisher = KernelFisher(mean, ridge=eps).fit(X, Y)
+    model = MKLDR(kernels, LDAGraph("between"), weights_step="fixed", normalize=None, ridge=eps).fit(X, Y)
+    assert model.ridge_ * (model.kernel_weights_**2).sum() == pytest.approx(fisher.ridge_)
     # Both have unit within-class scatter, so the embeddings agree up to signs.
     for part in (X, NEW):
         ours, theirs = model.transform(part), fisher.transform(part)
         signs = np.sign((model.transform(X) * fisher.transform(X)).sum(axis=0))
         np.testing.assert_allclose(ours * signs, theirs, atol=1e-6 * np.abs(theirs).max())
-    alike = clone(model).set_params(weights_eps=eps).fit(X, Y)
+    alike = clone(model).set_params(weights_ridge=eps).fit(X, Y)
     assert alike.objective_ == pytest.approx(np.mean(1 / (1 + fisher.eigenvalues_)))
     # With another ridge it is another space.
-    other = MKLDR(kernels, weights_step="fixed", normalize=None, eps=10.0 * eps).fit(X, Y)
+    other = MKLDR(kernels, weights_step="fixed", normalize=None, ridge=10.0 * eps).fit(X, Y)
     assert span_angle(other.alphas_, fisher.coef_) > 1e-3
 
 
@@ -113,7 +113,7 @@ def test_low_rank_kernels_of_many_classes_fill_what_can_be_filled():
 
 
 def test_linear_kernel_agrees_with_linear_discriminant_analysis():
-    model = MKLDR([Linear()], step="ratio-trace", eps=1e-9, normalize=None).fit(X, Y)
+    model = MKLDR([Linear()], step="ratio-trace", ridge=1e-9, normalize=None).fit(X, Y)
     lda = LinearDiscriminantAnalysis(solver="eigen").fit(X, Y)
     ours = X.T @ model.alphas_
     for column in range(2):
@@ -157,7 +157,7 @@ def test_constraint_with_a_diagonal_matrix():
     W, D = lda_affinities(Y)[0], np.random.default_rng(2).uniform(0.5, 2.0, size=N)
     model = MKLDR([Gaussian(scale=3.0)], UserGraph(W, D=D), n_components=3, step="ratio-trace").fit(X)
     K = Gaussian(scale=3.0).fit(X).gram(X)
-    S = K @ (np.diag(W.sum(axis=1)) - W) @ K + model.eps_ * np.eye(N)
+    S = K @ (np.diag(W.sum(axis=1)) - W) @ K + model.ridge_ * np.eye(N)
     assert span_angle(model.alphas_, scipy.linalg.eigh(K @ np.diag(D) @ K, S)[1][:, -3:]) < 1e-6
 
 
@@ -169,7 +169,7 @@ def test_constraint_with_a_diagonal_matrix():
 @pytest.mark.parametrize("step", ["ratio-trace", "trace-ratio"])
 def test_objective_never_rises(graph, init, step):
     y = np.where(np.arange(N) % 4 == 0, -1, Y) if isinstance(graph, SemiSupervisedGraph) else Y
-    model = MKLDR(KERNELS, graph, n_components=2, step=step, init=init, eps=1e-2, tol=1e-5, max_iter=1000).fit(X, y)
+    model = MKLDR(KERNELS, graph, n_components=2, step=step, init=init, ridge=1e-2, tol=1e-5, max_iter=1000).fit(X, y)
     values = model.history_["objective"].to_numpy()
     assert len(values) == model.n_iter_ > 1
     assert (np.diff(values) <= 1e-12 * values[:-1]).all()
@@ -184,7 +184,7 @@ def test_trace_ratio_is_what_it_says(weights_step):
     grams = [kernel.fit(X).gram(X) for _, kernel in KERNELS]
     assert model.objective_ == pytest.approx(objective(model, grams, *lda_affinities(Y)), rel=1e-8)
     H = np.eye(N) - 1 / N
-    assert model.eps_ == pytest.approx(0.01 * np.mean([np.trace(K @ H @ K) for K in grams]) / N)
+    assert model.ridge_ == pytest.approx(0.01 * np.mean([np.trace(K @ H @ K) for K in grams]) / N)
 
 
 def ratio_trace(weights, grams, eps, y, n_components):
@@ -199,11 +199,11 @@ def ratio_trace(weights, grams, eps, y, n_components):
 
 def test_ratio_trace_is_what_it_says_and_no_weights_are_better():
     """Against the objective by its definition, minimised over the simplex without slopes."""
-    model = MKLDR(KERNELS, weights_eps=0.5, tol=1e-10, normalize=None).fit(X, Y)
+    model = MKLDR(KERNELS, weights_ridge=0.5, tol=1e-10, normalize=None).fit(X, Y)
     grams = [kernel.fit(X).gram(X) for _, kernel in KERNELS]
     mean, (W, _) = sum(grams) / 3, lda_affinities(Y)
     unit = 3 * np.trace(mean @ (np.eye(N) - W) @ mean) / N
-    assert model.eps_ == pytest.approx(0.01 * unit)
+    assert model.ridge_ == pytest.approx(0.01 * unit)
 
     def value(weights):
         return ratio_trace(weights / weights.sum(), grams, 0.5 * unit, Y, 2)
@@ -225,8 +225,8 @@ def test_slopes_are_those_of_the_objective():
             grams,
             numerator,
             denominator=denominator,
-            eps=0.01,
-            weights_eps=0.1,
+            ridge=0.01,
+            weights_ridge=0.1,
             n_components=2,
             step="ratio-trace",
             weights_step="exact",
@@ -241,7 +241,7 @@ def test_slopes_are_those_of_the_objective():
 
 
 def test_no_small_change_of_weights_or_coefficients_is_better():
-    settings = {"eps": 0.05, "tol": 1e-10, "max_iter": 2000, "normalize": None}
+    settings = {"ridge": 0.05, "tol": 1e-10, "max_iter": 2000, "normalize": None}
     model = MKLDR(KERNELS, LDAGraph("total"), step="trace-ratio", **settings).fit(X, Y)
     grams, affinities = [kernel.fit(X).gram(X) for _, kernel in KERNELS], lda_affinities(Y)
     best = objective(model, grams, *affinities)
@@ -255,10 +255,10 @@ def test_no_small_change_of_weights_or_coefficients_is_better():
 
 def test_many_kernels_by_the_doubly_non_negative_program():
     kernels = [Gaussian([i % 6], scale=1.0 + i) for i in range(13)]
-    model = MKLDR(kernels, step="trace-ratio", eps=1.0, tol=1e-3).fit(X, Y)
+    model = MKLDR(kernels, step="trace-ratio", ridge=1.0, tol=1e-3).fit(X, Y)
     assert (np.diff(model.history_["objective"]) <= 1e-12).all()
     np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
-    exact = MKLDR(kernels, step="trace-ratio", eps=1.0, tol=1e-3, weights_step="exact").fit(X, Y)
+    exact = MKLDR(kernels, step="trace-ratio", ridge=1.0, tol=1e-3, weights_step="exact").fit(X, Y)
     assert model.objective_ == pytest.approx(exact.objective_, rel=1e-2)
 
 
@@ -266,12 +266,12 @@ def test_the_informative_kernel_gets_the_weight():
     noise = np.hstack([X, np.random.default_rng(2).normal(size=(N, 3))])
     kernels = [("signal", Gaussian([0, 3], scale=2.0)), ("noise", Gaussian([6, 7, 8], scale=2.0))]
     for step in ("trace-ratio", "paper"):
-        weights = MKLDR(kernels, LDAGraph("total"), step=step, init="identity", eps=0.1).fit(noise, Y).kernel_weights_
+        weights = MKLDR(kernels, LDAGraph("total"), step=step, init="identity", ridge=0.1).fit(noise, Y).kernel_weights_
         assert list(weights.index) == ["signal", "noise"] and weights["signal"] > 1.5 * weights["noise"]
     weights = MKLDR(kernels).fit(noise, Y).kernel_weights_
     assert weights["signal"] > 3 * weights["noise"]
     # Under a small ridge both kernels draw the training samples of a class together, informative or not.
-    assert MKLDR(kernels, weights_eps=0.01).fit(noise, Y).kernel_weights_["noise"] > 0.4
+    assert MKLDR(kernels, weights_ridge=0.01).fit(noise, Y).kernel_weights_["noise"] > 0.4
 
 
 def test_fixed_weights_and_one_kernel_take_one_iteration():
@@ -283,7 +283,7 @@ def test_fixed_weights_and_one_kernel_take_one_iteration():
 def test_seconds_are_those_of_each_iteration(step, monkeypatch):
     clock = itertools.count(100.0)
     monkeypatch.setattr("kernelweave.reduction.mkldr.steps.time.perf_counter", lambda: next(clock))
-    assert MKLDR(KERNELS, step=step, eps=0.1, max_iter=500).fit(X, Y).history_["seconds"].unique().tolist() == [1.0]
+    assert MKLDR(KERNELS, step=step, ridge=0.1, max_iter=500).fit(X, Y).history_["seconds"].unique().tolist() == [1.0]
 
 
 def test_stopping_early_is_a_warning():

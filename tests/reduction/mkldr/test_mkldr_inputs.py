@@ -140,7 +140,7 @@ def test_folds_without_some_class():
 
 def test_searches_reach_kernels_and_graph():
     pipe = make_pipeline(MKLDR(KERNELS, LDEGraph()), KNeighborsClassifier(1))
-    grid = {"mkldr__kernels__a__scale": [1.0, 3.0], "mkldr__graph__n_neighbors": [2, 4], "mkldr__eps": [0.1]}
+    grid = {"mkldr__kernels__a__scale": [1.0, 3.0], "mkldr__graph__n_neighbors": [2, 4], "mkldr__ridge": [0.1]}
     search = GridSearchCV(pipe, grid, cv=3, error_score="raise").fit(X, Y)
     assert search.best_score_ > 0.7
 
@@ -159,23 +159,23 @@ def test_results_do_not_depend_on_chance():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"graph": "lda"}, "graph must be a graph"),
-        ({"step": "ratio"}, "step must be one of"),
-        ({"weights_step": "sdp"}, "weights_step must be one of"),
+        ({"graph": "lda"}, "graph of MKLDR must be a graph"),
+        ({"step": "ratio"}, "step of MKLDR must be"),
+        ({"weights_step": "sdp"}, "weights_step of MKLDR must be"),
         ({"weights_step": "exact"}, r'weights_step=.exact. is a way to solve \(22\), which step="ratio-trace"'),
-        ({"init": "random"}, "init must be"),
+        ({"init": "random"}, "init of MKLDR must be"),
         ({"init": {"flat": 1.0}, "kernels": [*KERNELS, ("flat", constant)]}, "init gives weight only to kernels"),
-        ({"weights_eps": 0.0}, "weights_eps must be"),
+        ({"weights_ridge": 0.0}, "weights_ridge of MKLDR must be"),
         ({"init": {"z": 1.0}}, r"init names kernels that are not there: \['z'\]"),
         ({"init": [0.0, 0.0, 0.0]}, "init must give one of the kernels"),
-        ({"eps": 0.0}, "eps must be"),
-        ({"eps": 1e-30, "kernels": [Linear()]}, "eps is too small"),
-        ({"tol": -1.0}, "tol must be"),
-        ({"max_iter": 0}, "max_iter must be"),
-        ({"n_components": 0}, "n_components must be"),
+        ({"ridge": 0.0}, "ridge of MKLDR must be"),
+        ({"ridge": 1e-30, "kernels": [Linear()]}, "ridge is too small"),
+        ({"tol": -1.0}, "tol of MKLDR must be"),
+        ({"max_iter": 0}, "max_iter of MKLDR must be"),
+        ({"n_components": 0}, "n_components of MKLDR must be"),
         ({"n_components": N + 1}, "there are only 60 samples"),
-        ({"normalize": "max"}, "normalize must be one of"),
-        ({"graph": LDEGraph(n_neighbors=0)}, "n_neighbors must be"),
+        ({"normalize": "max"}, "normalize must be "),
+        ({"graph": LDEGraph(n_neighbors=0)}, "n_neighbors of LDEGraph must be"),
     ],
 )
 def test_bad_parameters_are_named_and_nothing_is_half_fitted(parameters, message):

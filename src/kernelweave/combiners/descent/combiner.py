@@ -13,12 +13,12 @@ from abc import abstractmethod
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_choice, is_count, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...machines.multiclass import in_threads
 from ...solvers.descent.smooth import Descent
+from ...validation import Choice, Constraints, Whole, check_parameters
 from ..base import Combiner, FitControl
 from ..combined import CombinedKernel
 from .family import KernelFamily
@@ -50,6 +50,9 @@ class DescentCombiner(Combiner):
     n x n matrix for each thread, and what the machine takes.
     """
 
+    _constraints = Constraints(
+        optimizer=Choice(*OPTIMIZERS), max_iter=Whole(1), n_init=Whole(1), n_jobs=Whole(but_not=0) | None
+    )
     optimizer = "lbfgs"
     max_iter = 200
     n_init = 1
@@ -67,7 +70,7 @@ class DescentCombiner(Combiner):
     ) -> CombinedKernel:
         """Minimise from each start, then solve the machine under the best theta."""
         begin, control = time.perf_counter(), control or FitControl()
-        self._check_loop()
+        check_parameters(self)
         family = self.family(stack, machine, y, control)
         finished = itertools.count(1)  # counting is atomic, so that threads can share it
         loop = Loop(
@@ -93,18 +96,6 @@ class DescentCombiner(Combiner):
         kernel = runs[chosen].close(ends[chosen])
         self.remember(family, kernel)
         return kernel
-
-    def _check_loop(self) -> None:
-        if not is_choice(self.optimizer, OPTIMIZERS):
-            raise ValueError(f"optimizer must be one of {list(OPTIMIZERS)}, not {shown(self.optimizer)}")
-        if self.n_jobs is not None and (not is_count(self.n_jobs)):
-            raise ValueError(f"n_jobs of {type(self).__name__} must be an integer or None, not {shown(self.n_jobs)}")
-        for name in ("max_iter", "n_init"):
-            value = getattr(self, name)
-            if not is_count(value) or value < 1:
-                raise ValueError(
-                    f"{name} of {type(self).__name__} must be an integer of at least 1, not {shown(value)}"
-                )
 
     def _warn_unless_converged(self, end: Descent, tol: float) -> None:
         if end.status == "max_iterations":

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._parameters import is_number, shown
 from ...machines import Machine, Solution
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ def split(machine: Machine, fraction: float, rng: np.random.RandomState) -> tupl
     """Positions of the training part and of the held-out one, stratified by class where there are classes."""
     from sklearn.model_selection import train_test_split
 
-    if not is_number(fraction) or not 0.0 < fraction < 1.0:
-        raise ValueError(f"validation_fraction must be at least 0 and below 1, not {shown(fraction)}")
     try:
         training, held_out = train_test_split(
             np.arange(machine.n_samples), test_size=float(fraction), stratify=machine.strata, random_state=rng

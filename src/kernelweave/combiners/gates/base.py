@@ -32,6 +32,8 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
+from ...validation import Choice, Constraints
+
 LARGEST = 1e300  # scores beyond are cut, so that their differences stay finite
 NORMS = ("unit", "paper")
 SMALL = 0.1  # spread of the parameters at the start: nearer to 0, which may be stationary, no step promises enough
@@ -56,6 +58,7 @@ class Gate(ABC, BaseEstimator):
         projected.
     """
 
+    _constraints = Constraints(norm=Choice(*NORMS))
     norm: str = "unit"
     competes = True
     learns = True

@@ -24,10 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..._parameters import blamed_on, check_flag, is_choice, shown
 from ...kernels import KernelStack
 from ...kernels.base import Kernel
 from ...kernels.features import squared_norms
+from ...validation import Choice, Flag, blamed_on, check
 from ...views import Views
 from .kernel_map import KernelMap
 
@@ -50,15 +50,14 @@ class GatingInputs:
     """
 
     def __init__(self, source: Any, quadratic: bool, scaling: str | None):
-        if not is_choice(scaling, SCALINGS):
-            raise ValueError(f"scaling of the gating inputs must be one of {list(SCALINGS)}, not {shown(scaling)}")
+        check("the gating inputs", "scaling", scaling, Choice(*SCALINGS))
         if isinstance(source, KernelMap):
             source = clone(source)
         else:
             source = source if isinstance(source, ProjectedFeatures) else FeatureSource(source)
             source.takes_sparse = scaling is None
         self.source = source
-        self.quadratic = check_flag("quadratic", quadratic)
+        self.quadratic = check("the gating inputs", "quadratic", quadratic, Flag())
         self.scaling = scaling
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> np.ndarray:

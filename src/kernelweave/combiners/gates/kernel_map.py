@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..._parameters import is_count, shown
 from ...kernels import KernelStack
 from ...kernels.base import Kernel
+from ...validation import Constraints, Instance, Whole, check_parameters
 from ...views import Views
 
 
@@ -52,22 +52,19 @@ class KernelMap(BaseEstimator):
     (1, 2)
     """
 
+    _constraints = Constraints(kernel=Instance(Kernel, "a kernel such as Gaussian()"), n_landmarks=Whole(1) | None)
+
     def __init__(self, kernel: Kernel, n_landmarks: int | None = None):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Fit the kernel and choose the landmarks among the samples of a stack; returns what `read` gives of them."""
-        if not isinstance(self.kernel, Kernel):
-            raise ValueError(f"kernel of KernelMap must be a kernel, not {shown(self.kernel)}")
+        check_parameters(self)
         views = stack.support
         self.kernel_ = clone(self.kernel).fit(views, stack.weight, "gating kernel")
         present = np.flatnonzero(self.kernel_.present(views))
         if self.n_landmarks is not None:
-            if not is_count(self.n_landmarks) or self.n_landmarks < 1:
-                raise ValueError(
-                    f"n_landmarks of KernelMap must be a positive integer or None, not {shown(self.n_landmarks)}"
-                )
             present = np.sort(rng.permutation(present)[: self.n_landmarks])
         if len(present) == 0:
             raise ValueError("no training sample has the view of the gating kernel; choose another kernel")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._parameters import is_count, shown
+from ...validation import Constraints, Whole, check_parameters
 from .base import SMALL, Gate
 
 
@@ -77,6 +77,8 @@ class ClusterGate(RegionGate):
     2
     """
 
+    _constraints = Constraints(n_clusters=Whole(1))
+
     def __init__(self, n_clusters: int = 5, norm: str = "unit"):
         self.n_clusters = n_clusters
         self.norm = norm
@@ -85,11 +87,7 @@ class ClusterGate(RegionGate):
         """Find the clusters."""
         from sklearn.cluster import KMeans
 
-        if not is_count(self.n_clusters) or self.n_clusters < 1:
-            raise ValueError(
-                f"n_clusters of ClusterGate must be an integer of at least 1, not {shown(self.n_clusters)}"
-            )
-        count = min(self.n_clusters, len(np.unique(inputs, axis=0)))
+        count = min(check_parameters(self).n_clusters, len(np.unique(inputs, axis=0)))
         self.centers_ = KMeans(count, n_init=3, random_state=rng).fit(inputs).cluster_centers_
 
 

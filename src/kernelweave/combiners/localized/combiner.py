@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..._parameters import is_choice, is_number, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
+from ...validation import Choice, Constraints, Flag, Instance, Number, check_parameters
 from ..base import FitControl
 from ..descent.combiner import DescentCombiner
-from ..gates.base import NORMS, Gate
-from ..gates.inputs import GatingInputs, NoInputs
+from ..gates.base import Gate
+from ..gates.inputs import SCALINGS, GatingInputs, NoInputs
 from .family import GatingOptions
 from .kernel import GatedSum
 
@@ -30,7 +30,14 @@ class GatedCombiner(DescentCombiner):
     `validation_fraction` of `Localized`.
     """
 
-    chooses_l2 = False  # whether l2 may be "auto"
+    _constraints = Constraints(
+        gating=Instance(Gate, "a gating model such as Softmax()") | None,
+        quadratic=Flag(),
+        scaling=Choice(*SCALINGS),
+        l2=Number(low=0),
+        gate_tol=Number(low=0, below=1),
+        validation_fraction=Number(low=0, below=1),
+    )
     gating: Gate | None
     inputs: Any
     quadratic: bool
@@ -73,26 +80,11 @@ class GatedCombiner(DescentCombiner):
         return gate, gate.encode(values)
 
     def _check(self) -> None:
-        if self.gating is not None and not isinstance(self.gating, Gate):
-            raise ValueError(f"gating must be a gating model such as Softmax() or None, not {shown(self.gating)}")
-        if self.gating is not None and not is_choice(self.gating.norm, NORMS):
-            owner = type(self.gating).__name__
-            raise ValueError(f"norm of {owner} must be one of {list(NORMS)}, not {shown(self.gating.norm)}")
-        for name, limit in (("gate_tol", 1.0), ("validation_fraction", 1.0)):
-            self._check_number(name, limit)
-        if self.chooses_l2 and is_number(self.l2) and self.l2 == np.inf:
-            return
-        if not (self.chooses_l2 and isinstance(self.l2, str) and self.l2 == "auto"):
-            self._check_number("l2", np.inf, 'or "auto"' if self.chooses_l2 else "")
-        elif self.validation_fraction > 0.0:
+        """Raise a `ValueError` if the gating model has wrong parameters, or parameters do not go together."""
+        if self.gating is not None:
+            check_parameters(self.gating)
+        if isinstance(self.l2, str) and self.validation_fraction > 0.0:
             raise ValueError('l2="auto" holds out samples by itself; set validation_fraction to 0, or l2 to a number')
-
-    def _check_number(self, name: str, limit: float, otherwise: str = "") -> None:
-        value = getattr(self, name)
-        if not is_number(value) or not 0.0 <= value < limit:
-            owner = type(self).__name__
-            wanted = f"a number from 0 and below {limit:g}" + (f" {otherwise}" if otherwise else "")
-            raise ValueError(f"{name} of {owner} must be {wanted}, not {shown(value)}")
 
     def _warn_of_even_gates(self, kernel: GatedSum, machine: Machine) -> None:
         """Warn if gates hardly depend on the sample: a model with one weight for each kernel would do."""

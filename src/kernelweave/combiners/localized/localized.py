@@ -29,6 +29,7 @@ import numpy as np
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
+from ...validation import Constraints, Exactly, Number
 from ..base import FitControl
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
@@ -133,7 +134,7 @@ class Localized(GatedCombiner):
     dtype: float64
     """
 
-    chooses_l2 = True
+    _constraints = Constraints(l2=Number(low=0) | Exactly(np.inf, "infinity") | "auto")
 
     def __init__(
         self,

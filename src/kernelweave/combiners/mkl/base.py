@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_count, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ...solvers.weights.bundle import Bundle
+from ...validation import Constraints, Whole, check_parameters
 from ..base import Combiner, FitControl
 from ..named import NamedNumbers, as_numbers
 from ..weighted.sums import WeightedSum
@@ -70,6 +70,7 @@ class OptimalWeights(NamedNumbers, Combiner):
     Memory: the P Gram matrices and one n x n matrix.
     """
 
+    _constraints = Constraints(max_iter=Whole(1))
     _numbers: tuple[str, ...] = ("costs",)
     costs: Any
     max_iter: int
@@ -83,10 +84,7 @@ class OptimalWeights(NamedNumbers, Combiner):
     ) -> WeightedSum:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
         control = control or FitControl()
-        if not is_count(self.max_iter) or self.max_iter < 1:
-            raise ValueError(
-                f"max_iter of {type(self).__name__} must be a positive whole number, not {shown(self.max_iter)}"
-            )
+        check_parameters(self)
         costs = self.costs_of(stack)
         what = "the kernels and their combination"
         warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_choice, shown
 from ...solvers.weights.conic import minimize_conic
 from ...solvers.weights.methods import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
 from ...solvers.weights.sets import Simplex
+from ...validation import Choice, Constraints
 from ..named import as_numbers
 from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
@@ -86,6 +86,8 @@ class ConvexMKL(OptimalWeights):
 
     _numbers = ("costs", "min_weight")
 
+    _constraints = Constraints(solver=Choice("auto", *SOLVERS, "conic"))
+
     def __init__(
         self,
         costs: Any = None,
@@ -100,8 +102,6 @@ class ConvexMKL(OptimalWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex by the chosen solver."""
-        if not is_choice(self.solver, ("auto", "conic", *SOLVERS)):
-            raise ValueError(f"solver must be one of {['auto', *SOLVERS, 'conic']}, not {shown(self.solver)}")
         simplex = Simplex(self._limits(problem.names, costs))
         if self.solver == "conic":
             programs = problem.machine.programs()

@@ -14,11 +14,11 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_number, shown
 from ..._warnings import warn
 from ...machines import BinaryMachine, Machine
 from ...solvers.stacks.images import images
 from ...solvers.stacks.sums import sum_kernels
+from ...validation import Constraints, Number, check_parameters
 from ..base import FitControl
 from ..weighted.sums import ChosenWeights
 
@@ -57,13 +57,14 @@ class EasyMKL(ChosenWeights):
     True
     """
 
+    _constraints = Constraints(lam=Number(above=0, high=1))
+
     def __init__(self, lam: float = 0.1):
         self.lam = lam
 
     def choose(self, stack, machine, y, control):
         """The weights, averaged over the machine's binary problems."""
-        if not is_number(self.lam) or not 0.0 < self.lam <= 1.0:
-            raise ValueError(f"lam of EasyMKL must be a number above 0 and at most 1, not {shown(self.lam)}")
+        check_parameters(self)
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
         matrices = stack.matrices()

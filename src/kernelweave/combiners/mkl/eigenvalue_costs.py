@@ -13,14 +13,12 @@ The thesis counts eigenvalues above 1/2, which is tr(K_m) / (2 n) for kernels of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 
-from ..._parameters import is_number, shown
 from ...kernels import KernelStack
+from ...validation import Constraints, Number, check_parameters, shown
 
 _LARGEST = 100  # of the logarithms of costs, whose squares are used
 
@@ -50,6 +48,8 @@ class EigenvalueCosts(BaseEstimator):
     array([ 2., 48.])
     """
 
+    _constraints = Constraints(gamma=Number(low=0))
+
     def __init__(self, gamma: float = 0.5):
         self.gamma = gamma
 
@@ -65,9 +65,7 @@ class EigenvalueCosts(BaseEstimator):
         -------
         ndarray of shape (n_kernels,)
         """
-        gamma: Any = self.gamma
-        if not is_number(gamma) or not 0 <= gamma < np.inf:
-            raise ValueError(f"gamma of EigenvalueCosts must be a finite number of at least 0, not {shown(gamma)}")
+        gamma = check_parameters(self).gamma
         if gamma == 0:
             return np.ones(stack.n_kernels)
         counts = np.array([_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)], dtype=float)

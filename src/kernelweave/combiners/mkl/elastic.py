@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_number, shown
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
+from ...validation import Constraints, Number
 from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
@@ -57,6 +57,8 @@ class ElasticMKL(OptimalWeights):
     dtype: float64
     """
 
+    _constraints = Constraints(lam=Number(low=0))
+
     def __init__(self, lam: float = 1.0, costs: Any = None, max_iter: int = 200):
         self.lam = lam
         self.costs = costs
@@ -64,7 +66,5 @@ class ElasticMKL(OptimalWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex, with the pull."""
-        if not is_number(self.lam) or not 0.0 <= self.lam < np.inf:
-            raise ValueError(f"lam of ElasticMKL must be a finite number of at least 0, not {shown(self.lam)}")
         simplex = Simplex(np.zeros(len(costs)), float(self.lam))
         return WeightResult.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))

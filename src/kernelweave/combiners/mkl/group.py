@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_number, shown
 from ...solvers.weights.bundle import WeightSet
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import GroupBall, Simplex
+from ...validation import Constraints, Exactly, Number
 from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
@@ -64,6 +64,8 @@ class GroupMKL(OptimalWeights):
     [True, True, False, False]
     """
 
+    _constraints = Constraints(p=Number(low=1, high=1e6) | Exactly(np.inf, "infinity"))
+
     def __init__(self, groups: Any = None, p: float = 2.0, costs: Any = None, max_iter: int = 200):
         self.groups = groups
         self.p = p
@@ -72,8 +74,6 @@ class GroupMKL(OptimalWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball of the mixed norm."""
-        if not is_number(self.p) or not (1.0 <= self.p <= 1e6 or self.p == np.inf):
-            raise ValueError(f"p of GroupMKL must be a number from 1 to 1e6, or infinity, not {shown(self.p)}")
         if self.p == 1.0:
             feasible: WeightSet = Simplex(np.zeros(len(costs)))
         else:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_choice, is_number, shown
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.norms import minimize_in_norm_ball
 from ...solvers.weights.sets import GroupBall, Simplex
+from ...validation import Choice, Constraints, Exactly, Number
 from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
@@ -58,6 +58,11 @@ class LpMKL(OptimalWeights):
     1.0
     """
 
+    _constraints = Constraints(
+        p=Number(low=1, high=1e6) | Exactly(np.inf, "infinity"),
+        solver=Choice("auto", "newton", "closed-form"),
+    )
+
     def __init__(self, p: float = 2.0, costs: Any = None, solver: str = "auto", max_iter: int = 200):
         self.p = p
         self.costs = costs
@@ -66,10 +71,6 @@ class LpMKL(OptimalWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball; on the simplex for p = 1."""
-        if not is_number(self.p) or not (1.0 <= self.p <= 1e6 or self.p == np.inf):
-            raise ValueError(f"p of LpMKL must be a number from 1 to 1e6, or infinity, not {shown(self.p)}")
-        if not is_choice(self.solver, ("auto", "newton", "closed-form")):
-            raise ValueError(f"solver must be one of ['auto', 'newton', 'closed-form'], not {shown(self.solver)}")
         n_kernels, p = len(costs), float(self.p)
         if p == 1.0:
             bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(n_kernels)), tol, self.max_iter, tell)

@@ -13,17 +13,15 @@ D          n_kernels: one kernel a feature there
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_count, shown
 from ..._warnings import warn
 from ...solvers.weights.bundle import Bundle
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Budget
+from ...validation import Constraints, Whole, check_parameters
 from ..weighted.sums import ChosenWeights
 from .problem import WeightProblem
 
@@ -76,14 +74,16 @@ class BinaryMKL(ChosenWeights):
     dtype: float64
     """
 
+    _constraints = Constraints(n_selected=Whole(1), max_iter=Whole(1))
+
     def __init__(self, n_selected: int, max_iter: int = 500):
         self.n_selected = n_selected
         self.max_iter = max_iter
 
     def choose(self, stack, machine, y, control):
         """Weight 1 for the kernels with the largest relaxed weights."""
-        n_selected = self._whole("n_selected", self.n_selected)
-        max_iter = self._whole("max_iter", self.max_iter)
+        given = check_parameters(self)
+        n_selected, max_iter = given.n_selected, given.max_iter
         if n_selected > stack.n_kernels:
             raise ValueError(f"n_selected is {n_selected}, but there are only {stack.n_kernels} kernels")
         everybody = np.ones(stack.n_samples)
@@ -106,8 +106,3 @@ class BinaryMKL(ChosenWeights):
         eta = np.zeros(stack.n_kernels)
         eta[np.argsort(-relaxed, kind="stable")[:n_selected]] = 1.0
         return eta, found.evaluations
-
-    def _whole(self, name: str, value: Any) -> int:
-        if not is_count(value) or value < 1:
-            raise ValueError(f"{name} must be a positive whole number, not {shown(value)}")
-        return int(value)

@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_choice, shown
 from ..._warnings import warn
 from ...solvers import Result, solve_alignment_program, solve_margin_program
 from ...solvers.weights.semidefinite import joint_rank
-from ..checks import non_negative
+from ...validation import Choice, Constraints, Number, check_parameters
 from ..similarity.inner_products import ideal_factor, similarities
 from ..weighted.sums import ChosenWeights, check_every_view
 
@@ -82,14 +81,15 @@ class LinearMKL(ChosenWeights):
 
     any_sign = True
 
+    _constraints = Constraints(criterion=Choice(*CRITERIA), trace=Number(above=0) | None)
+
     def __init__(self, criterion: str = "margin", trace: float | None = None):
         self.criterion = criterion
         self.trace = trace
 
     def choose(self, stack, machine, y, control):
         """The weights at the optimum of the semidefinite program."""
-        if not is_choice(self.criterion, CRITERIA):
-            raise ValueError(f"criterion must be one of {list(CRITERIA)}, not {shown(self.criterion)}")
+        given = check_parameters(self)
         check_every_view(type(self).__name__, stack, stack.present, stack.reference)
         problem = self._problem(machine) if self.criterion == "margin" else None
         factor: Any = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None
@@ -101,7 +101,7 @@ class LinearMKL(ChosenWeights):
                 f"and may be at most {LARGEST_RANK}; use fewer samples, or weights of one sign (AlignmentWeights)"
             )
         traces = np.trace(matrices, axis1=1, axis2=2, dtype=np.float64)
-        trace = traces.mean() if self.trace is None else non_negative("trace", self.trace, above_zero=True)
+        trace = traces.mean() if given.trace is None else given.trace
         if problem is not None:
             result = solve_margin_program(matrices, **problem, trace=trace)
             eta, self.program_objective_, self.gap_ = result.solution, result.objective, result.gap

@@ -17,10 +17,10 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_count, is_number, shown
 from ..._warnings import warn
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import Simplex
+from ...validation import Constraints, Number, Whole
 from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
@@ -71,6 +71,8 @@ class SparseMKL(OptimalWeights):
     1
     """
 
+    _constraints = Constraints(eps=Number(above=0), n_rounds=Whole(1))
+
     def __init__(self, eps: float = 1.0, n_rounds: int = 20, costs: Any = None, max_iter: int = 200):
         self.eps = eps
         self.n_rounds = n_rounds
@@ -79,10 +81,6 @@ class SparseMKL(OptimalWeights):
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """Convex problems with costs from the tangents, until J stops falling."""
-        if not is_number(self.eps) or not 0.0 < self.eps < np.inf:
-            raise ValueError(f"eps of SparseMKL must be a positive finite number, not {shown(self.eps)}")
-        if not is_count(self.n_rounds) or self.n_rounds < 1:
-            raise ValueError(f"n_rounds of SparseMKL must be a positive whole number, not {shown(self.n_rounds)}")
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)
         self.rounds_: list[float] = []

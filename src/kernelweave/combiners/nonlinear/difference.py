@@ -26,15 +26,14 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_choice, shown
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
 from ...kernels.stacking.repair import Repair
 from ...machines import Machine, Solution
+from ...validation import Choice, Constraints, Number, check_parameters
 from ...views import Views
 from ..base import Combiner, FitControl, solve_once
-from ..checks import non_negative
 from ..combined import CombinedKernel
 from ..similarity.inner_products import labels_of
 from ..weighted.sums import check_every_view
@@ -81,6 +80,8 @@ class KernelDifference(Combiner):
     array([0, 1])
     """
 
+    _constraints = Constraints(form=Choice(*FORMS), tau=Number(low=0))
+
     def __init__(self, form: str = "absolute", tau: float = 0.1, repair: str | None = "clip"):
         self.form = form
         self.tau = tau
@@ -91,9 +92,7 @@ class KernelDifference(Combiner):
     ) -> DifferenceKernel:
         """Solve the machine on the mean kernel if labels of new samples are needed, then on the combined one."""
         begin, control = time.perf_counter(), control or FitControl()
-        if not is_choice(self.form, FORMS):
-            raise ValueError(f"form must be one of {list(FORMS)}, not {shown(self.form)}")
-        non_negative("tau", self.tau)
+        check_parameters(self)
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
         check_every_view(type(self).__name__, stack, stack.present, stack.reference)
         kept = stack.n_kernels - 1 if self.form == "square" else 0

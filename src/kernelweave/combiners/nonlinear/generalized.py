@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.descent.domains import ConvexSet
+from ...validation import Choice, Constraints, Number
 from ..base import FitControl
 from ..descent.combiner import DescentCombiner
-from ..named import as_number
 from .forms import FormFamily, FormKernel, GaussianForm, Monomials
 
 _FORMS: dict[str, Monomials | GaussianForm] = {"sum": Monomials(1), "product": GaussianForm()}
@@ -82,6 +81,8 @@ class GeneralizedMKL(DescentCombiner):
     {'x0': False, 'x1': True, 'x2': False}
     """
 
+    _constraints = Constraints(form=Choice(*_FORMS), penalty=Choice(*_PENALTIES), strength=Number(low=0))
+
     def __init__(
         self,
         form: str = "product",
@@ -100,11 +101,7 @@ class GeneralizedMKL(DescentCombiner):
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl
     ) -> PenalizedFamily:
         """Check the parameters."""
-        if not is_choice(self.form, _FORMS):
-            raise ValueError(f"form of GeneralizedMKL must be one of {list(_FORMS)}, not {shown(self.form)}")
-        if not is_choice(self.penalty, _PENALTIES):
-            raise ValueError(f"penalty of GeneralizedMKL must be one of {list(_PENALTIES)}, not {shown(self.penalty)}")
-        if as_number(self.strength, "strength") == 0.0 and self.form == "sum":
+        if self.strength == 0.0 and self.form == "sum":
             raise ValueError(
                 'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls for ever'
             )

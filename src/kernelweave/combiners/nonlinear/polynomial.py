@@ -26,15 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_choice, is_count, is_number, shown
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.descent.domains import ConvexSet
 from ...solvers.weights.ball import project_ball
+from ...validation import Constraints, Number, Whole
 from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from ..descent.held_out import held_out_parts
-from ..named import NamedNumbers, as_number, as_numbers
+from ..named import NamedNumbers, as_numbers
 from .forms import FormFamily, FormKernel, Monomials
 
 TAUS = (0.0, 0.25, 0.5, 1.0)
@@ -109,6 +109,9 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     True
     """
 
+    _constraints = Constraints(
+        degree=Whole(1), constant=Number(low=0), radius=Number(low=0) | None, tau=Number(low=0, high=1) | "auto"
+    )
     _numbers = ("center",)
 
     def __init__(
@@ -131,11 +134,10 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         self.tau = tau
 
     def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> BallFamily:
-        """Check the parameters, and choose the share of the products."""
-        self._check(stack)
-        if isinstance(self.tau, str):
-            self.tau_ = self._held_out_tau(stack, machine, control)
-        return BallFamily(stack, self.kernel_form(stack.n_kernels), *self._ball(stack))
+        """The forms with weights in the ball; also chooses the share of the products."""
+        ball = self._ball(stack)
+        self.tau_ = self._held_out_tau(stack, machine, control) if isinstance(self.tau, str) else float(self.tau)
+        return BallFamily(stack, self.kernel_form(stack.n_kernels), *ball)
 
     def kernel_form(self, n_kernels: int) -> Monomials:
         """The sum and the monomials, with the constant in units of the uniform weights."""
@@ -154,7 +156,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         center = as_numbers(0.5 * uniform if self.center is None else self.center, stack.names, "center", default=0.0)
         if self.radius is None:
             return center, float(np.linalg.norm(uniform - center))
-        return center, as_number(self.radius, "radius")
+        return center, float(self.radius)
 
     def _held_out_tau(self, stack: KernelStack, machine: Machine, control: FitControl) -> float:
         """The share of least held-out error under uniform weights."""
@@ -173,17 +175,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
                 values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
                 errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
         return TAUS[int(errors.argmin())]
-
-    def _check(self, stack: KernelStack) -> None:
-        if not is_count(self.degree) or self.degree < 1:
-            raise ValueError(f"degree of PolynomialMKL must be an integer of at least 1, not {shown(self.degree)}")
-        as_number(self.constant, "constant")
-        self._ball(stack)
-        tau: Any = self.tau
-        if is_number(tau) and 0.0 <= tau <= 1.0:
-            self.tau_ = float(tau)
-        elif not is_choice(self.tau, ("auto",)):
-            raise ValueError(f'tau of PolynomialMKL must be a number from 0 to 1 or "auto", not {shown(self.tau)}')
 
 
 class BallFamily(FormFamily):

@@ -28,12 +28,12 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ..._parameters import is_choice, shown
 from ..._warnings import warn
 from ...kernels import KernelStack, Linear
 from ...kernels.base import ViewKernel
 from ...kernels.features import squared_norms
 from ...kernels.points.projected import PointKernel
+from ...validation import Choice, check
 from ...views import Views
 
 METHODS = ("view", "kpca", "map")
@@ -209,19 +209,13 @@ def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | Kerne
     """
     names = stack.names
     if isinstance(features, str):
-        if not is_choice(features, ("auto", "kpca", "map")):
-            raise ValueError(f'features of Projected must be "auto", "kpca", "map" or a mapping, not {shown(features)}')
         chosen = {} if features == "auto" else dict.fromkeys(names, features)
     else:
-        try:
-            chosen = dict(features)
-        except (TypeError, ValueError):
-            raise ValueError(f"features of Projected must be a name or a mapping, not {shown(features)}") from None
+        chosen = dict(features)
         for name, method in chosen.items():
             if name not in names:
                 raise ValueError(f"features names a kernel that is not there: {name!r}; there are {names}")
-            if not is_choice(method, METHODS):
-                raise ValueError(f"features of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
+            check(f"the kernel {name!r}", "features", method, Choice(*METHODS))
     maps: list[ViewFeatures | KernelFeatures] = []
     for name, kernel in zip(names, stack.kernels, strict=True):
         method = chosen.get(name, "view" if kernel.is_differentiable else "kpca")

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_count, shown
 from ...solvers.descent.domains import Domain, ProductSpace, Space, Sphere, Stiefel
+from ...validation import Whole, check
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
 
@@ -94,13 +94,6 @@ class Layout:
         return ProductSpace([(rows * columns, Stiefel(rows, columns)) for rows, columns in self.shapes])
 
 
-def as_count(value: Any, parameter: str) -> int:
-    """A whole number of at least 1, or an error that names the parameter."""
-    if not is_count(value) or value < 1:
-        raise ValueError(f"{parameter} must be a whole number of at least 1, not {shown(value)}")
-    return int(value)
-
-
 def component_counts(value: Any, names: list[str], n_features: list[int]) -> list[int]:
     """Dimensions R_m of each kernel's projection.
 
@@ -115,7 +108,7 @@ def component_counts(value: Any, names: list[str], n_features: list[int]) -> lis
     """
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, str) or not isinstance(value, Mapping | Sequence):
-        count = as_count(value, "n_components of Projected")
+        count = check("Projected", "n_components", value, Whole(1))
         return [min(count, limit) for limit in n_features]
     if isinstance(value, Mapping):
         if set(value) != set(names):
@@ -124,6 +117,6 @@ def component_counts(value: Any, names: list[str], n_features: list[int]) -> lis
     if len(value) != len(names):
         raise ValueError(f"n_components must have one entry for each of the {len(names)} kernels, not {len(value)}")
     for name, count, limit in zip(names, value, n_features, strict=True):
-        if as_count(count, f"n_components of the kernel {name!r}") > limit:
+        if check(f"the kernel {name!r}", "n_components", count, Whole(1)) > limit:
             raise ValueError(f"n_components of the kernel {name!r} is {count}, but it has only {limit} feature(s)")
     return [int(count) for count in value]

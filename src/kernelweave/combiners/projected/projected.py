@@ -20,22 +20,23 @@ Upsilon             C C', the outer product of coefficients
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
+from ...validation import Choice, Constraints, Instance, Number, Whole
 from ..base import FitControl
 from ..gates.base import Gate
 from ..gates.even import EvenGate
-from ..gates.inputs import SCALINGS, GatingInputs, NoInputs, ProjectedFeatures
+from ..gates.inputs import GatingInputs, NoInputs, ProjectedFeatures
 from ..localized.combiner import GatedCombiner
 from .family import ProjectedFamily, ProjectionOptions
 from .feature_maps import feature_maps
-from .layout import CONSTRAINTS, Layout, as_count, component_counts
+from .layout import CONSTRAINTS, Layout, component_counts
 from .starts import STARTS
 
 
@@ -134,6 +135,14 @@ class Projected(GatedCombiner):
 
     reads_gram = False
 
+    _constraints = Constraints(
+        gating_components=Whole(1) | None,
+        constraint=Choice(*CONSTRAINTS),
+        penalty=Number(low=0),
+        init=Choice(*STARTS) | Instance(Mapping, "a mapping from kernel name to matrix"),
+        features=Choice("auto", "kpca", "map") | Instance(Mapping, "a mapping from kernel name to word"),
+    )
+
     def __init__(
         self,
         n_components: Any = 2,
@@ -217,8 +226,7 @@ class Projected(GatedCombiner):
         shapes = [(F.shape[1], count) for F, count in zip(features, counts, strict=True)]
         gating_shape = None
         if self.gating_components is not None:
-            limit = as_count(self.gating_components, "gating_components of Projected")
-            gating_shape = (codes.shape[1], min(limit, codes.shape[1]))
+            gating_shape = (codes.shape[1], min(int(self.gating_components), codes.shape[1]))
         codes = codes if gating_shape is None else codes[:, : gating_shape[1]]
         n_gating = len(gate.start(codes, stack.n_kernels, np.random.RandomState(0)))
         return Layout(n_gating, gating_shape, shapes, self.constraint)
@@ -232,21 +240,12 @@ class Projected(GatedCombiner):
 
     def _check(self) -> None:
         super()._check()
-        self._check_number("penalty", np.inf)
-        if not is_choice(self.constraint, CONSTRAINTS):
-            raise ValueError(
-                f"constraint of Projected must be one of {list(CONSTRAINTS)}, not {shown(self.constraint)}"
-            )
         if self.constraint == "penalty" and self.penalty == 0.0:
             raise ValueError("penalty of Projected must be positive: without it W lowers J by its scale alone")
-        if isinstance(self.init, str) and self.init not in STARTS:
-            raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {shown(self.init)}")
         if self.gating_components is not None and getattr(self.gating, "codes_pullback", None) is None:
             raise ValueError(
                 "gating_components projects the inputs of Softmax(), Sigmoid() and GaussianGate(), not those of "
                 f"gating={self.gating!r}; set gating to one of them, or gating_components to None"
             )
-        if not is_choice(self.scaling, SCALINGS):
-            raise ValueError(f"scaling of Projected must be one of {list(SCALINGS)}, not {shown(self.scaling)}")
         if self.gating is None and self.inputs is not None:
             raise ValueError("inputs of Projected are what a gating model sees; set gating=Softmax(), or inputs=None")

@@ -8,14 +8,13 @@ anyway, directions need not be exact: a few steps of iterative methods find them
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from ..._parameters import shown
 from ...kernels.features import squared_norms
+from ...validation import shown
 
 STARTS = ("random", "pca", "lda")
 RIDGE = 0.1  # in units of the mean eigenvalue of the scatter
@@ -59,8 +58,6 @@ def starting_projection(
 
 def given_projections(init: Any, names: list[str], shapes: list[tuple[int, int]]) -> dict[int, np.ndarray]:
     """Matrices that the user gave by kernel name, by the position of their kernel."""
-    if not isinstance(init, Mapping):
-        raise ValueError(f"init of Projected must be one of {list(STARTS)} or a mapping, not {shown(init)}")
     given = {}
     for name, value in init.items():
         if name not in names:

@@ -24,10 +24,9 @@ import pandas as pd
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import check_flag, is_choice, shown
 from ..._warnings import warn
 from ...solvers import minimize_scale_free
-from ..checks import non_negative
+from ...validation import Choice, Constraints, Flag, Number, check_parameters
 from ..weighted.sums import ChosenWeights
 from .inner_products import Similarity, ideal_factor, similarities
 
@@ -89,6 +88,8 @@ class AlignmentWeights(ChosenWeights):
     dtype: float64
     """
 
+    _constraints = Constraints(rule=Choice(*RULES), centered=Flag(), ridge=Number(low=0))
+
     def __init__(self, rule: str = "proportional", centered: bool = True, ridge: float = 0.1):
         self.rule = rule
         self.centered = centered
@@ -96,11 +97,9 @@ class AlignmentWeights(ChosenWeights):
 
     def choose(self, stack, machine, y, control):
         """Weights of the chosen rule, scaled to sum 1."""
-        if not is_choice(self.rule, RULES):
-            raise ValueError(f"rule must be one of {list(RULES)}, not {shown(self.rule)}")
-        ridge = non_negative("ridge", self.ridge)
+        given = check_parameters(self)
         factor = ideal_factor(machine, y, stack.weight, self)
-        found = similarities(stack, factor, check_flag("centered", self.centered), pairs=self.rule != "proportional")
+        found = similarities(stack, factor, given.centered, pairs=self.rule != "proportional")
         self.alignments_ = pd.Series(found.alignments, index=stack.names)
         if not (found.alignments > 0).any():
             warn("no kernel is aligned with the targets, so all weights are equal")
@@ -110,7 +109,7 @@ class AlignmentWeights(ChosenWeights):
         elif self.rule == "gradient":
             eta = _ascent(found)
         else:  # thesis (2.6), whose solution is a multiple of that of Kandola's problem without a penalty
-            penalty = ridge * np.mean(found.norms**2) if self.rule == "qp" else 0.0
+            penalty = given.ridge * np.mean(found.norms**2) if self.rule == "qp" else 0.0
             eta = _non_negative_optimum(found.between + penalty * np.eye(stack.n_kernels), found.to_target)
         if found.between is not None:
             norm = np.sqrt(eta @ found.between @ eta) * found.target_norm

@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...solvers import minimize_on_simplex
-from ..checks import non_negative
+from ...validation import Constraints, Number, check_parameters
 from ..weighted.sums import ChosenWeights
 from .inner_products import ideal_factor
 
@@ -70,17 +70,20 @@ class KLDivergence(ChosenWeights):
     True
     """
 
+    _constraints = Constraints(sigma=Number(above=0), ridge=Number(above=0))
+
     def __init__(self, sigma: float = 0.1, ridge: float = 1e-3):
         self.sigma = sigma
         self.ridge = ridge
 
     def choose(self, stack, machine, y, control):
         """The minimiser of the divergence on the simplex."""
-        sigma = non_negative("sigma", self.sigma, above_zero=True)
-        ridge = non_negative("ridge", self.ridge, above_zero=True)
+        given = check_parameters(self)
         if not any(K.any() for K in stack.matrices()):
             raise ValueError(f"KLDivergence needs a kernel that is not zero, but all are: {stack.names}")
-        divergence = _Divergence(stack.matrices(), ideal_factor(machine, y, stack.weight, self), sigma, ridge)
+        divergence = _Divergence(
+            stack.matrices(), ideal_factor(machine, y, stack.weight, self), given.sigma, given.ridge
+        )
         start = np.full(stack.n_kernels, 1.0 / stack.n_kernels)
         result = minimize_on_simplex(divergence, start, tol=_TOLERANCE)
         if not result.converged:

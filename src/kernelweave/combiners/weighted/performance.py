@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_number, shown
 from ...machines import Machine
+from ...validation import Constraints, Number, check_parameters
 from .single_kernel import Folds, SingleKernelScores, risk
 
 
@@ -60,6 +60,8 @@ class AccuracyWeights(SingleKernelScores):
     True
     """
 
+    _constraints = Constraints(threshold=Number(low=0, high=1) | None)
+
     def __init__(self, threshold: float | None = None, cv: Any = 5):
         self.threshold = threshold
         self.cv = cv
@@ -68,6 +70,7 @@ class AccuracyWeights(SingleKernelScores):
         """Accuracies above the threshold, scaled to sum 1."""
         if machine.strata is None:
             raise ValueError("AccuracyWeights is for classification only; see CorrelationWeights for regression")
+        check_parameters(self)
         threshold = self._threshold(machine)
         risks, solves = self.scores(stack, machine, control, risk, np.arange(stack.n_kernels))
         self.accuracy_ = 1.0 - risks
@@ -77,8 +80,6 @@ class AccuracyWeights(SingleKernelScores):
         if self.threshold is None:
             counts = np.unique(np.asarray(machine.strata), return_counts=True)[1]
             return counts.max() / counts.sum()
-        if not is_number(self.threshold) or not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold must be a number from 0 to 1 or None, not {shown(self.threshold)}")
         return float(self.threshold)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import blamed_on, is_count
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
+from ...validation import blamed_on, is_count
 from ..base import FitControl
 from .sums import ChosenWeights
 

@@ -13,27 +13,22 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 
-from ..._parameters import is_choice, shown
 from ...kernels import KernelStack
 from ...kernels.stacking.memory import telling_memory_errors, warn_if_too_large
 from ...kernels.stacking.naming import default_kernels
 from ...solvers.embedding.graph_embedding import mean_spread, ratio_trace
 from ...solvers.embedding.graph_laplacian import class_laplacians
-from ...views import Views
-from ..checks import (
-    check_count,
+from ...validation import Choice, Constraints, Number, Offers, Seed, Whole, check_parameters
+from ...validation.inputs import (
     check_labels,
-    check_number,
     check_row_labels,
-    check_seed,
-    check_training_views,
+    check_training_data,
     encode_labels,
     unchanged_on_failure,
 )
+from ...views import Views
 from ..fitted import FittedStack
 from ..parameters import KernelParameters
-
-_RULES = ("nearest-neighbor", "centroid")
 
 
 @dataclass(frozen=True)
@@ -68,7 +63,7 @@ class DiscriminantRule:
     graph: Any
     n_components: int | None
     rule: str
-    eps: float
+    ridge: float
     rng: np.random.RandomState
     seed: int
 
@@ -92,8 +87,9 @@ class DiscriminantRule:
         wanted = max(1, len(classes) - 1) if self.n_components is None else self.n_components
         spread, found = mean_spread(K, denominator), np.zeros((len(rows), 1))
         if spread:  # otherwise the samples are all alike to this kernel
-            ridge = self.eps * spread
-            found = ratio_trace(K, numerator, denominator, ridge, min(wanted, len(rows)), self.rng).solution
+            found = ratio_trace(
+                K, numerator, denominator, self.ridge * spread, min(wanted, len(rows)), self.rng
+            ).solution
         places = K @ found
         if self.rule == "centroid":
             places, labels = np.array([places[labels == c].mean(axis=0) for c in classes]), classes
@@ -105,11 +101,19 @@ class DiscriminantRule:
 class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
     """Base of `KernelVoting` and `KernelSAMME`: fits one discriminant for each kernel."""
 
+    _constraints = Constraints(
+        graph=Offers("laplacians", words="a graph of kernelweave.reduction") | None,
+        n_components=Whole(1) | None,
+        rule=Choice("nearest-neighbor", "centroid"),
+        ridge=Number(above=0),
+        random_state=Seed(),
+    )
+
     def _fit(self, X: Any, y: Any) -> DiscriminantEnsemble:
         with unchanged_on_failure(self):
-            rule = self._check_parameters()
+            rule = self._checked_rule()
             check_row_labels(X, y=y)
-            views = check_training_views(self, X)
+            views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
@@ -133,16 +137,11 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
     def _finish(self, judgements: list[Any]) -> None:
         """Learn how much each kernel counts; alike by default."""
 
-    def _check_parameters(self) -> DiscriminantRule:
-        if not is_choice(self.rule, _RULES):
-            raise ValueError(f"rule must be one of {_RULES}, not {shown(self.rule)}")
-        p = check_count("n_components", self.n_components, or_none=True)
-        if self.graph is not None and not hasattr(self.graph, "laplacians"):
-            raise ValueError(f"graph must be a graph of kernelweave.reduction or None, not {shown(self.graph)}")
-        graph = None if self.graph is None else clone(self.graph)
-        eps = check_number("eps", self.eps, 0.0)
-        rng = check_seed(self.random_state)
-        return DiscriminantRule(graph, p, self.rule, eps, rng, int(rng.randint(2**31 - 1)))
+    def _checked_rule(self) -> DiscriminantRule:
+        given = check_parameters(self)
+        graph = None if given.graph is None else clone(given.graph)
+        seed = int(given.random_state.randint(2**31 - 1))
+        return DiscriminantRule(graph, given.n_components, given.rule, given.ridge, given.random_state, seed)
 
     def _ranked(self, views: Views, m: int, present: np.ndarray) -> np.ndarray:
         """Labels by nearness under kernel m for the samples that have its view."""

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...validation import Constraints, Whole
 from ...views import Views
-from ..checks import check_count
 from ..fitted import in_blocks
 from .discriminant import DiscriminantEnsemble, DiscriminantRule
 
@@ -42,7 +42,7 @@ class KernelSAMME(DiscriminantEnsemble):
         Dimension of each discriminant's space; None means one less than there are classes.
     rule : {"nearest-neighbor", "centroid"}
         Whether the nearest training sample or the nearest class mean decides.
-    eps : float
+    ridge : float
         Ridge on the within-class scatter, in units of the mean eigenvalue of the total scatter.
     n_rounds : int
         Limit on boosting rounds; fewer where no discriminant is better than chance any more.
@@ -81,6 +81,8 @@ class KernelSAMME(DiscriminantEnsemble):
     'fac'
     """
 
+    _constraints = Constraints(n_rounds=Whole(1), cv=Whole(2))
+
     def __init__(
         self,
         kernels: Any = None,
@@ -88,7 +90,7 @@ class KernelSAMME(DiscriminantEnsemble):
         n_components: int | None = None,
         *,
         rule: str = "nearest-neighbor",
-        eps: float = 0.01,
+        ridge: float = 0.01,
         n_rounds: int = 50,
         cv: int = 5,
         normalize: str | None = "unit-diagonal",
@@ -99,7 +101,7 @@ class KernelSAMME(DiscriminantEnsemble):
         self.graph = graph
         self.n_components = n_components
         self.rule = rule
-        self.eps = eps
+        self.ridge = ridge
         self.n_rounds = n_rounds
         self.cv = cv
         self.normalize = normalize
@@ -154,11 +156,6 @@ class KernelSAMME(DiscriminantEnsemble):
             if len(rows):
                 votes[rows, self._ranked(views, m, present[:, m])[:, 0]] += self.kernel_weights_.iloc[m]
         return votes
-
-    def _check_parameters(self) -> DiscriminantRule:
-        for name, least in (("n_rounds", 1), ("cv", 2)):
-            check_count(name, getattr(self, name), least)
-        return super()._check_parameters()
 
     def _judge(self, K: np.ndarray, labels: np.ndarray, present: np.ndarray, rule: DiscriminantRule) -> np.ndarray:
         """Which samples the kernel's discriminant gets wrong when they are held out."""

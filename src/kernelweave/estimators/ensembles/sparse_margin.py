@@ -11,6 +11,7 @@ dW/dz                       Danskin's theorem through `LandmarkKernel.pullback`
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -26,17 +27,15 @@ from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting
 from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ...solvers.descent.ascent import Ascent, climb
-from ...views import Views
-from ..checks import (
-    check_count,
+from ...validation import Constraints, Flag, Number, Seed, Whole, check_parameters
+from ...validation.inputs import (
     check_labels,
-    check_number,
     check_row_labels,
-    check_seed,
-    check_training_views,
+    check_training_data,
     encode_labels,
     unchanged_on_failure,
 )
+from ...views import Views
 from ..fitted import FittedKernels, in_blocks
 from ..progress import progress_bar
 
@@ -107,6 +106,16 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     ((3, 4), True)
     """
 
+    _constraints = Constraints(
+        n_expansion=Whole(1),
+        C=Number(above=0),
+        ridge=Number(low=0),
+        max_iter=Whole(1),
+        tol=Number(low=0),
+        random_state=Seed(),
+        verbose=Flag() | Whole(0),
+    )
+
     def __init__(
         self,
         n_expansion: int = 10,
@@ -144,24 +153,21 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         self
         """
         with unchanged_on_failure(self):
-            C, tol = check_number("C", self.C, 0.0), check_number("tol", self.tol, 0.0, inclusive=True)
-            ridge = check_number("ridge", self.ridge, 0.0, inclusive=True)
-            check_count("max_iter", self.max_iter)
-            n_expansion = check_count("n_expansion", self.n_expansion)
+            given = check_parameters(self)
             check_row_labels(X, y=y)
-            views = check_training_views(self, X)
+            views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
-            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge=ridge)
-            rng = check_seed(self.random_state)
-            start = starting_landmarks(self.init, spanned.values, labels, n_expansion, rng, "init")
+            spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge=given.ridge)
+            start = starting_landmarks(self.init, spanned.values, labels, given.n_expansion, given.random_state, "init")
             several = len(self.classes_) > 2
-            machine = OneVsAllMachine(labels, C) if several else BinaryMachine(2.0 * labels - 1.0, C)
+            machine = OneVsAllMachine(labels, given.C) if several else BinaryMachine(2.0 * labels - 1.0, given.C)
             optimum = _Optimum(machine)
-            with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
-                ascent = climb(spanned.judged_by(optimum), start, "lbfgs", self.max_iter, tol, progress)
+            watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
+            with watched as progress:
+                ascent = climb(spanned.judged_by(optimum), start, "lbfgs", given.max_iter, given.tol, progress)
             self._store(ascent, spanned, optimum, stack)
         return self
 

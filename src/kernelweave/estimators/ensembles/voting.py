@@ -14,9 +14,9 @@ from .discriminant import DiscriminantEnsemble
 class KernelVoting(DiscriminantEnsemble):
     """One kernel discriminant for each kernel; the class with the most votes wins.
 
-    Each discriminant minimises ``tr[(A'S'A)^-1 A'SA]``, S and S' the within-class (with eps) and total scatter under
-    its kernel, and votes for the class of the nearest training sample there. While classes have equally many votes the
-    next nearest sample under each kernel votes too (Lin, Liu and Fuh, 2008, section 4.4).
+    Each discriminant minimises ``tr[(A'S'A)^-1 A'SA]``, S the within-class scatter with the ridge and S' the total
+    scatter under its kernel, and votes for the class of the nearest training sample there. While classes have equally
+    many votes the next nearest sample under each kernel votes too (Lin, Liu and Fuh, 2008, section 4.4).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class KernelVoting(DiscriminantEnsemble):
         Dimension of each discriminant's space; None means one less than there are classes.
     rule : {"nearest-neighbor", "centroid"}
         Whether the nearest training sample or the nearest class mean decides.
-    eps : float
+    ridge : float
         Ridge on the within-class scatter, in units of the mean eigenvalue of the total scatter.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
     dtype : {"float64", "float32"}
@@ -66,7 +66,7 @@ class KernelVoting(DiscriminantEnsemble):
         n_components: int | None = None,
         *,
         rule: str = "nearest-neighbor",
-        eps: float = 0.01,
+        ridge: float = 0.01,
         normalize: str | None = "unit-diagonal",
         dtype: str = "float64",
         random_state: Any = None,
@@ -75,7 +75,7 @@ class KernelVoting(DiscriminantEnsemble):
         self.graph = graph
         self.n_components = n_components
         self.rule = rule
-        self.eps = eps
+        self.ridge = ridge
         self.normalize = normalize
         self.dtype = dtype
         self.random_state = random_state

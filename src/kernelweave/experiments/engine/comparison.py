@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ...model_selection import Protocol
+from ...validation import Choice, check
 
 DEFAULT = "default-"  # how the names of comparisons of defaults begin
 
@@ -127,8 +128,7 @@ class Comparison:
         unknown = (set(self.paper) - set(self.datasets)) | (columns - set(names))
         if unknown:
             raise ValueError(f"comparison {self.name!r} has figures of the paper for unknown entries {sorted(unknown)}")
-        if self.default is not None and self.default not in names:
-            raise ValueError(f"default of comparison {self.name!r} must be one of {names}, not {self.default!r}")
+        check(f"comparison {self.name!r}", "default", self.default, Choice(*names, None))
 
     @property
     def members(self) -> tuple[Comparison, ...]:

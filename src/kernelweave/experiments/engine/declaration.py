@@ -15,6 +15,7 @@ from ...combiners import Combiner
 from ...estimators import MKLClassifier, MKLRegressor
 from ...kernels import Kernel
 from ...model_selection import Protocol, ThesisProtocol
+from ...validation import Choice, check
 
 _ESTIMATORS = {"classification": MKLClassifier, "regression": MKLRegressor}
 
@@ -180,8 +181,7 @@ class Experiment:
 
     def __post_init__(self):
         names = [method.name for method in self.methods]
-        if self.task not in _ESTIMATORS:
-            raise ValueError(f"task of experiment {self.name!r} must be one of {list(_ESTIMATORS)}, not {self.task!r}")
+        check(f"experiment {self.name!r}", "task", self.task, Choice(*_ESTIMATORS))
         if len(set(names)) < len(names) or self.baseline not in names:
             raise ValueError(f"methods of experiment {self.name!r} must have unique names, one of them the baseline")
         for method in self.methods:

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
-from ..._parameters import blamed_on, is_choice, shown
+from ...validation import Choice, Instance, blamed_on, check, shown
 from ...views import Views
 from ...views.kept import KeptColumns
 from ..base import Kernel, ViewKernel
@@ -166,8 +166,7 @@ def starting_landmarks(
                 f"columns), not of shape {given.shape}"
             )
         return given
-    if not is_choice(start, ("centroids", "samples")):
-        raise ValueError(f'{parameter} must be "centroids", "samples" or an array, not {shown(start)}')
+    check(None, parameter, start, Choice("centroids", "samples") | Instance(np.ndarray, "an array"))
     n_samples, n_classes = values.shape[0], labels.max() + 1
     found = []
     if start == "centroids":

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import shown
+from ...validation import shown
 from ...views import Views
 from ...views.selection import prefixes
 from ..base import Kernel

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._parameters import is_choice, shown
 from ..._warnings import warn
+from ...validation import Choice, check
 
 METHODS = ("unit-diagonal", "unit-trace", "center", None)
 
@@ -50,8 +50,7 @@ class Normalizer:
     """
 
     def __init__(self, method: str | None, name: str):
-        if not is_choice(method, METHODS):
-            raise ValueError(f"normalize must be one of {METHODS}, not {shown(method)}")
+        check(None, "normalize", method, Choice(*METHODS))
         self.method = method
         self.name = name
 

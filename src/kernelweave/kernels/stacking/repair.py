@@ -27,8 +27,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from ..._parameters import is_choice, shown
 from ..._warnings import warn
+from ...validation import Choice, check
 
 METHODS = ("clip", "shift", None)
 
@@ -42,8 +42,7 @@ _LANCZOS_STEPS = 40
 
 def check_repair(method: Any, name: str) -> None:
     """Raise a `ValueError` where a kernel's `repair` is not one of `METHODS`."""
-    if not is_choice(method, METHODS):
-        raise ValueError(f"repair of the kernel {name!r} must be one of {METHODS}, not {shown(method)}")
+    check(f"the kernel {name!r}", "repair", method, Choice(*METHODS))
 
 
 class IndefiniteKernelWarning(UserWarning):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from ..._parameters import is_choice, shown
+from ...validation import Choice, check
 from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
@@ -69,8 +69,7 @@ class KernelStack:
     """
 
     def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", *, dtype: str = "float64"):
-        if not is_choice(dtype, ("float64", "float32")):
-            raise ValueError(f'dtype must be "float64" or "float32", not {shown(dtype)}')
+        check(None, "dtype", dtype, Choice("float64", "float32"))
         pairs = named_kernels(kernels)
         self.names = [name for name, _ in pairs]
         self.kernels = [kernel for _, kernel in pairs]

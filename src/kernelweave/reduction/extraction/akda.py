@@ -11,15 +11,15 @@ AKDA/QR              each centroid replaced by the image of the class mean, so o
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
-from ..._parameters import check_flag
-from ...estimators.checks import check_number
 from ...kernels.points.landmarks import class_means
-from ..base import Extraction, KernelTransformer, TrainingSamples, check_n_components, indicators
+from ...validation import Constraints, Flag, Number
+from ..base import Extraction, KernelTransformer, TrainingSamples, indicators
 from .centroid import centroids
 from .subspace_ascent import orthonormal
 
@@ -76,6 +76,8 @@ class AKDAQR(KernelTransformer):
     ((2, 2), True)
     """
 
+    _constraints = Constraints(approximate=Flag(), ridge=Number(low=0))
+
     def __init__(
         self,
         kernel: Any = None,
@@ -91,11 +93,10 @@ class AKDAQR(KernelTransformer):
         self.ridge = ridge
         self.normalize = normalize
 
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        limit = check_n_components(self.n_components, len(self.classes_))
-        ridge = check_number("ridge", self.ridge, 0.0, inclusive=True)
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        limit = len(self.classes_) if given.n_components is None else given.n_components
         kernel = None
-        if check_flag("approximate", self.approximate):
+        if given.approximate:
             kernel = samples.compared_with(class_means(samples.views, samples.kernels, labels))
             products, cross = kernel.gram(), kernel.cross(samples.views)
             basis = orthonormal(np.eye(len(products)), products)  # Q of C = Q R
@@ -106,7 +107,7 @@ class AKDAQR(KernelTransformer):
         if basis.shape[1] == 0:
             raise ValueError("the kernel is zero between all training samples, so the centroids span nothing")
         projected = cross @ basis
-        directions, self.eigenvalues_ = _discriminant(projected, labels, ridge, limit)
+        directions, self.eigenvalues_ = _discriminant(projected, labels, given.ridge, limit)
         return Extraction(basis @ directions, 0.0, projected @ directions, kernel)
 
 

@@ -10,13 +10,14 @@ Q of C = Q R        the same span, orthonormal in the feature space
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
 
-from ...estimators.checks import check_count, check_seed
-from ..base import Extraction, KernelTransformer, TrainingSamples, check_n_components, indicators
+from ...validation import Constraints, Seed, Whole
+from ..base import Extraction, KernelTransformer, TrainingSamples, indicators
 from .subspace_ascent import orthonormal
 
 
@@ -67,6 +68,8 @@ class KernelOrthogonalCentroid(KernelTransformer):
     (4, 2)
     """
 
+    _constraints = Constraints(n_clusters=Whole(1), random_state=Seed())
+
     def __init__(
         self,
         kernel: Any = None,
@@ -82,12 +85,12 @@ class KernelOrthogonalCentroid(KernelTransformer):
         self.normalize = normalize
         self.random_state = random_state
 
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        n_clusters = check_count("n_clusters", self.n_clusters)
-        limit = check_n_components(self.n_components, len(self.classes_) * n_clusters)
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        n_clusters = given.n_clusters
+        limit = len(self.classes_) * n_clusters if given.n_components is None else given.n_components
         K = samples.gram()
         if n_clusters > 1:
-            labels = _clusters(K, labels, n_clusters, check_seed(self.random_state))
+            labels = _clusters(K, labels, n_clusters, given.random_state)
         W = centroids(labels)
         KW = K @ W
         W = orthonormal(W, KW, limit=limit)

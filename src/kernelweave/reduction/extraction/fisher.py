@@ -5,20 +5,21 @@ Mika et al. (2001)    here
 ====================  ========================================================================
 M                     between-class scatter ``K B B' K``, B with one column per class
 N                     within-class scatter ``A' A``, A = K with class means of rows taken off
-mu                    eps, relative to the mean diagonal of N; ``eps_`` is its absolute value
-alpha                 columns of `coef_`, with ``alpha' (N + eps I) alpha = 1``
+mu                    ridge, relative to the mean diagonal of N; ``ridge_`` is its absolute value
+alpha                 columns of `coef_`, with ``alpha' (N + ridge I) alpha = 1``
 ====================  ========================================================================
 """
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from ...estimators.checks import check_number
-from ..base import Extraction, KernelTransformer, TrainingSamples, check_n_components, indicators
+from ...validation import Constraints, Number
+from ..base import Extraction, KernelTransformer, TrainingSamples, indicators
 
 # Eigenvalues below this share of the largest are rounding: the scatter between c classes has rank c - 1.
 _NOTHING = 1e-10
@@ -29,7 +30,7 @@ _NO_SCATTER = 1e-12
 class KernelFisher(KernelTransformer):
     """Kernel Fisher discriminant analysis: features that spread classes while their members stay together.
 
-    Maximises ``a' M a / a' (N + eps I) a``, between-class over within-class scatter of the features ``K a`` (Mika et
+    Maximises ``a' M a / a' (N + ridge I) a``, between-class over within-class scatter of the features ``K a`` (Mika et
     al., 2001; Baudat and Anouar, 2000 for several classes). There are at most n_classes - 1 such features. The choice
     of the kernel itself under this criterion (Kim, Magnani and Boyd, 2006; Ye, Ji and Chen, 2008) is multiple kernel
     learning with the least-squares machine: give such an `MKLClassifier` as `kernel`.
@@ -40,7 +41,7 @@ class KernelFisher(KernelTransformer):
         The kernel; None means `Linear()`. An `MKLClassifier` stands for its combined kernel, which is learned first.
     n_components : int or None
         None for all, one less than there are classes.
-    eps : float
+    ridge : float
         Ridge, relative to the mean diagonal of the within-class scatter N (of M where N is zero).
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of the kernel.
@@ -53,7 +54,7 @@ class KernelFisher(KernelTransformer):
         Zero here.
     eigenvalues_ : ndarray of shape (n_components,)
         The criterion of each direction, descending.
-    eps_ : float
+    ridge_ : float
         The ridge in absolute terms.
     kernel_ : Kernel or MKLClassifier
         Fitted.
@@ -74,22 +75,23 @@ class KernelFisher(KernelTransformer):
     (4, 1)
     """
 
+    _constraints = Constraints(ridge=Number(above=0))
+
     def __init__(
         self,
         kernel: Any = None,
         n_components: int | None = None,
         *,
-        eps: float = 1e-3,
+        ridge: float = 1e-3,
         normalize: str | None = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
-        self.eps = eps
+        self.ridge = ridge
         self.normalize = normalize
 
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        limit = check_n_components(self.n_components, len(self.classes_) - 1)
-        eps = check_number("eps", self.eps, 0.0)
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        limit = len(self.classes_) - 1 if given.n_components is None else given.n_components
         K = samples.gram()
         Y = indicators(labels)
         sizes = Y.sum(axis=0)
@@ -101,8 +103,8 @@ class KernelFisher(KernelTransformer):
         scatter, apart = float(np.trace(within)), float(np.sum(between**2))
         if scatter <= _NO_SCATTER * apart:  # members of a class that are all alike, up to rounding
             scatter = apart
-        self.eps_ = eps * (scatter or 1.0) / len(within)
-        within[np.diag_indices_from(within)] += self.eps_
+        self.ridge_ = given.ridge * (scatter or 1.0) / len(within)
+        within[np.diag_indices_from(within)] += self.ridge_
         # The between-class scatter has a few columns only, so the eigenproblem is as small as they are many.
         # Transposed, the symmetric matrix has the order that LAPACK overwrites without a copy.
         solved = cho_solve(cho_factor(within.T, lower=True, overwrite_a=True), between)

@@ -31,22 +31,19 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from ..._warnings import warn
-from ...estimators.checks import (
-    check_count,
+from ...kernels.stacking.memory import warn_if_too_large
+from ...solvers.embedding.graph_embedding import signed
+from ...validation import Choice, Constraints, Number, Whole, check_parameters
+from ...validation.inputs import (
     check_labels,
     check_matrix,
-    check_number,
     check_row_labels,
     check_sample_weight,
     encode_labels,
     unchanged_on_failure,
 )
-from ...kernels.stacking.memory import warn_if_too_large
-from ...solvers.embedding.graph_embedding import signed
-from ..base import check_choice
 from ..graphs.local_scaling import local_affinity
 
-_METRICS = ("weighted", "orthonormalized", "plain")
 # Scatter within classes below this share of that between them is rounding.
 _NO_SCATTER = 1e-12
 
@@ -109,6 +106,13 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     array([ 0.,  0.,  5.,  5., 10., 10.])
     """
 
+    _constraints = Constraints(
+        n_components=Whole(1) | None,
+        n_neighbors=Whole(1),
+        metric=Choice("weighted", "orthonormalized", "plain"),
+        ridge=Number(low=0),
+    )
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -138,6 +142,7 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self
         """
         with unchanged_on_failure(self):
+            given = check_parameters(self)
             check_row_labels(X, y=y, sample_weight=sample_weight)
             X = check_matrix(self, X, ensure_min_samples=2)
             y = check_labels(self, y, len(X))
@@ -145,16 +150,13 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             kept = weight > 0
             X, y, weight = X[kept], y[kept], weight[kept]
             self.classes_, labels = encode_labels(self, y)
-            n_neighbors = check_count("n_neighbors", self.n_neighbors)
-            metric = check_choice("metric", self.metric, _METRICS)
-            ridge = check_number("ridge", self.ridge, 0.0, inclusive=True)
-            wanted = self._wanted()
+            wanted = self._wanted(given.n_components)
             self.mean_, unit, coordinates, basis = _span(X, weight)
             counted = None if sample_weight is None else weight
-            within, between = _scatters(coordinates, labels, n_neighbors, counted)
-            _add_ridge(within, between, ridge, X.shape[1])
+            within, between = _scatters(coordinates, labels, given.n_neighbors, counted)
+            _add_ridge(within, between, given.ridge, X.shape[1])
             values, directions = _best(within, between, _available(wanted, len(basis)))
-            directions = _measured(directions, values, metric, unit)
+            directions = _measured(directions, values, given.metric, unit)
             self.eigenvalues_ = values
             self.components_ = np.ascontiguousarray(signed(basis.T @ directions).T)
             self.n_components_ = len(values)
@@ -175,8 +177,7 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         X = check_matrix(self, X, reset=False)
         return (X - self.mean_) @ self.components_.T
 
-    def _wanted(self) -> int | None:
-        wanted = check_count("n_components", self.n_components, or_none=True)
+    def _wanted(self, wanted: int | None) -> int | None:
         if wanted is not None and wanted > self.n_features_in_:
             raise ValueError(f"n_components is {wanted}, but X has only {self.n_features_in_} features")
         return wanted

@@ -12,13 +12,14 @@ T = K U (T'KU)^-1        what `components` returns
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
-from ..._parameters import check_flag
-from ..base import Extraction, KernelTransformer, TrainingSamples, centred, check_n_components, indicators
+from ...validation import Constraints, Flag
+from ..base import Extraction, KernelTransformer, TrainingSamples, centred, indicators
 
 # A component whose covariance with the labels is below this share of the first one's is rounding.
 _NOTHING = 1e-12
@@ -38,7 +39,7 @@ class KernelPLS(KernelTransformer):
         The kernel; None means `Linear()`. An `MKLClassifier` stands for its combined kernel, which is learned first.
     n_components : int or None
         None for one per class. Fewer are found where nothing is left to explain.
-    centered : bool
+    center : bool
         Whether samples are moved to their mean in the feature space first, as partial least squares does.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of the kernel, before that.
@@ -68,25 +69,27 @@ class KernelPLS(KernelTransformer):
     (4, 1)
     """
 
+    _constraints = Constraints(center=Flag())
+
     def __init__(
         self,
         kernel: Any = None,
         n_components: int | None = None,
         *,
-        centered: bool = True,
+        center: bool = True,
         normalize: str | None = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
-        self.centered = centered
+        self.center = center
         self.normalize = normalize
 
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        n_components = check_n_components(self.n_components, len(self.classes_))
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        n_components = len(self.classes_) if given.n_components is None else given.n_components
         K, means = samples.gram(), None
-        if check_flag("centered", self.centered):
+        if given.center:
             K, means = centred(K)
-        coef = components(K, labels, n_components, bool(self.centered))
+        coef = components(K, labels, n_components, given.center)
         if coef.shape[1] == 0:
             raise ValueError("the kernel has no covariance with the classes, so there is no component to extract")
         features = K @ coef
@@ -97,10 +100,10 @@ class KernelPLS(KernelTransformer):
         return Extraction(coef, -means @ coef, features)
 
 
-def components(K: np.ndarray, labels: np.ndarray, n_components: int, centered: bool) -> np.ndarray:
-    """Coefficients of the components over the samples, as many as there are; K is centred where `centered`."""
+def components(K: np.ndarray, labels: np.ndarray, n_components: int, center: bool) -> np.ndarray:
+    """Coefficients of the components over the samples, as many as there are; K is centred where `center`."""
     targets = indicators(labels)
-    if centered:
+    if center:
         targets -= targets.mean(axis=0)
     K_targets = K @ targets
     scores, K_scores, weights = (np.empty((len(K), 0)) for _ in range(3))

@@ -13,6 +13,8 @@ section 5.1            ``init="koc"``
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,21 +23,16 @@ from scipy.linalg import solve_triangular
 from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import check_flag
 from ..._warnings import warn
-from ...estimators.checks import check_count, check_number, check_seed
 from ...estimators.progress import progress_bar
 from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
 from ...solvers.descent.ascent import Ascent, climb
-from ..base import Extraction, KernelTransformer, TrainingSamples, check_choice, check_n_components
+from ...validation import Choice, Constraints, Flag, Number, Seed, Whole
+from ..base import Extraction, KernelTransformer, TrainingSamples
 from .centroid import centroids
 from .pls import components
 from .subspace_ascent import conjugate_gradients, orthonormal, over_coefficients
 from .subspace_criteria import Alignment, RadiusMargin
-
-_CRITERIA = ("alignment", "radius-margin")
-_STARTS = ("koc", "kpca", "kpls", "random")
-_OPTIMIZERS = ("cg", "lbfgs")
 
 
 class SubspaceKernel(KernelTransformer):
@@ -55,7 +52,7 @@ class SubspaceKernel(KernelTransformer):
         The kernel; None means `Linear()`. An `MKLClassifier` stands for its combined kernel, which is learned first.
     n_components : int or None
         Dimension of the subspace; None for one per class.
-    centered : bool
+    center : bool
         Whether the alignment is that of centred kernels (Cortes, Mohri and Rostamizadeh, 2012); the paper's is not.
     criterion : {"alignment", "radius-margin"}
         What is optimised. The radius-margin bound solves a machine and a ball of n samples in every step.
@@ -117,12 +114,25 @@ class SubspaceKernel(KernelTransformer):
     ((4, 2), True)
     """
 
+    _constraints = Constraints(
+        center=Flag(),
+        criterion=Choice("alignment", "radius-margin"),
+        init=Choice("koc", "kpca", "kpls", "random"),
+        optimizer=Choice("cg", "lbfgs"),
+        C=Number(above=0),
+        ridge=Number(low=0),
+        max_iter=Whole(1),
+        tol=Number(low=0),
+        random_state=Seed(),
+        verbose=Flag() | Whole(0),
+    )
+
     def __init__(
         self,
         kernel: Any = None,
         n_components: int | None = None,
         *,
-        centered: bool = False,
+        center: bool = False,
         criterion: str = "alignment",
         init: str = "koc",
         optimizer: str = "cg",
@@ -137,7 +147,7 @@ class SubspaceKernel(KernelTransformer):
     ):
         self.kernel = kernel
         self.n_components = n_components
-        self.centered = centered
+        self.center = center
         self.criterion = criterion
         self.init = init
         self.optimizer = optimizer
@@ -150,14 +160,14 @@ class SubspaceKernel(KernelTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _extract(self, samples: TrainingSamples, labels: np.ndarray) -> Extraction:
-        self._check_parameters()
-        n_components = check_n_components(self.n_components, len(self.classes_))
-        centered = check_flag("centered", self.centered)
-        criterion = Alignment(labels, centered) if self.criterion == "alignment" else RadiusMargin(labels, self.C)
-        rng = check_seed(self.random_state)
-        with progress_bar(f"Fitting {type(self).__name__}", self.verbose) as progress:
-            options = {"max_iter": int(self.max_iter), "tol": float(self.tol), "progress": progress}
+    def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
+        n_components = len(self.classes_) if given.n_components is None else given.n_components
+        aligned = given.criterion == "alignment"
+        criterion = Alignment(labels, given.center) if aligned else RadiusMargin(labels, given.C)
+        rng = given.random_state
+        watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
+        with watched as progress:
+            options = {"max_iter": given.max_iter, "tol": given.tol, "progress": progress}
             over = self._over_combinations if self.landmarks is None else self._over_landmarks
             found, ascent = over(samples, labels, n_components, criterion, rng, options)
         self._record(ascent, criterion)
@@ -167,7 +177,7 @@ class SubspaceKernel(KernelTransformer):
         self, samples: TrainingSamples, labels: np.ndarray, n_components: int, criterion: Any, rng: Any, options: dict
     ) -> tuple[Extraction, Ascent]:
         K = samples.gram()
-        ridge = self.ridge * float(np.trace(K)) / len(K)
+        ridge = float(self.ridge) * float(np.trace(K)) / len(K)
         W = self._start(K, labels, n_components, rng)
         W = orthonormal(W, K @ W, limit=n_components)
         if W.shape[1] < n_components:
@@ -186,7 +196,7 @@ class SubspaceKernel(KernelTransformer):
         if len(samples.kernels) > 1 or self.normalize is not None:
             raise ValueError("landmarks need one kernel, and normalize=None")
         kernel = samples.kernels[0]
-        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), ridge=self.ridge)
+        spanned = LandmarkKernel(kernel, view_values(kernel, samples.views), ridge=float(self.ridge))
         start = starting_landmarks(self.landmarks, spanned.values, labels, n_components, rng)
         ascent = climb(spanned.judged_by(criterion), start, self.optimizer, **options)
         self.landmarks_ = ascent.position
@@ -200,7 +210,7 @@ class SubspaceKernel(KernelTransformer):
         if self.init == "koc":
             return centroids(labels)
         if self.init == "kpls":
-            return components(K, labels, n_components, centered=False)
+            return components(K, labels, n_components, center=False)
         if self.init == "kpca":
             n_vectors = min(n_components, len(K) - 1)
             return eigsh(K, n_vectors, v0=np.ones(len(K)))[1]
@@ -230,12 +240,3 @@ class SubspaceKernel(KernelTransformer):
                 "improved; raise max_iter or tol",
                 ConvergenceWarning,
             )
-
-    def _check_parameters(self) -> None:
-        check_choice("criterion", self.criterion, _CRITERIA)
-        check_choice("init", self.init, _STARTS)
-        check_choice("optimizer", self.optimizer, _OPTIMIZERS)
-        check_number("C", self.C, 0.0)
-        check_number("ridge", self.ridge, 0.0, inclusive=True)
-        check_number("tol", self.tol, 0.0, inclusive=True)
-        check_count("max_iter", self.max_iter)

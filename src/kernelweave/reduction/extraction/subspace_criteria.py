@@ -35,12 +35,12 @@ class Alignment:
     Parameters
     ----------
     labels : ndarray of int, shape (n_samples,)
-    centered : bool
+    center : bool
         Whether both kernels are centred first, Cortes et al. (2012).
     """
 
-    def __init__(self, labels: np.ndarray, centered: bool):
-        self.centered = centered
+    def __init__(self, labels: np.ndarray, center: bool):
+        self.center = center
         self.targets = self._moved(indicators(labels))
         self.target_norm = np.linalg.norm(self.targets.T @ self.targets)
 
@@ -59,7 +59,7 @@ class Alignment:
         return float(np.exp(value))
 
     def _moved(self, columns: np.ndarray) -> np.ndarray:
-        return columns - columns.mean(axis=0) if self.centered else columns
+        return columns - columns.mean(axis=0) if self.center else columns
 
 
 class RadiusMargin:

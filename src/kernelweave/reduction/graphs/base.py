@@ -24,8 +24,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..._parameters import blamed_on, is_choice, shown
 from ...solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians
+from ...validation import Choice, Constraints, blamed_on, check_parameters
 
 
 class Graph(BaseEstimator, ABC):
@@ -98,12 +98,13 @@ class LDAGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(against=Choice("between", "total"))
+
     def __init__(self, against: str = "between"):
         self.against = against
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        if not is_choice(self.against, ("between", "total")):
-            raise ValueError(f'against must be "between" or "total", not {shown(self.against)}')
+        check_parameters(self)
         within, total = class_laplacians(labels)
         return within, total if self.against == "total" else total - within
 

@@ -20,9 +20,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from ..._parameters import is_choice, is_number, shown
-from ...estimators.checks import check_count
 from ...solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians, mean_affinity
+from ...validation import Choice, Constraints, Number, Whole, check_parameters
 from .base import Graph
 from .local_scaling import local_affinity
 
@@ -30,14 +29,14 @@ from .local_scaling import local_affinity
 class LPPGraph(Graph):
     """Locality preserving projections: neighbours stay neighbours, without labels.
 
-    Minimises ``sum_ij w_ij ||z_i - z_j||^2`` for ``w_ij = 1`` where one of i and j is among the k nearest of the other,
-    with ``sum_i d_i ||z_i - mean||^2`` held, ``d_i = sum_j w_ij`` and the mean weighted by d. Without the mean the
-    optimum would be one point for all samples wherever the kernel can express a constant.
+    Minimises ``sum_ij w_ij ||z_i - z_j||^2`` for ``w_ij = 1`` where one of i and j is among the `n_neighbors` nearest
+    of the other, with ``sum_i d_i ||z_i - mean||^2`` held, ``d_i = sum_j w_ij`` and the mean weighted by d. Without the
+    mean the optimum would be one point for all samples wherever the kernel can express a constant.
 
     Parameters
     ----------
     n_neighbors : int
-        k, the number of neighbours, at most all other samples.
+        Number of neighbours, at most all other samples.
 
     References
     ----------
@@ -52,11 +51,13 @@ class LPPGraph(Graph):
     (5, 1)
     """
 
+    _constraints = Constraints(n_neighbors=Whole(1))
+
     def __init__(self, n_neighbors: int = 5):
         self.n_neighbors = n_neighbors
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("n_neighbors", self.n_neighbors)
+        check_parameters(self)
         numerator = GraphLaplacian.of_affinities(
             _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
         )
@@ -68,17 +69,17 @@ class LPPGraph(Graph):
 class LDEGraph(Graph):
     """Local discriminant embedding: neighbours of one class together, neighbours of different classes apart, (31)-(32).
 
-    ``w_ij = 1`` where i and j are of one class and one of them is among the k nearest of the other, ``w'_ij = 1`` where
-    they are of different classes and one is among the `n_neighbors_between` nearest of the other.
+    ``w_ij = 1`` where i and j are of one class and one of them is among the `n_neighbors` nearest of the other,
+    ``w'_ij = 1`` where they are of different classes and one is among the `n_neighbors_between` nearest of the other.
 
     Parameters
     ----------
     n_neighbors, n_neighbors_between : int
         Numbers of neighbours, at most all other samples.
     among : {"class", "all"}
-        Whether neighbours of the same class are searched within a sample's own class and the others outside of it
-        ("class", so that every sample has both), or among all samples before classes are compared ("all", (31) to the
-        letter: where classes are well apart few samples of different classes are neighbours).
+        Where neighbours are searched. "class": `n_neighbors` within a sample's own class and `n_neighbors_between`
+        outside of it, so that every sample has both. "all": among all samples before classes are compared, (31) to the
+        letter; where classes are well apart few samples of different classes are neighbours.
 
     References
     ----------
@@ -95,16 +96,15 @@ class LDEGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(n_neighbors=Whole(1), n_neighbors_between=Whole(1), among=Choice("class", "all"))
+
     def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 20, *, among: str = "class"):
         self.n_neighbors = n_neighbors
         self.n_neighbors_between = n_neighbors_between
         self.among = among
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("n_neighbors", self.n_neighbors)
-        check_count("n_neighbors_between", self.n_neighbors_between)
-        if not is_choice(self.among, ("class", "all")):
-            raise ValueError(f'among must be "class" or "all", not {shown(self.among)}')
+        check_parameters(self)
         same = labels[:, None] == labels[None, :]
 
         def edges(k: int, wanted: np.ndarray) -> np.ndarray:
@@ -123,8 +123,9 @@ class LDEGraph(Graph):
 class MFAGraph(Graph):
     """Marginal Fisher analysis: neighbours of one class together, the closest pairs across a class's border apart.
 
-    ``w_ij = 1`` where i and j are of one class and one is among the k nearest of the other in it; ``w'_ij = 1`` where
-    (i, j) is one of the `n_neighbors_between` closest pairs of a sample in some class and one outside of it.
+    ``w_ij = 1`` where i and j are of one class and one is among the `n_neighbors` nearest of the other in it;
+    ``w'_ij = 1`` where (i, j) is one of the `n_neighbors_between` closest pairs of a sample in some class and one
+    outside of it.
 
     Parameters
     ----------
@@ -148,13 +149,14 @@ class MFAGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(n_neighbors=Whole(1), n_neighbors_between=Whole(1))
+
     def __init__(self, n_neighbors: int = 5, n_neighbors_between: int = 40):
         self.n_neighbors = n_neighbors
         self.n_neighbors_between = n_neighbors_between
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("n_neighbors", self.n_neighbors)
-        check_count("n_neighbors_between", self.n_neighbors_between)
+        check_parameters(self)
         same = labels[:, None] == labels[None, :]
         within = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors, same))
         between = _averaged(grams, present, lambda K, there: self._border(K, there, labels))
@@ -179,13 +181,13 @@ class MFAGraph(Graph):
 class LFDAGraph(Graph):
     """Local Fisher discriminant analysis: discriminant analysis that keeps the shape of classes with several modes.
 
-    With the affinity ``a_ij = exp(-d_ij^2 / (s_i s_j))``, ``s_i`` the distance to the k-th nearest of the same class:
+    With the affinity ``a_ij = exp(-d_ij^2 / (s_i s_j))``, ``s_i`` the distance to neighbour k of the same class:
     ``w_ij = a_ij / n_{y_i}`` within a class and 0 between classes; ``w'_ij = a_ij / N`` within and ``1 / N`` between.
 
     Parameters
     ----------
     n_neighbors : int
-        The neighbour whose distance is the scale of a sample; at most the size of its class less one.
+        k, the neighbour whose distance is the scale of a sample; at most the size of its class less one.
 
     Notes
     -----
@@ -206,11 +208,13 @@ class LFDAGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(n_neighbors=Whole(1))
+
     def __init__(self, n_neighbors: int = 7):
         self.n_neighbors = n_neighbors
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("n_neighbors", self.n_neighbors)
+        check_parameters(self)
         n = len(labels)
         local = _averaged(grams, present, lambda K, there: self._local(K, there, labels))
         counts = np.bincount(labels)
@@ -239,13 +243,13 @@ class SemiSupervisedGraph(Graph):
     """Semi-supervised discriminant analysis: labels for some samples, neighbours for all.
 
     Minimises ``total scatter + alpha * sum_ij w_ij ||z_i - z_j||^2`` over the scatter between classes; both scatters
-    are those of the samples with a label, and ``w_ij = 1 / k`` where one of any two samples is among the k nearest of
-    the other.
+    are those of the samples with a label, and ``w_ij = 1 / k`` where one of any two samples is among the k
+    nearest of the other.
 
     Parameters
     ----------
     n_neighbors : int
-        k, the number of neighbours, at most all other samples.
+        k, the number of neighbours; at most all other samples.
     alpha : float
         Weight of the neighbours; 0 looks at samples with a label only.
 
@@ -269,6 +273,8 @@ class SemiSupervisedGraph(Graph):
 
     reads_labels = True
 
+    _constraints = Constraints(n_neighbors=Whole(1), alpha=Number(low=0))
+
     def __init__(self, n_neighbors: int = 5, alpha: float = 0.1):
         self.n_neighbors = n_neighbors
         self.alpha = alpha
@@ -286,9 +292,7 @@ class SemiSupervisedGraph(Graph):
         return labels
 
     def laplacians(self, grams, present, labels):  # noqa: D102
-        check_count("n_neighbors", self.n_neighbors)
-        if not (is_number(self.alpha) and 0 <= self.alpha < np.inf):
-            raise ValueError(f"alpha must be a finite number of at least 0, not {shown(self.alpha)}")
+        check_parameters(self)
         within, total = class_laplacians(labels)
         neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
         return total + (self.alpha / self.n_neighbors) * GraphLaplacian.of_affinities(neighbors), total - within

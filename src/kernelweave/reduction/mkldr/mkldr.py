@@ -16,6 +16,7 @@ embedding of z, (29)   `MKLDR.transform`
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,41 +24,31 @@ import pandas as pd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._parameters import is_choice, shown
 from ..._warnings import warn
 from ...combiners.named import as_numbers
-from ...estimators.checks import (
-    check_count,
-    check_number,
-    check_row_labels,
-    check_seed,
-    check_target,
-    check_training_views,
-    unchanged_on_failure,
-)
 from ...estimators.fitted import FittedStack, in_blocks
 from ...estimators.parameters import KernelParameters
 from ...estimators.progress import progress_bar
 from ...kernels import KernelStack
 from ...kernels.stacking.naming import default_kernels
 from ...solvers.embedding.graph_embedding import spreads
+from ...validation import Choice, Constraints, Flag, Instance, Number, Seed, Whole, check, check_parameters
+from ...validation.inputs import check_row_labels, check_target, check_training_data, unchanged_on_failure
 from ...views import Views
 from ..base import check_some_view
 from ..graphs.base import Graph, LDAGraph, PCAGraph
 from .steps import EXACT_KERNELS, Search
 
-_STEPS = ("ratio-trace", "trace-ratio", "paper")
-_WEIGHTS_STEPS = ("auto", "exact", "dnn", "paper", "fixed")
-
 
 class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, KernelParameters):
     """Dimension reduction from several kernels: learn projections and kernel weights together.
 
-    Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + eps ||b||^2 I`` and
+    Minimises the ratio trace ``tr[(A'(S + S')A)^-1 A'SA] / n_components`` with ``S = K_b L K_b + ridge ||b||^2 I`` and
     ``S' = K_b L'K_b`` over coefficients A and weights ``b >= 0`` of ``K_b = sum_m b_m K_m``, where the graph gives L
     (samples to bring together) and L' (samples to keep apart) or D: MKL-DR, (17). A sample x is embedded as
     ``A' K_b(X, x)`` (29). At equal weights, where it starts, this is `KernelFisher` on the mean kernel, with the same
-    `eps`. Weights are learned under a larger ridge, `weights_eps`, and never worse by that objective than the start.
+    `ridge`. Weights are learned under a larger ridge, `weights_ridge`, and are never worse by that objective than the
+    start.
 
     Parameters
     ----------
@@ -84,12 +75,12 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         minimum, with negative weights set to zero. `PCAGraph` leaves weights fixed.
     init : {"equal", "identity"}, or weights by kernel name or in order
         Where b begins: at equal weights, at the optimum of (22) for ``AA' = I`` (the paper's choice), or as given.
-    eps : float
+    ridge : float
         Weight of the ridge above, relative to the mean diagonal of ``K L K`` for the mean kernel K (of ``K L'K`` where
         that is zero), so that it means at equal weights what it means in `KernelFisher`. For "trace-ratio" and "paper"
         in units of the mean of ``tr(K_m L'K_m) / n_samples`` over the kernels. The larger, the smoother the projections
         and the more alike the weights of similar kernels.
-    weights_eps : float
+    weights_ridge : float
         The same where "ratio-trace" learns weights. Under a small ridge any kernel of full rank draws the training
         samples of a class together, and weights would follow rank instead of information; the larger, the more they
         follow the scatter that each kernel has by itself.
@@ -112,10 +103,10 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
     alphas_ : ndarray of shape (n_samples, n_components)
         The sample coefficients A.
     objective_ : float
-        The objective at the end: what weights are learned by, with `weights_eps`, a mean over the components that all
+        The objective at the end: what weights are learned by, with `weights_ridge`, a mean over the components that all
         kernels together can fill; for `PCAGraph` the number of components over their summed variances.
-    eps_ : float
-        The weight of the ridge in absolute terms: the ridge is ``eps_ * sum(kernel_weights_ ** 2)``.
+    ridge_ : float
+        The weight of the ridge in absolute terms: the ridge is ``ridge_ * sum(kernel_weights_ ** 2)``.
     history_ : DataFrame
         Objective and seconds of each iteration.
     n_iter_ : int
@@ -155,6 +146,19 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
     dtype: float64
     """
 
+    _constraints = Constraints(
+        graph=Instance(Graph, "a graph such as LDAGraph()") | None,
+        n_components=Whole(1) | None,
+        step=Choice("ratio-trace", "trace-ratio", "paper"),
+        weights_step=Choice("auto", "exact", "dnn", "paper", "fixed"),
+        ridge=Number(above=0),
+        weights_ridge=Number(above=0),
+        max_iter=Whole(1),
+        tol=Number(above=0),
+        random_state=Seed(),
+        verbose=Flag() | Whole(0),
+    )
+
     def __init__(
         self,
         kernels: Any = None,
@@ -165,8 +169,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         step: str = "ratio-trace",
         weights_step: str = "auto",
         init: Any = "equal",
-        eps: float = 0.01,
-        weights_eps: float = 10.0,
+        ridge: float = 0.01,
+        weights_ridge: float = 10.0,
         max_iter: int = 200,
         tol: float = 1e-4,
         dtype: str = "float64",
@@ -180,8 +184,8 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         self.step = step
         self.weights_step = weights_step
         self.init = init
-        self.eps = eps
-        self.weights_eps = weights_eps
+        self.ridge = ridge
+        self.weights_ridge = weights_ridge
         self.max_iter = max_iter
         self.tol = tol
         self.dtype = dtype
@@ -202,12 +206,12 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         self
         """
         with unchanged_on_failure(self):
-            eps, weights_eps, tol, max_iter = self._check_parameters()
-            graph = clone(LDAGraph() if self.graph is None else self.graph)
+            given = check_parameters(self)
+            graph = clone(LDAGraph() if given.graph is None else given.graph)
             check_row_labels(X, y=y if graph.reads_labels else None)
-            views = check_training_views(self, X)
+            views = Views(*check_training_data(self, X))
             labels = self._labels(graph, y, views.n_samples) if graph.reads_labels else None
-            n_components = self._components(graph, labels, views.n_samples)
+            n_components = self._components(given.n_components, graph, labels, views.n_samples)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
             grams = stack.matrices()
@@ -216,16 +220,16 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
                 grams,
                 numerator,
                 denominator=denominator,
-                eps=eps,
-                weights_eps=weights_eps,
+                ridge=given.ridge,
+                weights_ridge=given.weights_ridge,
                 n_components=n_components,
                 step=self.step,
                 weights_step=self._weights_step(graph, stack.n_kernels),
-                rng=check_seed(self.random_state),
+                rng=given.random_state,
             )
             start = self._start(search, stack.names)
-            with progress_bar("Fitting MKLDR", self.verbose) as progress:
-                found = search.run(start, tol, max_iter, progress)
+            with progress_bar("Fitting MKLDR") if given.verbose else nullcontext() as progress:
+                found = search.run(start, given.tol, given.max_iter, progress)
             kept = spreads(search.combined(found.weights), found.coefficients, search.denominator) > 0
             self._warn(found, kept)
             self._store(stack, graph, search, found, kept)
@@ -265,22 +269,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
             )
         return labels
 
-    def _check_parameters(self) -> tuple[float, float, float, int]:
-        if self.graph is not None and not isinstance(self.graph, Graph):
-            raise ValueError(f"graph must be a graph such as LDAGraph() or None, not {shown(self.graph)}")
-        if not is_choice(self.step, _STEPS):
-            raise ValueError(f"step must be one of {_STEPS}, not {shown(self.step)}")
-        if not is_choice(self.weights_step, _WEIGHTS_STEPS):
-            raise ValueError(f"weights_step must be one of {_WEIGHTS_STEPS}, not {shown(self.weights_step)}")
-        return (
-            check_number("eps", self.eps, 0.0),
-            check_number("weights_eps", self.weights_eps, 0.0),
-            check_number("tol", self.tol, 0.0),
-            check_count("max_iter", self.max_iter),
-        )
-
-    def _components(self, graph: Graph, labels: np.ndarray | None, n_samples: int) -> int:
-        n_components = check_count("n_components", self.n_components, or_none=True)
+    def _components(self, n_components: int | None, graph: Graph, labels: np.ndarray | None, n_samples: int) -> int:
         if n_components is None:
             return min(n_samples, graph.default_components(labels, n_samples))
         if n_components > n_samples:
@@ -289,7 +278,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
 
     def _weights_step(self, graph: Graph, n_kernels: int) -> str:
         if isinstance(graph, PCAGraph):
-            if not is_choice(self.weights_step, ("auto", "fixed")):
+            if self.weights_step not in ("auto", "fixed"):
                 raise ValueError(
                     f'weights_step={self.weights_step!r} has nothing to learn from with PCAGraph; use "fixed" and give '
                     "the weights as init"
@@ -308,8 +297,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         """Weights to begin with, summing to 1."""
         equal = np.full(len(names), 1.0 / len(names))
         if isinstance(self.init, str):
-            if not is_choice(self.init, ("equal", "identity")):
-                raise ValueError(f'init must be "equal", "identity" or weights by kernel, not {shown(self.init)}')
+            check(self, "init", self.init, Choice("equal", "identity"))
             stays = self.init == "equal" or search.weights_step == "fixed"
             return equal if stays else search.identity_weights()
         weights = as_numbers(self.init, names, "init", default=0.0)
@@ -322,7 +310,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
             last = [entry["objective"] for entry in found.history[-2:]]
             warn(
                 f"MKLDR stopped after {len(found.history)} iterations, the last of which changed the objective by "
-                f"{abs(last[0] - last[-1]):.2g} of {last[-1]:.2g} (tol is {self.tol:g}); raise max_iter, tol or eps",
+                f"{abs(last[0] - last[-1]):.2g} of {last[-1]:.2g} (tol is {self.tol:g}); raise max_iter, tol or ridge",
                 ConvergenceWarning,
             )
         if kept.all() or (self.n_components is None and self.step == "ratio-trace"):
@@ -338,7 +326,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         self.kernel_names_ = stack.names
         self.kernel_weights_ = pd.Series(found.weights, stack.names, copy=True)
         self.alphas_ = np.ascontiguousarray(found.coefficients[:, kept])
-        self.eps_ = search.eps
+        self.ridge_ = search.ridge
         self.history_ = pd.DataFrame(found.history)
         self.objective_ = float(self.history_["objective"].iloc[-1])
         self.n_iter_ = len(found.history)

@@ -1,6 +1,6 @@
 """MKL-DR's two unknowns, the sample coefficients A (n x p) and the kernel weights b >= 0, in three forms.
 
-With ``K_b = sum_m b_m K_m``, ``S = K_b L K_b + eps ||b||^2 I`` and ``S' = K_b L' K_b`` the forms are
+With ``K_b = sum_m b_m K_m``, ``S = K_b L K_b + ridge ||b||^2 I`` and ``S' = K_b L' K_b`` the forms are
 
 ==============  ==============================================  =====================================================
 step            minimised                                       how
@@ -10,7 +10,7 @@ step            minimised                                       how
 "paper"         tr[(A'S'A)^-1 A'SA] / p, then the trace ratio   A by (21), b by (22), in turns (Algorithm 1)
 ==============  ==============================================  =====================================================
 
-None changes with the scale of b. Without the term in eps the numerators could be zero for every b (a kernel of full
+None changes with the scale of b. Without the ridge the numerators could be zero for every b (a kernel of full
 rank collapses each class to a point), and nothing would be learned about b.
 
 The last two may lose components. A trace ratio leaves one empty that has little spread, since it costs more than it
@@ -26,7 +26,7 @@ MKL-DR                here
 ====================  ===================================================
 K^(i) beta            column i of `Search.combined`
 S_W^beta, (19)        formed in `solvers.embedding.graph_embedding`, where it is needed
-S_W^A, (23)           first of `Search.forms`, with the term in eps
+S_W^A, (23)           first of `Search.forms`, with the ridge
 S_{W'}^A, (24)        second of `Search.forms`
 ====================  ===================================================
 """
@@ -90,11 +90,11 @@ class Search:
         L; None for the norm of the projections (kernel PCA).
     denominator : GraphLaplacian
         L' or D.
-    eps : float
-        For "ratio-trace" such that the ridge ``eps ||b||^2`` at equal weights is this share of the mean diagonal of
+    ridge : float
+        For "ratio-trace" such that the term ``ridge ||b||^2`` at equal weights is this share of the mean diagonal of
         ``K L K``, K the mean kernel (of ``K L'K`` where that is zero); else in units of the mean of
         tr(K_m L'K_m) / n_samples over the kernels.
-    weights_eps : float
+    weights_ridge : float
         The same where "ratio-trace" learns weights.
     n_components : int
     step : {"ratio-trace", "trace-ratio", "paper"}
@@ -115,8 +115,8 @@ class Search:
     ...     grams,
     ...     within,
     ...     denominator=between,
-    ...     eps=0.1,
-    ...     weights_eps=10.0,
+    ...     ridge=0.1,
+    ...     weights_ridge=10.0,
     ...     n_components=1,
     ...     step="ratio-trace",
     ...     weights_step="exact",
@@ -133,8 +133,8 @@ class Search:
         numerator: GraphLaplacian | None,
         *,
         denominator: GraphLaplacian,
-        eps: float,
-        weights_eps: float,
+        ridge: float,
+        weights_ridge: float,
         n_components: int,
         step: str,
         weights_step: str,
@@ -144,10 +144,10 @@ class Search:
         self.numerator: Any = numerator
         self.n_components, self.step, self.weights_step, self.rng = n_components, step, weights_step, rng
         unit = self._unit()
-        self.eps, self.weights_eps = eps * unit, weights_eps * unit
+        self.ridge, self.weights_ridge = ridge * unit, weights_ridge * unit
 
     def _unit(self) -> float:
-        """What eps counts in."""
+        """The unit of the ridge."""
         n_kernels = len(self.grams)
         if self.step != "ratio-trace" or self.numerator is None:
             unit = float(np.mean([mean_spread(K, self.denominator) for K in self.grams]))
@@ -229,24 +229,24 @@ class Search:
             )
             # Status 1 is a limit; a line search that finds nothing lower (2) is at the accuracy of floating point.
             record.settled = record.settled or ended.status != 1
-        A = ratio_trace(self.combined(best.weights), *self._problem(best.weights, self.eps)).solution
+        A = ratio_trace(self.combined(best.weights), *self._problem(best.weights, self.ridge)).solution
         return Found(A, best.weights, record.history, record.settled)
 
     def _point(self, weights: np.ndarray) -> _Point:
         """f at given weights, and the slopes of ``sum_i lambda_i / (1 + lambda_i)`` by the weights.
 
-        With mu = 1 / lambda, a'Sa = 1 and z = K a the slope of mu by b_m is ``2 (K_m a)'(L'z - mu L z) - 2 mu eps b_m
+        With mu = 1 / lambda, a'Sa = 1 and z = K a the slope of mu by b_m is ``2 (K_m a)'(L'z - mu L z) - 2 mu ridge b_m
         a'a``; the sum over i needs one product with A for all kernels together.
         """
         K = self.combined(weights)
         if not mean_spread(K, self.denominator):
             return _Point(weights, np.zeros(self.n_components), np.zeros(len(weights)))
-        A = ratio_trace(K, *self._problem(weights, self.weights_eps)).solution
+        A = ratio_trace(K, *self._problem(weights, self.weights_ridge)).solution
         mu, Z = spreads(K, A, self.denominator), K @ A
         share = (1.0 + mu) ** -2
         D = (share * self.denominator.dot(Z) - share * mu * self.numerator.dot(Z)) @ A.T
-        ridge = self.weights_eps * float(np.sum(share * mu * (A**2).sum(axis=0)))
-        slopes = [-2.0 * (_inner(gram, D) - ridge * weight) for gram, weight in zip(self.grams, weights, strict=True)]
+        pull = self.weights_ridge * float(np.sum(share * mu * (A**2).sum(axis=0)))
+        slopes = [-2.0 * (_inner(gram, D) - pull * weight) for gram, weight in zip(self.grams, weights, strict=True)]
         return _Point(weights, mu, np.array(slopes))
 
     def _alone(self) -> bool:
@@ -254,10 +254,9 @@ class Search:
         return len(self.grams) == 1 or self.weights_step == "fixed"
 
     def _problem(
-        self, weights: np.ndarray, eps: float
+        self, weights: np.ndarray, ridge: float
     ) -> tuple[Any, GraphLaplacian, float, int, np.random.RandomState]:
-        ridge = eps * float(weights @ weights)
-        return self.numerator, self.denominator, ridge, self.n_components, self.rng
+        return self.numerator, self.denominator, ridge * float(weights @ weights), self.n_components, self.rng
 
     def coefficients_given(self, weights: np.ndarray, start: np.ndarray | None, tol: float) -> tuple[np.ndarray, float]:
         """The A step: (18) by the trace-ratio iteration, or (21)."""
@@ -265,7 +264,7 @@ class Search:
         if self.numerator is None:
             found = principal(K, self.denominator, self.n_components)
             return found.solution, found.objective
-        problem = (K, *self._problem(weights, self.eps))
+        problem = (K, *self._problem(weights, self.ridge))
         if self.step == "trace-ratio":
             found = trace_ratio(*problem, start, tol)
             return found.solution, found.objective
@@ -306,7 +305,7 @@ class Search:
         else:
             embedded = [K @ coefficients.astype(K.dtype, copy=False) for K in self.grams]
             norm = np.vdot(coefficients, coefficients)
-        above = _form(embedded, self.numerator) + self.eps * norm * np.eye(len(self.grams))  # (23)
+        above = _form(embedded, self.numerator) + self.ridge * norm * np.eye(len(self.grams))  # (23)
         return above, _form(embedded, self.denominator)  # (24)
 
 

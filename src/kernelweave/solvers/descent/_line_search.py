@@ -12,7 +12,7 @@ from .domains import Domain
 if TYPE_CHECKING:
     from .smooth import Objective, Point
 
-DECREASE = 1e-4  # Armijo: share of the decrease which the slope promises
+DECREASE = 1e-4  # Armijo: share of the decrease which the slope predicts
 STEEPNESS = 0.9  # Wolfe: a step is too short where the slope is still this share of the first one
 FLAT = 1e-200  # gradients below are zero
 MOST_TRIALS = 20
@@ -99,13 +99,13 @@ class Gradient:
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
         """A step down the gradient, back into the domain."""
         if self.length is None:
-            self.length = self.first_step / max(float(np.linalg.norm(point.gradient)), FLAT)
+            self.length = first_length(self.first_step, point.gradient)
         return straight_step(domain, point.position, -self.length * point.gradient)
 
     def learn(self, old: Point, new: Point, direction: np.ndarray, domain: Domain) -> None:
         """The next trial step is twice the length of this one."""
-        if self.length is not None:
-            self.length *= 2.0 * float(np.linalg.norm(new.position - old.position) / np.linalg.norm(direction))
+        share = float(np.linalg.norm(new.position - old.position) / np.linalg.norm(direction))
+        self.length = 2.0 * share * (self.first_step if self.length is None else self.length)
 
     def forget(self) -> bool:
         """There is nothing to forget."""
@@ -129,7 +129,7 @@ class QuasiNewton:
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
         """The step to the minimiser of the quadratic model, within the domain."""
         if not len(self.pairs):
-            length = self.first_step / max(float(np.linalg.norm(point.gradient)), FLAT)
+            length = first_length(self.first_step, point.gradient)
             return straight_step(domain, point.position, -length * point.gradient)
         if domain.longest == np.inf:
             return -self._inverse(point.gradient)
@@ -199,6 +199,11 @@ class QuasiNewton:
             slope = slope + length * bend
             rate = (move @ move) / curvature if curvature > 0.0 else rate
         return candidate - point.position
+
+
+def first_length(first_step: float, gradient: np.ndarray) -> float:
+    """The multiple of the gradient that is a step of a given length."""
+    return first_step / max(float(np.linalg.norm(gradient)), FLAT)
 
 
 def negligible_decrease(point: Point, precision: float) -> float:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ._line_search import DECREASE, FLAT, MOST_TRIALS, is_finite, negligible_decrease, straight_step
+from ._line_search import DECREASE, MOST_TRIALS, first_length, is_finite, negligible_decrease, straight_step
 from .domains import Domain, Space
 from .smooth import Callback, Descent, Function, Objective, Point, descend
 
@@ -134,4 +134,4 @@ class _Cycle:
     def _first_rate(self, block: int, gradient: np.ndarray) -> float:
         """Twice the last rate, or the one of a first step."""
         last = self.rates[block]
-        return self.first_step / max(float(np.linalg.norm(gradient)), FLAT) if last is None else 2.0 * last
+        return first_length(self.first_step, gradient) if last is None else 2.0 * last

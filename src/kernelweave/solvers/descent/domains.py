@@ -26,11 +26,11 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-WELL_CONDITIONED = 0.01  # smallest squared singular value, relative to the largest, that A'A tells as well as A
+WELL_CONDITIONED = 0.01  # smallest squared singular value, relative to the largest, that A'A has as exactly as A
 
 
 class Domain(ABC):
-    """Positions that a descent may take. Flat, unless a subclass says otherwise."""
+    """Positions that a descent may take. By default all moves are straight lines; subclasses override that."""
 
     everywhere: bool = False  # whether all positions are allowed and moves are straight: then no method is called
     longest: float = np.inf  # multiple of a step up to which all moves stay inside
@@ -238,7 +238,7 @@ class ProductSpace(Domain):
 
     @property
     def size(self) -> int:
-        """Number of entries of all parts."""
+        """Number of entries."""
         return self._size
 
     def enter(self, position: np.ndarray) -> np.ndarray:
@@ -253,7 +253,7 @@ class ProductSpace(Domain):
         return self._join(vectors, pieces)
 
     def limit(self, target: np.ndarray) -> np.ndarray:
-        """Each part as its domain wants it."""
+        """Each part is limited by its own domain."""
         return self._join(target, (domain.limit(target[part]) for part, domain in self.parts))
 
     def move(self, position: np.ndarray, direction: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:

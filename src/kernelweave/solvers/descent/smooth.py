@@ -4,12 +4,13 @@ The function here is J(theta), whose value is a kernel machine solved on K_theta
 values are known to the machine's precision only. Both methods keep to a domain (see `domains`), which costs nothing
 beside an evaluation, and stop at relative progress ``(J_old - J_new) / max(1, |J_new|) < tol``, which also means
 something where J is negative or near 0. The end point is the best one, because a step that does not go down is never
-taken; steps that promise less than the precision of the values are not tried.
+taken; steps whose slope predicts a decrease below the precision of the values are not tried.
 
 - `minimize_lbfgs`: Nocedal's two-loop recursion. On a convex set the projected quasi-Newton step of Schmidt et al.
   (2009), the minimiser over the set of the quadratic model whose Hessian is the compact form of the same memory. On
   manifolds the memory is projected from tangent space to tangent space (Absil, Mahony and Sepulchre 2008, section 8.1).
-- `minimize_armijo`: gradient descent with a step length from Armijo's rule, as in thesis section 3.3.
+- `minimize_armijo`: gradient descent with a step length from Armijo's rule, as in section 3.3 of
+  the thesis (Gönen 2010, PhD thesis, Boğaziçi University).
 
 ==========  =========================================================
 symbol      name
@@ -36,7 +37,7 @@ EVERYWHERE = Space()
 
 
 class Point(NamedTuple):
-    """A position with its value, its gradient, and whatever else the function told about it."""
+    """A position with its value, its gradient, and whatever else the function returned."""
 
     position: np.ndarray
     value: float
@@ -58,7 +59,7 @@ class Descent:
     objective : float
         The value there.
     detail : object
-        What the function told about it beside value and gradient.
+        What the function returned beside value and gradient.
     steps : int
         Outer iterations.
     evaluations : int
@@ -66,7 +67,7 @@ class Descent:
     progress : float
         Relative progress of the last iteration.
     status : {"converged", "max_iterations", "stopped"}
-        "stopped" where the callback asked for it.
+        "stopped" where the callback returned True.
     """
 
     solution: np.ndarray
@@ -191,7 +192,7 @@ class Iteration(Protocol):
     """What a method of descent does in one iteration."""
 
     def step(self, objective: Objective, point: Point) -> Point | None:
-        """A better point, the same where none was found, None where nothing promises to be better."""
+        """A better point, the same where none was found, None where no step can be better."""
 
     def retry(self) -> bool:
         """After a step that found nothing: whether another one would be different."""

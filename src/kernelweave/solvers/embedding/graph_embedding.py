@@ -231,7 +231,7 @@ def _cholesky(S: np.ndarray) -> np.ndarray:
     try:
         return scipy.linalg.cholesky(S, lower=True, check_finite=False)
     except np.linalg.LinAlgError:
-        raise ValueError("eps is too small: beside these kernels it is lost in rounding; raise it") from None
+        raise ValueError("ridge is too small: beside these kernels it is lost in rounding; raise it") from None
 
 
 def _ratio(A: np.ndarray, S: np.ndarray, S_prime: np.ndarray) -> float:

@@ -10,5 +10,6 @@ module             what it solves
 `program`          any of these duals written out, for cone solvers and for the second derivative by the weights
 =================  ==================================================================================================
 
-Modules with a leading underscore hold the steps of these solvers.
+Modules with a leading underscore hold the steps of these solvers. "Thesis" is Gönen 2010, PhD thesis, Boğaziçi
+University.
 """

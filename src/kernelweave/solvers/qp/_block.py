@@ -46,7 +46,13 @@ RIDGE = 1e-11  # times the diagonal entry
 PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
-def solve_block(source, diagonal, problem, tol, budget):
+def solve_block(
+    source: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    diagonal: np.ndarray,
+    problem: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float],
+    tol: float,
+    budget: int,
+) -> int:
     """Alternate runs of pair updates with Newton steps on the free samples, in place; returns the number of steps.
 
     Parameters

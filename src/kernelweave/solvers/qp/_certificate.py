@@ -48,16 +48,16 @@ def least_gap(
     cuts = _Cuts(c, gradient, f, lower, upper, insensitivity, total)
     value, slope = cuts.at(0.0)
     gap = min(gap, value)
-    ends = [(0.0, value, slope), None]
+    end, other_end = (0.0, value, slope), None  # tangents on both sides of the minimum, once there are two
     step = -np.sign(slope) * max(violation, 1e-16) / size
     for _ in range(MOST_CUTS):
         if gap <= 0.5 * limit or slope == 0.0:
             break
-        if ends[1] is None:
-            s = min(1.0, ends[0][0] + step)
+        if other_end is None:
+            s = min(1.0, end[0] + step)
             step *= 4.0
         else:
-            (a, at_a, slope_a), (b, at_b, slope_b) = ends
+            (a, at_a, slope_a), (b, at_b, slope_b) = end, other_end
             s = a + (at_b - at_a - slope_b * (b - a)) / (slope_a - slope_b)  # where the tangents meet
             floor = at_a + slope_a * (s - a)
             if floor > limit or gap - max(0.0, floor) <= 0.1 * gap:
@@ -66,12 +66,12 @@ def least_gap(
             s = min(max(s, near + 0.05 * (far - near)), far - 0.05 * (far - near))
         value, slope = cuts.at(s)
         gap = min(gap, value)
-        if slope * ends[0][2] > 0.0:
-            ends[0] = (s, value, slope)
+        if slope * end[2] > 0.0:
+            end = (s, value, slope)
             if s == 1.0:  # t = 0
                 break
         else:
-            ends[1] = (s, value, slope)
+            other_end = (s, value, slope)
     return float(gap)
 
 

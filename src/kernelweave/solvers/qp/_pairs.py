@@ -29,6 +29,8 @@ current multiplier, so the bits given up are far below the violation itself.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -47,7 +49,7 @@ LOWEST = -1.7e308  # any finite number is larger
 TINY = 1e-300  # keeps zero curvature from dividing by zero
 
 
-def _selecting(comparison: str, doc: str):
+def _selecting(comparison: str, doc: str) -> Any:
     """Minimum or maximum as one compare and select that LLVM may vectorise (Python's own keeps NaN order)."""
 
     @intrinsic
@@ -67,14 +69,16 @@ larger = _selecting(">", "Larger of two floats.")
 smaller = _selecting("<", "Smaller of two floats.")
 
 
-@intrinsic
-def bits(typing, value):
+def _bits(typing, value):
     """Bit pattern of a double."""
 
     def build(context, builder, signature, args):
         return builder.bitcast(args[0], ir.IntType(64))
 
     return types.int64(value), build
+
+
+bits: Any = intrinsic(_bits)
 
 
 @compiled(inner=True, error_model="numpy")

@@ -2,7 +2,8 @@
 
     maximise over c    p'c - e ||c||_1 - 1/2 c'Kc     subject to   sum(c) = total,   lower <= c <= upper
 
-Thesis (1.3), the dual of (1.5), and the dual of (1.7) are members of this family:
+In the thesis (Gönen 2010, PhD thesis, Boğaziçi University), (1.3), the dual of (1.5) and the dual of (1.7) are members
+of this family:
 
 =====================  ==============================  ============  =====================  =====  =====
 machine                c                               p             box                    total  e
@@ -130,7 +131,7 @@ def solve_box_qp(
 
 
 def _checked(K, linear, lower, upper, total, insensitivity):
-    """Arrays as the compiled code wants them, or one ValueError."""
+    """The arrays in the types that the compiled code takes, or a ValueError."""
     K = np.asarray(K)
     if K.dtype not in (np.float64, np.float32):
         K = K.astype(np.float64)
@@ -158,7 +159,7 @@ def _checked(K, linear, lower, upper, total, insensitivity):
 
 
 def _finite(values):
-    """Whether all are finite; their square tells in a third of the time, unless it overflows."""
+    """Whether all are finite. The sum of squares shows it in a third of the time, unless it overflows."""
     return math.isfinite(np.dot(values, values)) or bool(np.isfinite(values).all())
 
 

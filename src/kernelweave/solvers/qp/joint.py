@@ -160,8 +160,9 @@ class _Problem:
         self.margins = np.ascontiguousarray(margins.T)
         self.margins[self.labels, np.arange(n)] = 0.0
         self.scale = float(np.abs(self.K.diagonal()).max())
-        self.due: float = PATIENCE  # the number of steps before the next interior point
-        self.shares, self.factor = list(RANKS), None
+        self.due: float = PATIENCE  # when, after which share of K, and by which factor the next interior point comes
+        self.shares = list(RANKS)
+        self.factor: np.ndarray | None = None
         self.jitter = np.random.RandomState(0).random_sample(n)  # fixed: results are a function of the arrays alone
 
     def begin(self, start):

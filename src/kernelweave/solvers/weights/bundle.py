@@ -51,7 +51,7 @@ class Evaluation:
     curvature : callable
         Second derivatives of J there, of shape (P, P).
     detail : object
-        Whatever the caller wants back with the best point.
+        Anything that is to be kept with the best point.
     """
 
     point: np.ndarray
@@ -68,11 +68,11 @@ class Evaluation:
 
 
 class WeightSet(Protocol):
-    """Where the weights live, and the pull towards equal ones."""
+    """A convex set of weights, and a penalty that pulls them towards equal ones."""
 
     @property
     def pull(self) -> float:
-        """The factor of r."""
+        """The weight of r(x)."""
 
     def start(self) -> np.ndarray:
         """A point in the middle."""
@@ -87,7 +87,7 @@ class WeightSet(Protocol):
         """A point that a solver returned, made exactly feasible, with what is nearly zero put there."""
 
     def constraints(self) -> tuple[np.ndarray, np.ndarray, list]:
-        """A, b and Clarabel's cones of ``b - A (x, helpers)``, which say that x is in the set."""
+        """A, b and Clarabel's cones of ``b - A (x, helpers)``, which hold exactly for the x in the set."""
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Bundle:
         Wanted gap, relative to the objective's size.
     evaluations : int
     best : Evaluation
-        Where the certified upper bound is smallest.
+        Where the certified upper bound is smallest; from the first evaluation on.
     upper, lower : float
         The optimum lies between them.
     """
@@ -109,7 +109,7 @@ class Bundle:
     feasible: WeightSet
     tol: float
     evaluations: int = 0
-    best: Evaluation = None  # type: ignore[assignment]  # the first evaluation is added before any is read
+    best: Evaluation = field(init=False)
     upper: float = np.inf
     lower: float = -np.inf
     history: list[float] = field(default_factory=list)

@@ -13,7 +13,7 @@ silp                   the minimum of the largest cut, a linear program (Sonnenb
 reduced-gradient       descent along the reduced gradient with a line search (Rakotomamonjy et al., *SimpleMKL*, 2008)
 =====================  ==============================================================================================
 
-Each evaluation is one solve of a machine, no more exact than the gap so far asks for.
+Each evaluation is one solve of a machine, no more exact than the gap so far requires.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
     evaluate : callable
         Point and allowed gap (None for a first, rough one) -> Evaluation.
     feasible : WeightSet
-        Where the weights live; the other methods take a `Simplex` only.
+        The set of allowed weights; the other methods take a `Simplex` only.
     tol : float
         Wanted relative gap.
     most : int
@@ -77,7 +77,7 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
 
 
 def minimize_level(evaluate: Evaluate, simplex: Simplex, tol: float, most: int, progress: Progress) -> Bundle:
-    """The level method: project the best point to where the cuts promise a share of the gap; see `minimize_newton`."""
+    """The level method: project the best point to where the cuts allow a share of the gap; see `minimize_newton`."""
     bundle = _begin(evaluate, simplex, tol, progress)
     identity = np.eye(len(simplex.lower))
     while not bundle.converged and bundle.evaluations < most:

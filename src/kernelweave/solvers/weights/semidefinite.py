@@ -7,16 +7,16 @@ Both choose eta with K_eta = sum_m eta_m K_m positive semidefinite. The margin p
     with       [ K_eta  z ; z'  t ] >= 0,    z = p - b 1 - s + nu - delta,    tr(K_eta) = c
 
 whose block is the thesis' one with rows and columns multiplied by the labels (its (yy')K is the Hadamard product) for
-the binary machine; it already says that K_eta is positive semidefinite. The alignment program is
+the binary machine; it already implies that K_eta is positive semidefinite. The alignment program is
 
     maximise   <K_eta, T>     with   ||K_eta|| <= 1,   K_eta >= 0
 
 where the thesis writes the norm with a further n x n matrix A and also asks for tr(K_eta) = 1; trace and norm 1
 together would force rank one, so only the norm stays.
 
-All kernels live in the sum of their ranges. The programs are written in an orthonormal basis U of it, which makes them
-smaller and strictly feasible; z must lie in it. And the weights are those of orthonormal directions x of the kernels'
-span: kernels that are repeated, or nearly so, would leave eta undetermined.
+All kernels are zero outside the sum of their ranges. The programs are written in an orthonormal basis U of it, which
+makes them smaller and strictly feasible; z must lie in it. And the weights are those of orthonormal directions x of the
+kernels' span: kernels that are repeated, or nearly so, would leave eta undetermined.
 
 Clarabel stores a symmetric matrix as the columns of its upper triangle, entries off the diagonal times sqrt(2).
 

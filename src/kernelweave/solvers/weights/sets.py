@@ -1,4 +1,4 @@
-"""The sets that kernel weights live in: a simplex, a budget, and the unit ball of a norm that adds up over groups.
+"""Sets that kernel weights are chosen from: a simplex, a budget, and the unit ball of a norm that adds up over groups.
 
 =============  ==========================================  =====================================================
 set            x                                           smallest of l - 1/2 q'x

@@ -48,7 +48,7 @@ EXPERIMENT = Comparison(
         Contender("AKDA/QR", lambda data: {"default": with_neighbour(AKDAQR())}),
         Contender("KOC", lambda data: {"default": with_neighbour(KernelOrthogonalCentroid())}),
         Contender("SKFE", lambda data: {"default": with_neighbour(SubspaceKernel())}),
-        Contender("SKFE, centred", lambda data: {"default": with_neighbour(SubspaceKernel(centered=True))}),
+        Contender("SKFE, centred", lambda data: {"default": with_neighbour(SubspaceKernel(center=True))}),
     ),
     protocol=RepeatedHalves(n_repeats=20),
     paper={

@@ -1,21 +1,27 @@
-"""Checks that the three estimators share; each failure is one error that names what is wrong and what to do."""
+"""Checks of what `fit` and `predict` are handed: X, y, sample weights, posteriors. Each failure is one error.
+
+A masked entry of X is a missing one: NaN (None among objects), so that a view that is wholly masked is a missing view.
+Where nothing can be missing (targets, weights, a Gram matrix) masked entries are an error. Dates and time spans are no
+numbers, although NumPy would convert them: their unit would decide what is learned.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, time, timedelta
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
-from .._parameters import is_count, is_number, shown
-from ..views import Views
-from ..views.plain import check_plain, check_unmasked, holds_dates, is_date, without_mask
+from .parameters import shown
+
+_ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+_DATES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
 
 
 @contextmanager
@@ -30,51 +36,8 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
         raise
 
 
-def check_number(name: str, value: Any, low: float, inclusive: bool = False, high: float = np.inf) -> float:
-    """A finite number above (or from) `low` and at most `high`."""
-    if is_number(value) and abs(value) < np.inf and (low <= value if inclusive else low < value) and value <= high:
-        return float(value)
-    limits = f"{'at least' if inclusive else 'greater than'} {low:g}"
-    limits += f" and at most {high:g}" if np.isfinite(high) else ""
-    raise ValueError(f"{name} must be a finite number {limits}, not {shown(value)}")
-
-
-def check_count(name: str, value: Any, least: int = 1, or_none: bool = False) -> Any:
-    """A parameter that counts something, from a least value on; None where that is allowed."""
-    if or_none and value is None:
-        return None
-    if is_count(value) and value >= least:
-        return int(value)
-    wanted = "a positive whole number" if least == 1 else f"a whole number of at least {least}"
-    raise ValueError(f"{name} must be {wanted}{' or None' if or_none else ''}, not {shown(value)}")
-
-
-def check_max_iter(value: Any) -> int | None:
-    """A limit on solver steps: a positive whole number, or None for -1."""
-    if is_count(value) and (value > 0 or value == -1):
-        return None if value == -1 else int(value)
-    raise ValueError(f"max_iter must be a positive whole number, or -1 for no limit, not {shown(value)}")
-
-
-def check_n_jobs(value: Any) -> int | None:
-    """A number of threads; -1 for one a core."""
-    if value is None or (is_count(value) and value != 0):
-        return value
-    raise ValueError(f"n_jobs must be None or a whole number other than 0 (-1 for all cores), not {shown(value)}")
-
-
-def check_seed(random_state: Any) -> np.random.RandomState:
-    """The random numbers that the parameter `random_state` stands for."""
-    try:
-        return check_random_state(random_state)
-    except (ValueError, TypeError, OverflowError):
-        raise ValueError(
-            f"random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState, not {shown(random_state)}"
-        ) from None
-
-
-def check_training_views(estimator: Any, X: Any) -> Views:
-    """X of a fit as `Views`; records `n_features_in_` and `feature_names_in_`."""
+def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]:
+    """X of a fit, and the names of its columns or None; the estimator gets `n_features_in_` and `feature_names_in_`."""
     X = _other_than_numbers_as_frame(without_mask(X))
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, skip_check_array=True)
@@ -85,11 +48,13 @@ def check_training_views(estimator: Any, X: Any) -> Views:
             )
     else:
         X = validate_data(estimator, X, ensure_min_samples=2, **_ARRAYS)
-    return Views(X, getattr(estimator, "feature_names_in_", None))
+    return X, getattr(estimator, "feature_names_in_", None)
 
 
-def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
-    """X of a prediction as `Views`; columns that the model does not use may be absent from a data frame.
+def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.ndarray | None]:
+    """X of a prediction, and the names of its columns or None.
+
+    Columns that the model does not use may be absent from a data frame.
 
     Parameters
     ----------
@@ -101,7 +66,7 @@ def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
     names = getattr(estimator, "feature_names_in_", None)
     X = _other_than_numbers_as_frame(without_mask(X))
     if not isinstance(X, pd.DataFrame):
-        return Views(validate_data(estimator, X, reset=False, **_ARRAYS), names)
+        return validate_data(estimator, X, reset=False, **_ARRAYS), names
     if names is not None:
         absent = set(names) - set(X.columns)
         if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
@@ -109,7 +74,7 @@ def check_new_views(estimator: Any, X: Any, used: np.ndarray) -> Views:
     validate_data(estimator, X, reset=False, skip_check_array=True)
     if len(X) < 1:
         raise ValueError(f"Found a data frame with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
-    return Views(X, names)
+    return X, names
 
 
 def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
@@ -230,4 +195,75 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
     return weight
 
 
-_ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | pd.DataFrame:
+    """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error.
+
+    Series and data frames stay such: their names say which classes are meant.
+    """
+    check_plain(posterior, "posterior")
+    labelled = isinstance(posterior, pd.Series | pd.DataFrame)
+    try:
+        posterior = posterior.astype(float) if labelled else np.asarray(posterior, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("posterior must be an array of probabilities") from None
+    if posterior.ndim not in (1, 2) or len(posterior) != n_samples:
+        raise ValueError(
+            f"posterior must have one row for each of the {n_samples} samples of X, but its shape is {posterior.shape}"
+        )
+    values = np.asarray(posterior)
+    if not ((values >= 0) & (values <= 1)).all():
+        raise ValueError("posterior must hold probabilities from 0 to 1, without NaN")
+    return posterior
+
+
+def without_mask(X: Any) -> Any:
+    """A masked array as a plain one whose masked entries are NaN, or None among objects; anything else as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.validation.inputs import without_mask
+    >>> without_mask(np.ma.array([[1, 2], [3, 4]], mask=[[True, True], [False, False]]))
+    array([[nan, nan],
+           [ 3.,  4.]])
+    """
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    if not np.ma.is_masked(X):
+        return np.asarray(X)
+    numbers = X.dtype.kind in "fiub"
+    plain = np.array(X.data, dtype=np.float64 if numbers else object)
+    plain[np.ma.getmaskarray(X)] = np.nan if numbers else None
+    return plain
+
+
+def check_plain(values: Any, what: str) -> None:
+    """Raise a `ValueError` where an array or series that must be numbers is masked, or holds dates or time spans."""
+    check_unmasked(values, what)
+    if holds_dates(values):
+        raise ValueError(f"{what} holds dates or time spans; turn them into numbers, such as days since the first date")
+
+
+def check_unmasked(values: Any, what: str) -> None:
+    """Raise a `ValueError` that names the first masked entry of an array."""
+    if np.ma.is_masked(values):
+        place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        raise ValueError(
+            f"{what} is masked at {place[0] if len(place) == 1 else tuple(place)}; nothing can be missing there: "
+            "remove such samples, or fill the values in"
+        )
+
+
+def holds_dates(values: Any) -> bool:
+    """Whether an array, series or data frame holds dates or time spans."""
+    if isinstance(values, pd.DataFrame):
+        return any(holds_dates(values.iloc[:, j]) for j in range(values.shape[1]))
+    if isinstance(values, pd.Series) and not isinstance(values.dtype, np.dtype):
+        return isinstance(values.dtype, pd.DatetimeTZDtype | pd.PeriodDtype)
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    return kind in ("m", "M") or (kind == "O" and any(is_date(entry) for entry in np.ravel(values)))
+
+
+def is_date(entry: Any) -> bool:
+    """Whether a value is a date, a time or a time span."""
+    return isinstance(entry, _DATES)
