@@ -126,6 +126,9 @@ class FeatureKernel(CombinedKernel):
     def restrict(self, index):
         return FeatureKernel(self.kernels, self.labels, self.theta, self.features[index])
 
+    def columns(self):
+        return np.concatenate([kernel.columns() for kernel, on in zip(self.kernels, self.active, strict=True) if on])
+
     def lookups(self):
         return []
 

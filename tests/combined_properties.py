@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from kernelweave.kernels import Kernel
 from kernelweave.machines import Solution
+from kernelweave.views import Views
 from reference_qp import exactly
 
 
@@ -112,6 +113,7 @@ def check_use(kernel, new):
     P, coef = kernel.n_kernels, np.ones((kernel.n_samples, 1))
     assert kernel.active.shape == (P,) and kernel.active.dtype == bool and kernel.active.any()
     assert np.issubdtype(kernel.reads().dtype, np.integer) and kernel.reads().ndim == 1
+    check_columns(kernel, new)
     assert isinstance(kernel.in_parts, bool) and isinstance(kernel.takes_fetch, bool)
     assert kernel.theta.ndim == 1 and kernel.theta.dtype == np.float64 and np.isfinite(kernel.theta).all()
     assert set(kernel.attributes()) <= set(kernel.shows), "attributes that are not in shows"
@@ -128,6 +130,17 @@ def check_use(kernel, new):
         kernel.solution = solution
         if history is not None:
             kernel.history = history
+
+
+def check_columns(kernel, new):
+    """New samples are compared by the columns that are listed, and by no others."""
+    columns = kernel.columns()
+    assert np.issubdtype(columns.dtype, np.integer) and columns.ndim == 1 and set(kernel.reads()) <= set(columns)
+    if isinstance(new.X, np.ndarray):
+        other = new.X + 1e3 * (~np.isin(np.arange(new.X.shape[1]), columns))
+        assert_array_equal(
+            kernel.cross(Views(other)), kernel.cross(Views(new.X)), "columns that are not listed are read"
+        )
 
 
 def check_restricted(kernel, new, close):

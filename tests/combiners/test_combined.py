@@ -72,7 +72,7 @@ class TestDoubles:
     @pytest.mark.parametrize("machine", MACHINES)
     def test_machines_are_solved_on_it(self, kind, machine):
         kernel, machine = self.double(kind), MACHINES[machine]
-        solution = machine.solve(kernel.gram(), gap_tol=1e-6)
+        solution = machine.solve(kernel.gram(), gap_tol=1e-4)
         assert solution.converged
         values = kernel.product(np.arange(N), solution.coef) + solution.intercept
         assert_allclose(values, kernel.values(as_views(X), solution.coef) + solution.intercept, atol=1e-8)
@@ -190,12 +190,15 @@ def test_differences(form, repair, normalize):
     check_combined_kernel(kernel, as_views(X), as_views(NEW), 1e-8, cross_is_gram=form == "square")
 
 
-@pytest.mark.parametrize("normalize", NORMALIZATIONS)
 @pytest.mark.parametrize("gate", localized_problem.GATES)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_gated_sums(gate, normalize):
-    combiner = Localized(localized_problem.GATES[gate], l2=0.01, max_iter=5, gate_tol=0.05)
-    check_combined_kernel(fitted(combiner, normalize=normalize), as_views(X), as_views(NEW))
+def test_gated_sums(gate):
+    family, theta = localized_problem.prepared(gate, "complete", gate_tol=0.05)
+    check_combined_kernel(family.finish(theta), as_views(X), as_views(NEW))
+
+
+@pytest.mark.parametrize("normalize", NORMALIZATIONS)
+def test_gated_sums_of_every_normalisation(normalize):
+    check_combined_kernel(fitted(Localized(l2=0.01), normalize=normalize), as_views(X), as_views(NEW))
 
 
 @pytest.mark.parametrize("combiner", [Localized(l2=0.01), Localized(Sigmoid("paper"), l2=0.1)], ids=str)
@@ -220,7 +223,7 @@ FEW[4, :3] = np.nan
 
 
 @pytest.mark.parametrize("features", ["auto", "kpca", "kernel"])
-@pytest.mark.parametrize("gating", ["none", "softmax", "softmax, projected", "sigmoid", "gaussian", "cluster"])
+@pytest.mark.parametrize("gating", ["none", "softmax", "softmax, projected", "gaussian"])
 def test_projected_kernels(gating, features):
     family, theta = projected_problem.prepared(gating=gating, features=features, gate_tol=0.05)
     for kernel in (family.at(theta), family.finish(theta)):
@@ -364,18 +367,22 @@ def test_families_of_forms(combiner):
         check_family(family, MACHINES["binary"], theta)
 
 
-@pytest.mark.parametrize("norm", ["unit", "paper"])
 @pytest.mark.parametrize("gate", localized_problem.GATES)
-def test_families_of_gated_sums(gate, norm):
-    for stack in localized_problem.STACKS:
+def test_families_of_gated_sums(gate):
+    for stack, norm in (("complete", "paper"), ("missing views", "unit")):
         family, theta = localized_problem.prepared(gate, stack, norm=norm)
         check_family(family, MACHINES["regression"], theta)
 
 
-@pytest.mark.parametrize("constraint", ["orthonormal", "norm", "penalty"])
 @pytest.mark.parametrize("gating", projected_problem.GATINGS)
-def test_families_of_projected_kernels(gating, constraint):
-    family, theta = projected_problem.prepared(gating=gating, constraint=constraint)
+def test_families_of_projected_kernels(gating):
+    family, theta = projected_problem.prepared(gating=gating)
+    check_family(family, MACHINES["binary"], family.domain().enter(theta))
+
+
+@pytest.mark.parametrize("constraint", ["norm", "penalty"])
+def test_families_of_projected_kernels_of_every_constraint(constraint):
+    family, theta = projected_problem.prepared(constraint=constraint)
     check_family(family, MACHINES["binary"], family.domain().enter(theta))
 
 
