@@ -337,6 +337,7 @@ def test_every_combined_kernel_of_the_package_is_here():
         "FormKernel",
         "GatedSum",
         "OutputKernels",
+        "PointwiseKernel",
         "ProductKernel",
         "ProjectedKernel",
         "WeightedSum",
