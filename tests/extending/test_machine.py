@@ -24,8 +24,8 @@ BOUND = rng.uniform(0.3, 3.0, N)
 KERNELS = [("a", Linear()), ("b", Gaussian(scale=2.0))]
 
 
-def test_the_page_shows_the_file_which_is_short():
-    names = {"kernels": KERNELS, "X": X, "y": LABELS, "signs": SIGNS, "bound": BOUND}
+def test_the_page_shows_the_file_which_is_short(tmp_path):
+    names = {"kernels": KERNELS, "X": X, "y": LABELS, "signs": SIGNS, "bound": BOUND, "path": tmp_path / "model"}
     check_page("machine", "huber_machine", check_machine=check_machine, **names)
 
 
