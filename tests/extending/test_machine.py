@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from extending_pages import COMBINERS, check_page, check_saved, module_of
 from kernelweave import MKLClassifier, combiners, load
-from kernelweave.combiners import Combiner, CorrelationWeights, ErrorWeights, PerOutput
+from kernelweave.combiners import Combiner, CorrelationWeights, ErrorWeights, KLDivergence, LinearMKL, PerOutput
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.machines import Hinge
 from machine_properties import check_machine
@@ -54,10 +54,13 @@ def test_every_combiner_is_here():
 @pytest.mark.filterwarnings("ignore")
 def test_it_works_under_every_combiner(combiner):
     model = MKLClassifier(KERNELS, combiner, machine=HuberHinge(), random_state=0)
-    for y in (LABELS,) if isinstance(combiner, PerOutput) else (LABELS, SIGNS):
+    once = isinstance(combiner, PerOutput | LinearMKL | KLDivergence)  # the last two take seconds
+    for y in (LABELS,) if once else (LABELS, SIGNS):
         fitted = clone(model).fit(X, y, sample_weight=BOUND)
         assert fitted.score(X, y) > 0.85 and fitted.duality_gap_ < 0.02 * fitted.objective_
-    assert clone(model).set_params(multiclass="one-vs-one", machine__width=0.1).fit(X, LABELS).machine.width == 0.1
+    if not once:
+        pairs = clone(model).set_params(multiclass="one-vs-one", machine__width=0.1).fit(X, LABELS)
+        assert pairs.score(X, LABELS) > 0.85 and pairs.machine.width == 0.1
 
 
 def test_a_narrow_width_is_the_hinge():
