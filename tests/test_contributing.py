@@ -53,9 +53,8 @@ def test_the_tree_names_every_room_of_a_package_and_no_other(package):
 def imports_by_row() -> dict[str, set[str]]:
     """What the table allows each package to import, as `test_imports` writes it."""
     rows: dict[str, set[str]] = {}
-    for package, column in re.findall(
-        r"^\| `(\w+)` \| (.*) \|$", TEXT.split("| package | may import |")[1], re.MULTILINE
-    ):
+    table = TEXT.split("| package | may import |")[1]
+    for package, column in re.findall(r"^\| `(\w+)` \| (.*) \|$", table, re.MULTILINE):
         listed, _, exceptions = column.replace("\\_", "_").partition("and all packages above except ")
         names = {name.strip().replace("scikit-learn", "sklearn") for name in listed.split(",") if name.strip()}
         above = set(rows) - set(exceptions.split(", ")) - {"validation"} if exceptions else set()

@@ -52,7 +52,7 @@ class FitControl:
     progress: Progress | None = None
 
     def report(self, done: int, total: int) -> None:
-        """Report progress, if it is asked for."""
+        """Report progress, if there is a callable for it."""
         if self.progress is not None:
             self.progress(done, total)
 

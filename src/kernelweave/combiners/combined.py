@@ -1,7 +1,7 @@
 """The protocol of a combined kernel: one kernel made of several, over the training samples of a fit.
 
-`Combiner.fit` returns a `CombinedKernel`. Whoever holds one needs nothing else of the combiner: an estimator predicts
-with it, a machine is solved on it, a file stores it.
+`Combiner.fit` returns a `CombinedKernel`. It replaces the combiner after the fit: an estimator predicts with it, a
+machine is solved on it, and a file stores it.
 
 ==========================================  ====================================================================
 of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times

@@ -22,7 +22,7 @@ class GaussianGate(Gate):
 
     The kernels compete for each sample by how near it is to their centres. Parameters are the means mu_m and the
     logarithms of the spreads sigma_m; the `l2` penalty of `Localized` counts both (a spread of 1 costs nothing). As the
-    gating model of `Localized` it minimises what that says (Gönen and Alpaydın 2008; thesis 3.3).
+    gating model of `Localized` it minimises the objective stated there (Gönen and Alpaydın 2008; thesis 3.3).
 
     Parameters
     ----------

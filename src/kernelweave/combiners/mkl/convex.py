@@ -49,8 +49,8 @@ class ConvexMKL(OptimalWeights):
     Parameters
     ----------
     costs : mapping, sequence, number, `EigenvalueCosts` or None
-        d_m, positive: a kernel of twice the cost needs to be worth four times as much. Single costs of a mapping are
-        parameters: ``costs__<name>``. None means 1 each.
+        d_m, positive. A cost of 2 allows a kernel at most a quarter of the weight that a cost of 1 allows. Single costs
+        of a mapping are parameters: ``costs__<name>``. None means 1 each.
     min_weight : float, mapping or sequence
         Lower limits on the weights (De Bie et al. 2007).
     solver : {"auto", "newton", "reduced-gradient", "silp", "level", "conic"}

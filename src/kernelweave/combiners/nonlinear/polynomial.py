@@ -6,8 +6,8 @@ Thesis section 2.2.2, the simplified form:
 
 minimise J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda}. J falls wherever a weight grows, so the set must be bounded.
 The paper's full form has the monomials of lower degree, too; a constant kernel among the k_m adds them. Products of
-sparse similarities are nearly diagonal and say nothing of new samples, so a share 1 - tau of the kernel is the weighted
-sum itself, and held-out samples say how large the share of the products may be.
+sparse similarities are nearly diagonal and carry no information about new samples, so a share 1 - tau of the kernel is
+the weighted sum itself, and the share of the products is chosen on held-out samples.
 
 ==========  ==================================
 paper       here
@@ -44,13 +44,13 @@ UNSEEN_TAU = 0.0  # where no samples can be held out
 class PolynomialMKL(NamedNumbers, DescentCombiner):
     """A weighted sum of kernels and their products; minimises J(eta) over weights in a ball (Cortes et al. 2010).
 
-    k(x, z) = (1 - tau) / (P u) sum_m eta_m k_m(x, z) + tau sum over all q with sum_m q_m = degree of
-    prod_m (eta_m k_m(x, z))^q_m, where a constant kernel may be one of the k_m in the products (not by itself: it would
-    change nothing but the scale). The weights minimise the machine's optimum J(eta) subject to eta >= 0 and
-    ||eta - center|| <= radius, from the uniform direction: a local minimum, J is not convex. Products of kernels say
-    where several views agree, which no weighted sum can; they pay where the views are weak by themselves, and fail
-    where kernel values of different samples are near 0, as those of texts, whose products are nearly diagonal. A
-    machine of degree 2 keeps more support vectors than a weighted sum.
+    k(x, z) = (1 - tau) / (P u) sum_m eta_m k_m(x, z) + tau sum over all q with sum_m q_m = degree of prod_m (eta_m
+    k_m(x, z))^q_m, where a constant kernel may be one of the k_m in the products (not by itself: it would change
+    nothing but the scale). The weights minimise the machine's optimum J(eta) subject to eta >= 0 and
+    ||eta - center|| <= radius, from the uniform direction: a local minimum, J is not convex. Products of kernels
+    measure where several views agree, which no weighted sum can; they pay where each view alone is weak, and fail where
+    kernel values of different samples are near 0, as those of texts, whose products are nearly diagonal. A machine of
+    degree 2 keeps more support vectors than a weighted sum.
 
     In what follows, u stands for the uniform weights at which kernels of unit diagonal give a kernel of unit diagonal,
     so that C means what it means for `Mean`; with tau = 0 they give that of `Mean`.
@@ -87,7 +87,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     multiplied by eta_m / (P u).
 
     Memory: the P Gram matrices, the combined one, and at most one more inside the machine. Samples that lack a view are
-    treated as `forms.Monomials` says.
+    treated as in `forms.Monomials`.
 
     References
     ----------

@@ -31,8 +31,8 @@ class WeightedSum(CombinedKernel):
     """k(x, z) = sum_m eta_m k_m(x, z) with one weight for each kernel.
 
     A sample that lacks a view has a zero row in that kernel; its row and column are then scaled by
-    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, which keeps the kernel positive semidefinite and a unit
-    diagonal one.
+    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, so that the kernel stays positive semidefinite and a unit diagonal
+    stays one.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class WeightedSum(CombinedKernel):
         problem = f"{sample} has none of the views whose kernels have a weight ({used})"
         if self.missing == "refuse":
             raise ValueError(f"{problem}; remove such samples or give another kernel a weight")
-        warn(f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight")
+        warn(f"{problem}; its prediction is the bias alone. LpMKL gives every kernel a weight")
 
     def _sum(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
         return sum_kernels(
