@@ -1,4 +1,4 @@
-"""`ResponseSurfaceDisplay`: a response-surface search over two of its factors, as in thesis Figures 2.2 and 2.5."""
+"""`ResponseSurfaceDisplay`: a response-surface search over two of its factors (Gönen 2010, Figures 2.2 and 2.5)."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class FittedKernels:
 
     @abstractmethod
     def _active(self) -> np.ndarray:
-        """Which kernels prediction looks at: a boolean array."""
+        """Which kernels prediction evaluates: a boolean array."""
 
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
@@ -47,7 +47,7 @@ class FittedKernels:
         self._kernel.replace(m, kernel)
 
     def replace_kernel(self, name: str, kernel: Precomputed) -> FittedKernels:
-        """Install a precomputed kernel that knows further samples, without refitting.
+        """Install a precomputed kernel with further samples, without refitting.
 
         Parameters
         ----------

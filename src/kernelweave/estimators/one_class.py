@@ -18,7 +18,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     """One-class support vector machine with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b`` over ``f(x) = <w, phi(x)> + b`` in the space of the
-    combined kernel (thesis (1.7), (1.8)): most training samples get ``f(x) >= 0``, at most about a share `nu` does not.
+    combined kernel (thesis (Gönen 2010), (1.7) and (1.8)): most training samples get ``f(x) >= 0``, at most about a
+    share `nu` does not.
 
     Parameters
     ----------

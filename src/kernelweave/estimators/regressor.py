@@ -19,7 +19,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
-    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``. With
+    of the combined kernel (thesis (Gönen 2010), (1.5)), with ``C_i = C * sample_weight``. With
     ``machine="squared-epsilon-insensitive"`` the loss is ``1/2 sum_i C_i max(0, |y_i - f(x_i)| - epsilon)^2``, with
     ``machine="least-squares"`` it is ``1/2 sum_i C_i (y_i - f(x_i))^2``.
 

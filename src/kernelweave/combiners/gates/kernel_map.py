@@ -25,7 +25,7 @@ class KernelMap(BaseEstimator):
     """The empirical kernel map x^G = (k_G(x_1, x), ..., k_G(x_N, x)) as the gating inputs of `Localized`.
 
     For samples that are sequences, graphs or ids rather than vectors, and for views with many more features than there
-    are samples. Thesis (3.5).
+    are samples: thesis (Gönen 2010), (3.5).
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ class RegionGate(Gate):
 
 
 class ClusterGate(RegionGate):
-    """Weights for each cluster of samples, eta_m(x) = eta_{c(x)}^m (Yang et al. 2009; thesis 3.5.5).
+    """Weights for each cluster of samples, eta_m(x) = eta_{c(x)}^m (Yang et al. 2009; thesis (Gönen 2010), 3.5.5).
 
     The training samples are clustered by k-means on the gating inputs beforehand, then the weights of each cluster
     minimise the objective of `Localized`. The `l2` penalty counts the logarithms of the weights (up to a constant).
@@ -92,11 +92,12 @@ class ClusterGate(RegionGate):
 
 
 class InstanceGate(RegionGate):
-    """Weights of its own for each training sample, eta_m(x_i) = eta_i^m (Yang et al. 2010; thesis 3.5.5).
+    """Weights of its own for each training sample, eta_m(x_i) = eta_i^m (Yang et al. 2010).
 
     The weights minimise the objective of `Localized`; only the `l2` penalty, which counts the logarithms of the weights
     (up to a constant), keeps n_samples * n_kernels parameters from fitting every sample. Samples with the same gating
-    inputs share their weights. A new sample takes the weights of the nearest training sample.
+    inputs share their weights. A new sample takes the weights of the nearest training sample. See the thesis (Gönen
+    2010), 3.5.5.
 
     Parameters
     ----------

@@ -41,9 +41,9 @@ class Localized(GatedCombiner):
     """Localized multiple kernel learning: k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z), with a learned gating model eta.
 
     Minimises J(V) + l2/2 J0 ||V||^2 over the parameters V of the gating model, where J is the optimum of the machine
-    under that kernel, thesis (3.6), (3.8), (3.9), and J0 its optimum under the mean kernel. J is not convex; this is a
-    local minimum, the best of `n_init`. Several copies of one kernel are welcome: three linear kernels make a piecewise
-    linear model.
+    under that kernel (thesis (Gönen 2010), (3.6), (3.8) and (3.9)), and J0 its optimum under the mean kernel. J is not
+    convex; this is a local minimum, the best of `n_init`. Several copies of one kernel are welcome: three linear
+    kernels make a piecewise linear model.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ class Localized(GatedCombiner):
 
     References
     ----------
-    M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008. Thesis chapter 3.
+    M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008. M. Gönen, Localized multiple kernel algorithms
+    for machine learning, PhD thesis, Boğaziçi University, 2010, chapter 3.
 
     Examples
     --------

@@ -63,7 +63,8 @@ class GeneralizedMKL(DescentCombiner):
 
     References
     ----------
-    M. Varma, B. R. Babu, More generality in efficient multiple kernel learning, ICML 2009. Thesis 2.2.2.
+    M. Varma, B. R. Babu, More generality in efficient multiple kernel learning, ICML 2009. M. Gönen, Localized multiple
+    kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
 
     Examples
     --------

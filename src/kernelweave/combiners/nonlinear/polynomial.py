@@ -61,7 +61,8 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         Number of factors of a monomial; 1 is a weighted sum.
     constant : float
         Weight of the constant kernel 1 as one more factor, in units of u: a positive one adds the monomials of all
-        lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the thesis' form.
+        lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the form of the thesis
+        (Gönen 2010).
     center : mapping or Series from kernel name to weight, sequence, one number for all, or None
         The centre of the ball. None is u / 2. Single weights of a mapping are parameters: ``center__<name>``.
     radius : float or None
@@ -91,7 +92,8 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
     References
     ----------
-    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 2009. Thesis 2.2.2.
+    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 2009. M. Gönen, Localized
+    multiple kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
 
     Examples
     --------

@@ -46,8 +46,8 @@ class Projected(GatedCombiner):
     Minimises J(V, T, W) + l2/2 J0 ||V||^2 over the projections W_m of each kernel's features, the parameters V of the
     gating model and the projection T of its inputs, where J is the optimum of the machine under that kernel and J0 that
     under the mean kernel. With one kernel and no gating these are global projection kernels, with gating over copies of
-    one kernel local ones (thesis 4.1, 4.2), with gating over several representations supervised and localized
-    dimensionality reduction (SLDR). J is not convex; this is a local minimum, the best of `n_init`.
+    one kernel local ones (thesis (Gönen 2010), 4.1 and 4.2), with gating over several representations supervised and
+    localized dimensionality reduction (SLDR). J is not convex; this is a local minimum, the best of `n_init`.
 
     Parameters
     ----------
