@@ -1,6 +1,6 @@
 """`GeneralizedMKL`: a sum or a product of kernels under a penalty on their weights (Varma and Babu 2009).
 
-Thesis section 2.2.2 (GMKL): minimise J(eta) + r(eta) over eta >= 0, with no other constraint.
+Thesis (Gönen 2010), section 2.2.2 (GMKL): minimise J(eta) + r(eta) over eta >= 0, with no other constraint.
 
 ==========  ==================================================================
 paper       here

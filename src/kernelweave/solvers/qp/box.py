@@ -88,7 +88,7 @@ def solve_box_qp(
         ``|objective|`` where there is no linear term (one-class; at least ``1e-6 * total**2`` times the largest
         diagonal entry, for objectives of 0).
     gap_tol : float, optional
-        If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``, whatever the violation.
+        If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``, at any violation.
     max_steps : int, optional
         Most pair updates; ``max(10_000_000, 100 n)`` by default.
 
