@@ -112,8 +112,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return self._decide(X, fetch)
 
@@ -124,8 +124,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return self.decision_function(X, fetch) + self.offset_
 
@@ -136,8 +136,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return np.where(self.decision_function(X, fetch) >= 0, 1, -1)
 

@@ -120,8 +120,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return self._decide(X, fetch)
 

@@ -42,7 +42,7 @@ class Localized(GatedCombiner):
 
     Minimises J(V) + l2/2 J0 ||V||^2 over the parameters V of the gating model, where J is the optimum of the machine
     under that kernel (thesis (Gönen 2010), (3.6), (3.8) and (3.9)), and J0 its optimum under the mean kernel. J is not
-    convex; this is a local minimum, the best of `n_init`. Several copies of one kernel are welcome: three linear
+    convex; this is a local minimum, the best of `n_init`. The same kernel may be given several times: three linear
     kernels make a piecewise linear model.
 
     Parameters

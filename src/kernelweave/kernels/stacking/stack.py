@@ -155,7 +155,7 @@ class KernelStack:
         """Which samples have a row in which kernel, of shape (n_samples, n_kernels).
 
         Views of kernels that are not `active` (a boolean array) are not read; no sample has a row there.
-        A sample without a row in any kernel is an error where all kernels are looked at.
+        A sample without a row in any kernel is an error unless `active` leaves kernels out.
         """
         present = np.zeros((views.n_samples, self.n_kernels), dtype=bool)
         for m in range(self.n_kernels) if active is None else np.flatnonzero(active):

@@ -248,7 +248,7 @@ def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget
         ends = steps >= budget or not violation <= 0.9 * best
         target = tol
         if violation <= tol:
-            # A gap that is asked for is first sought at b itself, which makes the coefficients as exact as they can be.
+            # A required gap is first sought at b itself, which makes the coefficients as exact as they can be.
             if gap > limit and (ends or tol < np.inf):
                 gap = least_gap(c, gradient, linear, lower, upper, insensitivity, total, gap, limit, violation)
             if gap <= limit:
