@@ -14,10 +14,10 @@ test: $(INSTALLED)
 	$(RUN) -m pytest -n 2 --dist worksteal
 
 coverage: $(INSTALLED)
-	$(RUN) -m pytest -n 2 --cov=kernelweave
+	$(RUN) -m pytest -n 2 --dist worksteal --cov=kernelweave
 
 test-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python -m pytest -n 2
+	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines

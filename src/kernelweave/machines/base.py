@@ -280,7 +280,14 @@ class PlainMachine(Machine):
         """What the dual has besides the kernel."""
         return DualTerms(**self.problem())
 
-    def solve(self, K, start=None, tol=1e-3, gap_tol=None, max_steps=None) -> Solution:  # noqa: D102
+    def solve(  # noqa: D102
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> Solution:
         first = self.first(start)
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         result = solver(

@@ -68,7 +68,7 @@ class JointMachine(Machine):
         self.strata = self.labels
 
     @property
-    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
+    def n_outputs(self) -> int:
         """One column for each class."""
         return self.n_classes
 

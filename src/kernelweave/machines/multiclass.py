@@ -199,7 +199,7 @@ class OneVsOneMachine(MulticlassMachine):
     """
 
     @property
-    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
+    def n_outputs(self) -> int:
         """One column for each pair."""
         return self.n_classes * (self.n_classes - 1) // 2
 
@@ -243,7 +243,7 @@ class OneVsAllMachine(MulticlassMachine):
     """
 
     @property
-    def n_outputs(self) -> int:  # type: ignore[override]  # an attribute of other machines, computed here
+    def n_outputs(self) -> int:
         """One column for each class."""
         return self.n_classes
 

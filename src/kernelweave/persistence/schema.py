@@ -280,7 +280,7 @@ def part(classes: Any, *shared: str, **renamed: str) -> Kind:
     names = {**{name: name for name in shared}, **renamed}
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        cls = type(value)
+        cls: type = type(value)
         if not isinstance(value, classes) or not is_known(cls):
             refuse(path, f"is a {cls.__name__}, which it never is")
         schema, own = schema_of(cls), {inner: sizes[outer] for inner, outer in names.items() if outer in sizes}
@@ -329,7 +329,7 @@ def _needed(schema: Schema) -> set[str]:
     return {name for name, kind in schema.attributes.items() if not hasattr(kind, "optional")}
 
 
-def _parameters(cls: type) -> set[str]:
+def _parameters(cls: Any) -> set[str]:
     return set(cls._get_param_names()) if issubclass(cls, BaseEstimator) else set()
 
 

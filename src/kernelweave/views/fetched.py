@@ -51,7 +51,7 @@ class FetchedViews(Views):
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
 
-    def rows(self, index: np.ndarray) -> FetchedViews:
+    def rows(self, index: np.ndarray | slice) -> FetchedViews:
         """These samples only; values fetched for them are stored for all."""
         part = FetchedViews(super().rows(index), self._fetch)
         part._fetched = self._fetched

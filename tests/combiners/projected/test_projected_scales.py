@@ -106,7 +106,7 @@ def test_prediction_through_kernel_features_compares_with_all_training_samples(m
     model = MKLClassifier([Precomputed(X @ X.T + np.eye(N))], Projected(1), C=100.0, random_state=0).fit(ids, SIGNS)
     assert len(model.support_) < N and model.prediction_cost() == N
     values, points = model.decision_function(ids), model.project(ids)
-    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 5 * N)
+    monkeypatch.setattr("kernelweave.views.table.BLOCK_VALUES", 5 * N)
     widths, cross = [], KernelStack.cross
 
     def watched(stack, m, views, *rest):

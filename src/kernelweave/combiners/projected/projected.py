@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ...validation import Choice, Constraints, Instance, Number, Whole
 from ..base import FitControl
@@ -198,7 +197,7 @@ class Projected(GatedCombiner):
         gated = self.gating is not None and self.inputs is None
         needed = 3 + by_kernel * (4 if gated else 1)
         what = "the combined kernel and features from kernel values"
-        warn_if_too_large(needed, stack.n_samples, stack.dtype, what, per_kernel=by_kernel > 0)
+        stack.check_memory(needed, what, per_kernel=by_kernel > 0)
         features = [each.fit(stack, m) for m, each in enumerate(maps)]
         inputs = self._inputs(maps, features)
         gate, codes = self._codes(EvenGate() if self.gating is None else self.gating, inputs, stack, control)

@@ -89,7 +89,7 @@ def _run_collection(
             return None
         return lambda done, total, method: progress(done, total, f"{member.title} {method}")
 
-    parts = [
+    parts: list[Any] = [
         run_experiment(member, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=told(member))
         for member in collection.members
     ]

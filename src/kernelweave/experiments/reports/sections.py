@@ -93,7 +93,7 @@ def _(outcome: CollectionOutcome) -> list[str | TextTable]:
 def _by_method(outcome: AnyOutcome) -> list[str | TextTable]:
     """The contents for one data set or several: the settings, and tables with a line for each method."""
     layouts = [layout for part in outcome.parts for layout in _paper_layouts(part)]
-    found = [_settings(outcome), *layouts, _results(outcome), _significance(outcome)]
+    found: list[str | TextTable] = [_settings(outcome), *layouts, _results(outcome), _significance(outcome)]
     if any(_learns_weights(row) for part in outcome.parts for row in part.rows):
         found += [_weights(outcome), _weights_note(outcome)]
     return [*found, _costs(outcome), _cost_note(outcome)]
@@ -175,7 +175,8 @@ def _significance(outcome: AnyOutcome) -> str:
 
 
 def _weights(outcome: AnyOutcome) -> TextTable:
-    headings, narrow = ["weights, ours", "paper"], ((0, 1),)
+    headings = ["weights, ours", "paper"]
+    narrow: tuple[tuple[int, ...], ...] = ((0, 1),)
     if _prints_costs(outcome):
         headings, narrow = [*headings, "d, ours", "paper"], ((0, 1), (2, 3))
     return _grid(outcome, headings, lambda part, row: _weight_cells(row, len(headings)), _learns_weights, narrow)
@@ -216,7 +217,7 @@ def _costs(outcome: AnyOutcome) -> TextTable:
 
 
 def _cost_cells(part: Outcome, row: Row) -> list[str]:
-    paper = row.method.paper
+    paper: Any = row.method.paper
     return [
         f"{row.mean('active_kernels'):.2f}",
         _paper_active(paper),

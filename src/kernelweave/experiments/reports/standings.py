@@ -136,7 +136,7 @@ def gains(outcome: ComparisonOutcome, first: bool = False, least: float = 1.0) -
     -------
     dict from contender to dict from data set to points
     """
-    results, default, found = _of(outcome, first), outcome.experiment.default, {}
+    results, default, found = _of(outcome, first), str(outcome.experiment.default), {}
     for name in (contender.name for contender in outcome.experiment.contenders):
         differences = {row: results[row, default].errors - results[row, name].errors for row in outcome.rows}
         clear = {row: float(d.mean()) for row, d in differences.items() if d.mean() >= max(least, 2.0 * _error(d))}
