@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -44,6 +44,7 @@ class FitControl:
 
     rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
     tol: float = 1e-3
+    _: KW_ONLY
     max_steps: int | None = None
     progress: Progress | None = None
 

@@ -11,7 +11,8 @@ weights of the kernels                      `weights` (overall), `sample_weights
                                             `training_weights`
 what prediction takes                       `active`, `columns`, `reads`, `lookups`, `evaluations`,
                                             `values_per_sample`
-what is kept for prediction                 `restrict` (support vectors), `replace` (a kernel with further ids)
+what is kept for prediction                 `restrict` (support vectors), `compared_with` (landmarks), `replace`
+                                            (a kernel with further ids)
 what the estimator shows                    `shows` and `attributes`
 the fit                                     `theta`, `solution`, `history`
 ==========================================  ====================================================================
@@ -181,6 +182,10 @@ class CombinedKernel(ABC):
     @abstractmethod
     def restrict(self, index: np.ndarray) -> CombinedKernel:
         """The kernel over some training samples (support vectors), with no more than prediction needs."""
+
+    def compared_with(self, points: Views) -> CombinedKernel:
+        """The same kernel between samples and other points than the training samples (landmarks)."""
+        raise ValueError(f"landmarks need a weighted sum of kernels, not a {type(self).__name__}")
 
     def replace(self, m: int, kernel: Kernel) -> None:
         """Install a kernel with further ids in the place of base kernel m, see `KernelStack.replace`."""

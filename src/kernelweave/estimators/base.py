@@ -99,7 +99,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
             with watched as progress:
-                control = FitControl(given.random_state, given.tol, max_steps, progress)
+                control = FitControl(given.random_state, given.tol, max_steps=max_steps, progress=progress)
                 kernel = self._combined(stack, machine, targets, control)
             self._store(kernel, machine, stack, kept)
             self._store_summary(kernel, y)

@@ -68,7 +68,9 @@ def test_a_penalty_does_not_bound_one_class_machines():
 
 
 def test_gates_of_samples_far_away():
-    model = MKLClassifier([Linear()] * 2, Projected(2, GaussianGate(), 2, quadratic=True), random_state=0).fit(X, SIGNS)
+    model = MKLClassifier(
+        [Linear()] * 2, Projected(2, GaussianGate(), gating_components=2, quadratic=True), random_state=0
+    ).fit(X, SIGNS)
     assert np.isfinite(model.kernel_weights(1e200 * X).to_numpy()).all()
 
 

@@ -140,6 +140,7 @@ class Localized(GatedCombiner):
         self,
         gating: Gate | None = None,
         inputs: Any = None,
+        *,
         quadratic: bool = False,
         scaling: str | None = "unit-mean",
         optimizer: str = "lbfgs",

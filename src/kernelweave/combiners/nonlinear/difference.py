@@ -81,7 +81,7 @@ class KernelDifference(Combiner):
 
     _constraints = Constraints(form=Choice(*FORMS), tau=Number(low=0))
 
-    def __init__(self, form: str = "absolute", tau: float = 0.1, repair: str | None = "clip"):
+    def __init__(self, form: str = "absolute", tau: float = 0.1, *, repair: str | None = "clip"):
         self.form = form
         self.tau = tau
         self.repair = repair
