@@ -34,12 +34,12 @@ from kernelweave.machines import BinaryMachine
 
 def fits(quick: bool) -> None:
     combiners = {
-        "R_m = 1, R_G = 2": Projected(1, Softmax(), 2),
-        "R_m = 2, R_G = 2": Projected(2, Softmax(), 2),
-        "R_m = 2, R_G = 10": Projected(2, Softmax(), 10),
+        "R_m = 1, R_G = 2": Projected(1, Softmax(), gating_components=2),
+        "R_m = 2, R_G = 2": Projected(2, Softmax(), gating_components=2),
+        "R_m = 2, R_G = 10": Projected(2, Softmax(), gating_components=10),
         "R_m = 2, whole gating inputs": Projected(2, Softmax()),
         "R_m = 2, no gating": Projected(2),
-        "R_m = 2, R_G = 2, armijo": Projected(2, Softmax(), 2, optimizer="armijo", max_iter=500),
+        "R_m = 2, R_G = 2, armijo": Projected(2, Softmax(), gating_components=2, optimizer="armijo", max_iter=500),
     }
     for n in (667,) if quick else (667, 2000):
         stack, y = multifeat(n)
@@ -86,7 +86,7 @@ def _fit(kernel: Linear | Gaussian, n: int, n_features: int, features: str = "au
     X = rng.standard_normal((n, n_features))
     y = np.where(np.where(X[:, 0] > 0, X[:, 1], X[:, 2]) + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
     stack = KernelStack([kernel] * 2, None).fit(X)
-    combiner = Projected(2, Softmax(), 2, features=features, max_iter=15)
+    combiner = Projected(2, Softmax(), gating_components=2, features=features, max_iter=15)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return combiner.fit(stack, BinaryMachine(y, 1.0), y, np.random.RandomState(0), tol=1e-6)
@@ -98,9 +98,9 @@ def accuracy(quick: bool) -> None:
     print(f"{'model':<34}{'accuracy':>17}{'support %':>11}{'J':>9}{'solves':>8}{'switched off':>14}")
     models = {"Mean()": Mean()}
     for R_m, R_G in [(1, 2), (2, 2)] if quick else [(1, 2), (2, 2), (2, 10), (5, 10)]:
-        models[f"R_m = {R_m}, R_G = {R_G}"] = Projected(R_m, Softmax(), R_G)
-    models["R_m = 2, R_G = 2, random start"] = Projected(2, Softmax(), 2, init="random")
-    models["R_m = 2, R_G = 2, armijo"] = Projected(2, Softmax(), 2, optimizer="armijo", max_iter=500)
+        models[f"R_m = {R_m}, R_G = {R_G}"] = Projected(R_m, Softmax(), gating_components=R_G)
+    models["R_m = 2, R_G = 2, random start"] = Projected(2, Softmax(), gating_components=2, init="random")
+    models["R_m = 2, R_G = 2, armijo"] = Projected(2, Softmax(), gating_components=2, optimizer="armijo", max_iter=500)
     for name, combiner in models.items():
         rows = []
         for seed in range(4):

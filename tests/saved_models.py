@@ -261,7 +261,9 @@ MODELS = {
         combiner=Projected(1),
         random_state=0,
     ),
-    "polynomial": classifier(combiner=PolynomialMKL(center={"linear": 0.5}, radius=0.4, constant=1.0, tau=0.5)),
+    "polynomial": classifier(
+        combiner=PolynomialMKL(ball_center={"linear": 0.5}, ball_radius=0.4, constant=1.0, tau=0.5)
+    ),
     "polynomial, held out": classifier(combiner=PolynomialMKL(), random_state=0),
     "accuracy weights": classifier(combiner=AccuracyWeights(0.4, cv=3), random_state=0),
     "alignment": classifier(combiner=AlignmentWeights()),
@@ -323,7 +325,7 @@ MODELS = {
     "pairwise, precomputed": on_frame([Pairwise(Precomputed(GRAM), first=["count"], second=["id"])]),
     "convex": classifier(combiner=ConvexMKL(costs={"gaussian": 2.0}, min_weight=[0.0, 0.1, 0.0])),
     "lp": classifier(combiner=LpMKL(p=1.5)),
-    "elastic": regressor(combiner=ElasticMKL(lam=2.0)),
+    "elastic": regressor(combiner=ElasticMKL(l2=2.0)),
     "group": classifier(combiner=GroupMKL({"both": ["linear", "gaussian"]})),
     "easy": classifier(y=THREE, combiner=EasyMKL()),
     "sparse": classifier(combiner=SparseMKL()),

@@ -136,7 +136,7 @@ def test_predictions_for_one_sample_equal_those_for_many(normalize):
 def test_prediction_in_blocks_changes_nothing(monkeypatch):
     model = MKLClassifier(KERNELS).fit(X, THREE)
     whole = model.decision_function(NEW)
-    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 300)
+    monkeypatch.setattr("kernelweave.views.table.BLOCK_VALUES", 300)
     np.testing.assert_allclose(model.decision_function(NEW), whole, atol=1e-12)
 
 

@@ -62,7 +62,7 @@ def test_messages_name_samples_by_their_place_in_the_whole_x(monkeypatch):
     with pytest.raises(ValueError, match="sample 9 is NaN in some"):
         MKLClassifier(KERNELS).fit(bad, Y, sample_weight=np.r_[np.zeros(5), np.ones(25)])
     model = MKLClassifier(KERNELS).fit(X, Y)
-    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 60)
+    monkeypatch.setattr("kernelweave.views.table.BLOCK_VALUES", 60)
     with pytest.raises(ValueError, match="sample 9 is NaN in some"):
         model.predict(bad)
 

@@ -16,7 +16,7 @@ ATTRIBUTES = ("projections_", "feature_importance_", "gating_projection_")
 
 def frame_model(gating=None, gating_components=None, kernels=None, normalize="unit-diagonal", **options):
     kernels = [Linear("a"), Linear("b")] if kernels is None else kernels
-    combiner = Projected(2, gating, gating_components, **options)
+    combiner = Projected(2, gating, gating_components=gating_components, **options)
     return MKLClassifier(kernels, combiner, C=10.0, normalize=normalize, random_state=0).fit(FRAME[:120], SIDE[:120])
 
 

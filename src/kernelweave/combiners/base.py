@@ -12,22 +12,18 @@ machine's optimum under it. There are three ways to write a combiner:
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..kernels import KernelStack
-from ..kernels.stacking.memory import warn_if_too_large
 from ..machines import Machine
 from .combined import CombinedKernel
 
 Progress = Callable[[int, int], None]
-AnyKernel = TypeVar("AnyKernel", bound=CombinedKernel)
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,7 @@ class FitControl:
 
     rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
     tol: float = 1e-3
+    _: KW_ONLY
     max_steps: int | None = None
     progress: Progress | None = None
 
@@ -96,15 +93,3 @@ class Combiner(ABC, BaseEstimator):
             The targets as the user gave them (encoded labels for classification).
         control : FitControl, optional
         """
-
-
-def warn_of_memory(stack: KernelStack) -> None:
-    """Warn if the combined kernel, a base kernel and the machine's copy of one do not fit into memory."""
-    warn_if_too_large(3, stack.n_samples, stack.dtype, "the combined kernel")
-
-
-def solve_once(kernel: AnyKernel, machine: Machine, control: FitControl, begin: float, solves: int = 0) -> AnyKernel:
-    """Solve the machine under a combined kernel, after earlier solves since the time `begin`."""
-    solution = machine.solve(kernel.gram(), tol=control.tol, max_steps=control.max_steps)
-    seconds = time.perf_counter() - begin
-    return kernel.solved(solution, [{"objective": solution.objective, "solves": solves + 1, "seconds": seconds}])

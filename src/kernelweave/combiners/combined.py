@@ -9,28 +9,35 @@ of the training samples                     `gram` (the whole matrix), `rows`, `
 of new samples                              `cross`, `values` (times coefficients)
 weights of the kernels                      `weights` (overall), `sample_weights` (of new samples),
                                             `training_weights`
-what prediction takes                       `active`, `reads`, `lookups`, `evaluations`, `values_per_sample`
-what is kept for prediction                 `restrict` (support vectors), `replace` (a kernel with further ids)
+what prediction takes                       `active`, `columns`, `reads`, `lookups`, `evaluations`,
+                                            `values_per_sample`
+what is kept for prediction                 `restrict` (support vectors), `compared_with` (landmarks), `replace`
+                                            (a kernel with further ids)
 what the estimator shows                    `shows` and `attributes`
 the fit                                     `theta`, `solution`, `history`
 ==========================================  ====================================================================
 
 A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights`, `sample_weights`
 and `restrict`. A subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements
-`n_samples`, `names`, `active`, `replace` and `lookups` too. ``tests/combined_properties.py`` lists what must hold.
+`n_samples`, `names`, `active`, `columns`, `replace` and `lookups` too. What must hold of every combined kernel is
+listed in ``tests/combined_properties.py``.
 """
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ..kernels import Kernel, KernelStack
-from ..machines import Solution
+from ..machines import Machine, Solution
 from ..views import Views
+
+if TYPE_CHECKING:
+    from .base import FitControl
 
 
 class CombinedKernel(ABC):
@@ -68,6 +75,12 @@ class CombinedKernel(ABC):
         """The same kernel with the machine's optimum under it, as `Combiner.fit` returns it."""
         self.solution, self.history = solution, history
         return self
+
+    def solve(self, machine: Machine, control: FitControl, begin: float, *, solves: int = 0) -> Self:
+        """Solve a machine under this kernel, after earlier solves since the time `begin`."""
+        solution = machine.solve(self.gram(), tol=control.tol, max_steps=control.max_steps)
+        row = {"objective": solution.objective, "solves": solves + 1, "seconds": time.perf_counter() - begin}
+        return self.solved(solution, [row])
 
     @property
     def names(self) -> list[str]:
@@ -143,6 +156,11 @@ class CombinedKernel(ABC):
 
     # What prediction takes
 
+    def columns(self) -> np.ndarray:
+        """Positions of all columns that prediction reads."""
+        kernels = [self.stack.kernels[m] for m in np.flatnonzero(self.active)]
+        return np.concatenate([*(kernel.columns() for kernel in kernels), self.reads()])
+
     def reads(self) -> np.ndarray:
         """Positions of the columns that prediction reads beside those of active kernels; none by default."""
         return np.empty(0, dtype=int)
@@ -164,6 +182,10 @@ class CombinedKernel(ABC):
     @abstractmethod
     def restrict(self, index: np.ndarray) -> CombinedKernel:
         """The kernel over some training samples (support vectors), with no more than prediction needs."""
+
+    def compared_with(self, points: Views) -> CombinedKernel:
+        """The same kernel between samples and other points than the training samples (landmarks)."""
+        raise ValueError(f"landmarks need a weighted sum of kernels, not a {type(self).__name__}")
 
     def replace(self, m: int, kernel: Kernel) -> None:
         """Install a kernel with further ids in the place of base kernel m, see `KernelStack.replace`."""

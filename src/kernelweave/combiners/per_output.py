@@ -11,7 +11,7 @@ from ..machines.base import join
 from ..machines.multiclass import in_threads
 from ..validation import Constraints, Instance, check_parameters
 from ..views import Views
-from .base import Combiner, FitControl, warn_of_memory
+from .base import Combiner, FitControl
 from .combined import CombinedKernel
 
 
@@ -52,7 +52,7 @@ class PerOutput(Combiner):
         """Fit a copy of the combiner to each output."""
         control = control or FitControl()
         check_parameters(self)
-        warn_of_memory(stack)
+        stack.check_memory(3, "the combined kernel")
         outputs = machine.outputs()
         self.combiners_ = [clone(self.combiner) for _ in outputs]
         seeds = control.rng.randint(np.iinfo(np.int32).max, size=len(outputs))
@@ -149,6 +149,10 @@ class OutputKernels(CombinedKernel):
         for output, (rows, own) in enumerate(zip(self.rows_of, found, strict=True)):
             weights[rows, output] = own
         return weights
+
+    def columns(self) -> np.ndarray:
+        """Positions of all columns that some output reads."""
+        return np.unique(np.concatenate([kernel.columns() for kernel in self.kernels]))
 
     def reads(self) -> np.ndarray:
         """What some output reads beside the columns of kernels."""

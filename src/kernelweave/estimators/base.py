@@ -22,7 +22,7 @@ from .._warnings import warn
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
-from ..kernels.stacking.memory import telling_memory_errors
+from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
 from ..kernels.stacking.naming import default_kernels
 from ..machines import Machine, Solution
 from ..validation import Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
@@ -36,7 +36,7 @@ from ..validation.inputs import (
 )
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
-from .fitted import FittedKernels, in_blocks
+from .fitted import FittedKernels
 from .local_methods import LocalMethods
 from .parameters import KernelParameters
 from .progress import progress_bar
@@ -98,12 +98,21 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
                 machine = machine.starting_at(self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
-            with watched as progress, telling_memory_errors(3, stack.n_samples, stack.dtype, "the combined kernel"):
-                control = FitControl(given.random_state, given.tol, max_steps, progress)
-                kernel = self.combiner_.fit(stack, machine, targets, control)
+            with watched as progress:
+                control = FitControl(given.random_state, given.tol, max_steps=max_steps, progress=progress)
+                kernel = self._combined(stack, machine, targets, control)
             self._store(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
         return kernel
+
+    def _combined(self, stack: KernelStack, machine: Machine, y: Any, control: FitControl) -> CombinedKernel:
+        """The combined kernel, or an error that names it if memory runs out."""
+        try:
+            return self.combiner_.fit(stack, machine, y, control)
+        except KernelMemoryError:
+            raise
+        except MemoryError as error:
+            raise kernel_memory_error(3, stack.n_samples, stack.dtype, "the combined kernel") from error
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
@@ -187,7 +196,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             self._labelled_weights(weights),
             labels,
             {"training": slice(None), "support": support},
-            hasattr(self, "gates"),
+            "gates" in self.combiner_.offers,
         )
 
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
@@ -198,7 +207,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         def values(part: Views) -> np.ndarray:
             return self._kernel.values(part, coef)
 
-        return in_blocks(views, self._values_per_sample(), values) + self.intercept_
+        return views.in_blocks(self._values_per_sample(), values) + self.intercept_
 
     def _values_per_sample(self) -> int:
         return self._kernel.values_per_sample(self.dual_coef_.T)
@@ -209,21 +218,15 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         return self._rule.decision(values)
 
     def _new_views(self, X: Any, fetch: Fetch | None = None) -> Views:
-        if fetch is None:
-            return super()._new_views(X)
         check_is_fitted(self)
+        if fetch is None:
+            return Views(*check_new_data(self, X, self._kernel.columns()))
         if not self._kernel.takes_fetch:
             raise ValueError(
                 f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
                 "for Localized, whose gates say which sample needs which view"
             )
-        return FetchedViews(Views(*check_new_data(self, X, self._reads())), fetch)
-
-    def _active(self) -> np.ndarray:
-        return self._kernel.active
-
-    def _reads(self) -> np.ndarray:
-        return self._kernel.reads()
+        return FetchedViews(Views(*check_new_data(self, X, self._kernel.reads())), fetch)
 
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """The weight of each kernel for each sample: what multiplies k_m(x, x) in the combined kernel.
@@ -244,7 +247,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
         """
         views = self._new_views(X, fetch)
-        weights = in_blocks(views, self._values_per_sample(), self._kernel.sample_weights)
+        weights = views.in_blocks(self._values_per_sample(), self._kernel.sample_weights)
         return self._labelled_weights(weights, X.index if isinstance(X, pd.DataFrame) else None)
 
     def _labelled_weights(self, weights: np.ndarray, index: Any = None) -> pd.DataFrame:
@@ -275,7 +278,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         """
         check_is_fitted(self)
         if X is not None:
-            return summarize(self.kernel_weights(X), y, {"given": slice(None)}, hasattr(self, "gates"))
+            return summarize(self.kernel_weights(X), y, {"given": slice(None)}, "gates" in self.combiner_.offers)
         if not hasattr(self, "gating_summary_"):
             raise ValueError(
                 f"{type(self.combiner_).__name__} keeps no weights of the training samples, see kernel_weights_; for "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,6 @@ from ..kernels.base import Kernel
 from ..validation.inputs import check_new_data
 from ..views import Views
 
-# New samples are compared with the kept ones in blocks of about this many kernel values.
-_BLOCK_VALUES = 2**23
-
 
 class FittedKernels:
     """Mixin of models that store `kernels_`, `kernel_names_` and a combined kernel, or a stack of kernels."""
@@ -26,18 +22,13 @@ class FittedKernels:
     kernel_names_: list[str]
     _kernel: CombinedKernel
 
-    @abstractmethod
-    def _active(self) -> np.ndarray:
-        """Which kernels prediction looks at: a boolean array."""
-
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
-        used = [kernel.columns() for kernel, is_active in zip(self.kernels_, self._active(), strict=True) if is_active]
-        return Views(*check_new_data(self, X, np.concatenate([*used, self._reads()])))
+        return Views(*check_new_data(self, X, self._columns()))
 
-    def _reads(self) -> np.ndarray:
-        """Columns that prediction reads beside those of the kernels; none by default."""
-        return np.zeros(0, dtype=int)
+    def _columns(self) -> np.ndarray:
+        """Positions of all columns that prediction reads."""
+        return self._kernel.columns()
 
     def _lookups(self) -> list[tuple[Kernel, np.ndarray]]:
         """The precomputed matrices that prediction looks new samples up in, each with the ids it compares with."""
@@ -72,28 +63,19 @@ class FittedStack(FittedKernels):
 
     _state: KernelStack
 
+    @abstractmethod
+    def _active(self) -> np.ndarray:
+        """Which kernels prediction evaluates: a boolean array."""
+
+    def _columns(self) -> np.ndarray:
+        used = [kernel.columns() for kernel, is_active in zip(self.kernels_, self._active(), strict=True) if is_active]
+        return np.concatenate(used)
+
     def _lookups(self) -> list[tuple[Kernel, np.ndarray]]:
         return self._state.lookups(self._active())
 
     def _replace(self, m: int, kernel: Kernel) -> None:
         self._state.replace(m, kernel)
-
-
-def in_blocks(views: Views, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
-    """What a function finds of new samples, block by block.
-
-    Parameters
-    ----------
-    views : Views
-    n_values : int
-        Kernel values that each sample takes.
-    compute : callable
-        From views to an array with a row for each of their samples.
-    """
-    n_rows = max(1, _BLOCK_VALUES // max(1, n_values))
-    blocks = [slice(start, start + n_rows) for start in range(0, views.n_samples, n_rows)]
-    parts: Any = [views] if len(blocks) == 1 else (views.rows(block) for block in blocks)
-    return np.concatenate([compute(part) for part in parts])
 
 
 def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:

@@ -25,7 +25,6 @@ from ..combiners.projected.kernel import component_names
 from ..machines import Machine
 from ..views import Views
 from ..views.fetched import Fetch
-from .fitted import in_blocks
 
 
 def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
@@ -77,7 +76,7 @@ class LocalMethods:
             gates, points = self._kernel.project(part)
             return np.hstack([gates, *points])
 
-        table, n_kernels = in_blocks(views, self._values_per_sample(), compute), len(self.kernel_names_)
+        table, n_kernels = views.in_blocks(self._values_per_sample(), compute), len(self.kernel_names_)
         ends = np.cumsum([count for _, count in self._kernel.layout.shapes])[:-1]
         gates, points = table[:, :n_kernels], np.split(table[:, n_kernels:], ends, axis=1)
         index = X.index if isinstance(X, pd.DataFrame) else None
@@ -162,7 +161,7 @@ class LocalMethods:
         """
         views = self._new_views(X)
         coef = self.dual_coef_.T
-        values = in_blocks(views, self._values_per_sample(), lambda part: self._kernel.local_values(part, coef))
+        values = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.local_values(part, coef))
         values += self.intercept_[:, None]
         values = values if values.shape[1] > 1 else values[:, 0]
         return self._labelled_weights(values, X.index if isinstance(X, pd.DataFrame) else None)

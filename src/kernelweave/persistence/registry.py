@@ -190,7 +190,10 @@ RENAMED: dict[str, dict[str, str]] = {
             ),
         ),
         (_RIDGE, (estimators.KernelSAMME, estimators.KernelVoting, reduction.KernelFisher, reduction.MKLDR)),
-        (_CENTER, (reduction.KernelPLS, reduction.SubspaceKernel)),
+        (_CENTER, (combiners.AlignmentWeights, reduction.KernelPLS, reduction.SubspaceKernel)),
+        ({"l2": "lam"}, (combiners.ElasticMKL,)),
+        ({"ball_center": "center", "ball_radius": "radius"}, (combiners.PolynomialMKL,)),
+        ({"projection_l2": "penalty"}, (combiners.Projected,)),
     )
     for cls in classes
 }

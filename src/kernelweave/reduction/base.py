@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
 from ..estimators.base import KernelMachineEstimator
-from ..estimators.fitted import FittedKernels, in_blocks
+from ..estimators.fitted import FittedKernels
 from ..kernels import Kernel, KernelStack, Linear
 from ..kernels.stacking.memory import warn_if_too_large
 from ..validation import Constraints, Whole, check_parameters, shown
@@ -66,10 +66,8 @@ class TrainingSamples:
         """The Gram matrix K of the samples, a new n x n array."""
         return self.kernel.gram()
 
-    def compared_with(self, points: Views) -> WeightedSum:
+    def compared_with(self, points: Views) -> CombinedKernel:
         """The kernel between samples and other points (landmarks)."""
-        if not isinstance(self.kernel, WeightedSum):
-            raise ValueError("landmarks need a plain kernel, not a combined one with parameters of its own")
         return self.kernel.compared_with(points)
 
 
@@ -161,13 +159,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
             self._check_presence(self._kernel, part)
             return self._kernel.values(part, self.coef_)
 
-        return in_blocks(views, len(self.coef_), features) + self.offset_
-
-    def _active(self) -> np.ndarray:
-        return self._kernel.active
-
-    def _reads(self) -> np.ndarray:
-        return self._kernel.reads()
+        return views.in_blocks(len(self.coef_), features) + self.offset_
 
     @abstractmethod
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:

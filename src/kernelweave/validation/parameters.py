@@ -19,7 +19,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import Any
@@ -330,7 +329,6 @@ def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:
     )
 
 
-@cache
 def _constraints_of(cls: type) -> dict[str, Constraint]:
     """The constraints that a class and its bases declare; those of the class itself count."""
     merged: dict[str, Constraint] = {}

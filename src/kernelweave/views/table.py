@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -20,6 +21,8 @@ from numpy.typing import ArrayLike
 from ..validation.inputs import is_date, without_mask
 from .kept import KeptColumns, kept_columns, take_columns
 from .selection import resolve_columns
+
+BLOCK_VALUES = 2**23  # how many kernel values `Views.in_blocks` lets a block of samples take
 
 
 def as_views(X: Any, names: Any = None) -> Views:
@@ -81,6 +84,22 @@ class Views:
         part = Views(_take_rows(self.X, index), self.names)
         part.positions, part.source = self.positions[index], self.source
         return part
+
+    def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
+        """The result of a function for all samples, computed for a block of them at a time.
+
+        Parameters
+        ----------
+        n_values : int
+            How many kernel values each sample takes.
+        compute : callable
+            From views to an array with a row for each of their samples.
+        """
+        n_rows = max(1, BLOCK_VALUES // max(1, n_values))
+        if self.n_samples <= n_rows:
+            return compute(self)
+        starts = range(0, self.n_samples, n_rows)
+        return np.concatenate([compute(self.rows(slice(start, start + n_rows))) for start in starts])
 
     def complete(self, columns: np.ndarray, label: str) -> Views:
         """These samples with the columns that a kernel is about to read; there is nothing to fetch here."""

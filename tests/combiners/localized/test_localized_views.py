@@ -89,7 +89,7 @@ def costly(asked):
 
 @pytest.mark.parametrize("how", ["absent", "missing", "array"])
 def test_fetch_is_asked_for_the_samples_whose_gate_opens(how, monkeypatch):
-    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 1000)
+    monkeypatch.setattr("kernelweave.views.table.BLOCK_VALUES", 1000)
     model, _ = views_model()
     new = VIEWS.iloc[160:]
     expected, needed = model.decision_function(new), np.flatnonzero(model.kernel_weights(new)["b"])

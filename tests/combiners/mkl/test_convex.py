@@ -82,9 +82,9 @@ def test_p_of_one_is_convex():
 
 def test_elastic_runs_from_convex_to_mean():
     convex, mean = fitted(ConvexMKL()), fitted(Mean())
-    np.testing.assert_allclose(fitted(ElasticMKL(lam=0.0)).kernel_weights_, convex.kernel_weights_, atol=1e-3)
-    np.testing.assert_allclose(fitted(ElasticMKL(lam=1e7)).kernel_weights_, mean.kernel_weights_, atol=1e-3)
-    distance = [np.ptp(fitted(ElasticMKL(lam=lam)).kernel_weights_) for lam in (0.0, 1.0, 10.0, 100.0)]
+    np.testing.assert_allclose(fitted(ElasticMKL(l2=0.0)).kernel_weights_, convex.kernel_weights_, atol=1e-3)
+    np.testing.assert_allclose(fitted(ElasticMKL(l2=1e7)).kernel_weights_, mean.kernel_weights_, atol=1e-3)
+    distance = [np.ptp(fitted(ElasticMKL(l2=lam)).kernel_weights_) for lam in (0.0, 1.0, 10.0, 100.0)]
     assert distance == sorted(distance, reverse=True)
     assert distance[0] > distance[-1]
 
@@ -130,7 +130,7 @@ def test_zero_weights_are_never_evaluated_in_prediction():
 VIEWS = stack_views({"a": X[:, :2], "b": X[:, 2:], "c": X[:, :1] + 1.0})
 
 
-@pytest.mark.parametrize("combiner", [ConvexMKL(min_weight=0.05), LpMKL(), ElasticMKL(lam=100.0)])
+@pytest.mark.parametrize("combiner", [ConvexMKL(min_weight=0.05), LpMKL(), ElasticMKL(l2=100.0)])
 def test_missing_views(combiner):
     holes = VIEWS.copy()
     holes.iloc[3, :2] = np.nan
@@ -198,7 +198,7 @@ def test_huge_and_tiny_scales():
         (ConvexMKL(max_iter=0), "max_iter of ConvexMKL"),
         (LpMKL(p=0.5), "p of LpMKL"),
         (LpMKL(solver="conic"), "solver of LpMKL must be"),
-        (ElasticMKL(lam=-1.0), "lam of ElasticMKL"),
+        (ElasticMKL(l2=-1.0), "l2 of ElasticMKL"),
         (GroupMKL({"a": ["linear"], "b": ["linear"]}), "into two groups"),
         (GroupMKL({"a": ["fax"]}), "groups names kernels"),
         (GroupMKL([0, 1]), "groups must map"),

@@ -33,7 +33,7 @@ FAMILIES = {
     ),
     "group": (GroupMKL(GROUPS), lambda programs: group_optimum(programs, MATRICES, GROUPS, 2.0)),
     "group 4": (GroupMKL(GROUPS, p=4), lambda programs: group_optimum(programs, MATRICES, GROUPS, 4.0)),
-    "elastic": (ElasticMKL(lam=3.0), lambda programs: elastic_optimum(programs, MATRICES, 3.0)),
+    "elastic": (ElasticMKL(l2=3.0), lambda programs: elastic_optimum(programs, MATRICES, 3.0)),
 }
 
 

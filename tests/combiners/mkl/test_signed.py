@@ -90,7 +90,7 @@ def test_alignment_over_kernels_that_stay_positive_semidefinite():
     assert model.combiner_.program_objective_ == pytest.approx(alignment(eta), abs=1e-6)
     for other in feasible(200):
         assert alignment(other) <= alignment(eta) + 1e-6
-    positive = MKLClassifier(KERNELS, AlignmentWeights("qcqp", centered=False)).fit(X, Y)
+    positive = MKLClassifier(KERNELS, AlignmentWeights("qcqp", center=False)).fit(X, Y)
     assert alignment(eta) >= positive.combiner_.alignment_ - 1e-6
 
 

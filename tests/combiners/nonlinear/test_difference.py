@@ -19,7 +19,7 @@ TERMS = {"absolute": lambda D: YY * np.abs(D), "difference": lambda D: YY * D, "
 
 def fitted(form, tau=0.3, kernels=KERNELS, y=Y, **options):
     repair = options.pop("repair", "clip")
-    return MKLClassifier(kernels, KernelDifference(form, tau, repair), tol=1e-9, **options).fit(X, y)
+    return MKLClassifier(kernels, KernelDifference(form, tau, repair=repair), tol=1e-9, **options).fit(X, y)
 
 
 def expected(form, tau, n_kernels):

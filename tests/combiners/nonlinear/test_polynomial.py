@@ -30,9 +30,13 @@ def test_one_kernel_of_degree_one_is_the_plain_machine():
 
 def test_radius_zero_keeps_the_centre():
     fixed = MKLClassifier(KERNELS, FixedWeights([0.5, 0.2, 1.0]), tol=1e-8).fit(X, Y)
-    model = MKLClassifier(KERNELS, PolynomialMKL(1, 0.0, [0.5, 0.2, 1.0], radius=0.0), tol=1e-8).fit(X, Y)
+    model = MKLClassifier(KERNELS, PolynomialMKL(1, 0.0, ball_center=[0.5, 0.2, 1.0], ball_radius=0.0), tol=1e-8).fit(
+        X, Y
+    )
     np.testing.assert_allclose(model.decision_function(NEW), fixed.decision_function(NEW), atol=1e-6)
-    one = MKLClassifier([Linear()], PolynomialMKL(2, 0.0, 1.0, radius=0.0, tau=1.0), normalize=None, tol=1e-8).fit(X, Y)
+    one = MKLClassifier(
+        [Linear()], PolynomialMKL(2, 0.0, ball_center=1.0, ball_radius=0.0, tau=1.0), normalize=None, tol=1e-8
+    ).fit(X, Y)
     square = MKLClassifier([Linear() * Linear()], normalize=None, tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(one.decision_function(NEW), square.decision_function(NEW), atol=1e-6)
 
@@ -41,7 +45,7 @@ def test_radius_zero_keeps_the_centre():
 @pytest.mark.parametrize("center", [0.0, 0.2])
 @pytest.mark.parametrize("tau", [1.0, 0.25])
 def test_the_weights_minimise_the_optimum_over_the_ball(degree, constant, center, tau):
-    combiner = PolynomialMKL(degree, constant, center, radius=0.6, tau=tau)
+    combiner = PolynomialMKL(degree, constant, ball_center=center, ball_radius=0.6, tau=tau)
     model = MKLClassifier(KERNELS, combiner, C=2.0, tol=1e-7).fit(X, Y)
     family = combiner.family(KernelStack(KERNELS).fit(X), None, Y, None)
     machine = BinaryMachine(np.where(Y, 1.0, -1.0), 2.0)
@@ -63,7 +67,7 @@ def test_default_start_has_a_unit_diagonal(tau):
     for combiner in (
         PolynomialMKL(tau=tau),
         PolynomialMKL(3, constant=2.0, tau=tau),
-        PolynomialMKL(center=0.0, tau=tau),
+        PolynomialMKL(ball_center=0.0, tau=tau),
     ):
         family = combiner.family(KernelStack(KERNELS).fit(X), None, Y, None)
         np.testing.assert_allclose(family.at(family.start(None, Y, None)).gram().diagonal(), 1.0)
@@ -72,7 +76,9 @@ def test_default_start_has_a_unit_diagonal(tau):
 @pytest.mark.parametrize("degree", [1, 2, 3])
 def test_without_products_uniform_weights_are_the_mean_kernel(degree):
     uniform = PolynomialMKL(degree, tau=0.0)._uniform(3)
-    model = MKLClassifier(KERNELS, PolynomialMKL(degree, center=uniform, radius=0.0, tau=0.0), tol=1e-8).fit(X, Y)
+    model = MKLClassifier(KERNELS, PolynomialMKL(degree, ball_center=uniform, ball_radius=0.0, tau=0.0), tol=1e-8).fit(
+        X, Y
+    )
     mean = MKLClassifier(KERNELS, Mean(), tol=1e-8).fit(X, Y)
     np.testing.assert_allclose(model.decision_function(NEW), mean.decision_function(NEW), atol=1e-6)
 
@@ -113,7 +119,7 @@ class TestHeldOutShare:
         combiner.fit(stack, machine, Y, FitControl(np.random.RandomState(3)))
         errors = {}
         for tau in (0.0, 0.25, 0.5, 1.0):  # as the docstring has them
-            given = PolynomialMKL(center=combiner._uniform(3), radius=0.0, tau=tau)
+            given = PolynomialMKL(ball_center=combiner._uniform(3), ball_radius=0.0, tau=tau)
             wrong = 0
             for held_out in held_out_parts(machine, np.random.RandomState(3)):
                 training = np.setdiff1d(np.arange(len(Y)), held_out)
@@ -191,11 +197,11 @@ def test_multifeat_beats_the_mean_kernel():
         ({"degree": 0}, "degree of PolynomialMKL"),
         ({"degree": 1.5}, "degree of PolynomialMKL"),
         ({"constant": -1.0}, "constant of PolynomialMKL must be"),
-        ({"radius": np.inf}, "radius of PolynomialMKL must be"),
-        ({"radius": "2"}, "radius of PolynomialMKL must be"),
-        ({"center": {"unknown": 1.0}}, "center names kernels that are not there"),
-        ({"center": [1.0]}, "center must have one entry"),
-        ({"center": 0.0, "radius": 0.0}, "every weight of PolynomialMKL is 0"),
+        ({"ball_radius": np.inf}, "ball_radius of PolynomialMKL must be"),
+        ({"ball_radius": "2"}, "ball_radius of PolynomialMKL must be"),
+        ({"ball_center": {"unknown": 1.0}}, "ball_center names kernels that are not there"),
+        ({"ball_center": [1.0]}, "ball_center must have one entry"),
+        ({"ball_center": 0.0, "ball_radius": 0.0}, "every weight of PolynomialMKL is 0"),
         ({"tau": 1.5}, "tau of PolynomialMKL must be a number from 0 to 1"),
         ({"tau": "half"}, "tau of PolynomialMKL"),
         ({"tau": True}, "tau of PolynomialMKL"),
@@ -209,6 +215,6 @@ def test_bad_parameters(options, message):
 
 
 def test_parameters_of_the_centre_are_reached_by_name():
-    model = MKLClassifier(KERNELS, PolynomialMKL(center={"gaussian": 0.1}))
-    changed = clone(model).set_params(combiner__center__gaussian=0.7)
-    assert changed.combiner.center == {"gaussian": 0.7} and model.combiner.center == {"gaussian": 0.1}
+    model = MKLClassifier(KERNELS, PolynomialMKL(ball_center={"gaussian": 0.1}))
+    changed = clone(model).set_params(combiner__ball_center__gaussian=0.7)
+    assert changed.combiner.ball_center == {"gaussian": 0.7} and model.combiner.ball_center == {"gaussian": 0.1}

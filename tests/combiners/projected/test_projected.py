@@ -53,7 +53,7 @@ def test_gradient_of_projected_kernel_features(machine, method):
 
 
 def test_gradient_with_penalty_and_quadratic_inputs():
-    options = {"constraint": "penalty", "penalty": 2.0, "quadratic": True}
+    options = {"constraint": "penalty", "projection_l2": 2.0, "quadratic": True}
     family, theta = prepared("mixed", "softmax, projected", **options)
     check_gradient(family, theta, MACHINES["binary"], 4)
     V, T = family.layout.gating(theta)
@@ -135,7 +135,7 @@ def test_one_region_is_a_global_projection():
     global_one = MKLClassifier([Linear()], Projected(2, init=start), **options).fit(WIDE, SIDE)
     W = global_one.projections_["linear"].to_numpy()
     for gating, components in ((Softmax(), None), (Softmax(), 1), (GaussianGate(), 2)):
-        combiner = Projected(2, gating, components, init=start)
+        combiner = Projected(2, gating, gating_components=components, init=start)
         local = MKLClassifier([Linear()], combiner, **options).fit(WIDE, SIDE)
         U = local.projections_["linear"].to_numpy()
         assert local.objective_ == pytest.approx(global_one.objective_, rel=1e-4)
@@ -229,7 +229,7 @@ def test_descents_never_rise_and_quasi_newton_needs_fewer_solves():
 def test_a_penalty_weighs_against_the_scale():
     sizes = [
         np.linalg.norm(
-            local_model(Projected(1, Softmax(), constraint="penalty", penalty=penalty)).projections_["linear"]
+            local_model(Projected(1, Softmax(), constraint="penalty", projection_l2=penalty)).projections_["linear"]
         )
         for penalty in (0.1, 10.0, 1000.0)
     ]

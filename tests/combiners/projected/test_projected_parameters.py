@@ -41,15 +41,15 @@ def test_early_stopping_keeps_the_projections_of_least_validation_risk():
 
 def test_restarts_are_reproducible_whatever_the_threads():
     fits = [
-        local_model(Projected(1, Softmax(), 2, n_init=4, n_jobs=n_jobs), kernels=3, n=80)
+        local_model(Projected(1, Softmax(), gating_components=2, n_init=4, n_jobs=n_jobs), kernels=3, n=80)
         for n_jobs in (None, None, 4, 4)
     ]
     for other in fits[1:]:
         assert_array_equal(fits[0]._kernel.theta, other._kernel.theta)
         assert_array_equal(fits[0].dual_coef_, other.dual_coef_)
-    single = local_model(Projected(1, Softmax(), 2), kernels=3, n=80)
+    single = local_model(Projected(1, Softmax(), gating_components=2), kernels=3, n=80)
     assert fits[0].history_["objective"].iloc[-1] <= single.history_["objective"].iloc[-1] + 1e-9
-    again = local_model(Projected(1, Softmax(), 2), kernels=3, n=80, random_state=1)
+    again = local_model(Projected(1, Softmax(), gating_components=2), kernels=3, n=80, random_state=1)
     assert not np.allclose(single._kernel.theta, again._kernel.theta)
 
 
@@ -72,9 +72,12 @@ def test_restarts_are_reproducible_whatever_the_threads():
             "gating_components of Projected must be a positive whole number",
         ),
         ({"constraint": "stiefel"}, "constraint of Projected must be"),
-        ({"penalty": -1.0}, "penalty of Projected must be a finite number of at least 0"),
-        ({"constraint": "penalty", "penalty": np.nan}, "penalty of Projected must be a finite number of at least 0"),
-        ({"constraint": "penalty", "penalty": 0.0}, "penalty of Projected must be positive"),
+        ({"projection_l2": -1.0}, "projection_l2 of Projected must be a finite number of at least 0"),
+        (
+            {"constraint": "penalty", "projection_l2": np.nan},
+            "projection_l2 of Projected must be a finite number of at least 0",
+        ),
+        ({"constraint": "penalty", "projection_l2": 0.0}, "projection_l2 of Projected must be positive"),
         ({"scaling": "rows"}, "scaling of Projected must be"),
         ({"inputs": "a"}, "inputs of Projected are what a gating model sees"),
         ({"n_jobs": "x"}, "n_jobs of Projected must be a whole number other than 0 or None"),

@@ -68,7 +68,9 @@ def test_a_penalty_does_not_bound_one_class_machines():
 
 
 def test_gates_of_samples_far_away():
-    model = MKLClassifier([Linear()] * 2, Projected(2, GaussianGate(), 2, quadratic=True), random_state=0).fit(X, SIGNS)
+    model = MKLClassifier(
+        [Linear()] * 2, Projected(2, GaussianGate(), gating_components=2, quadratic=True), random_state=0
+    ).fit(X, SIGNS)
     assert np.isfinite(model.kernel_weights(1e200 * X).to_numpy()).all()
 
 
@@ -106,7 +108,7 @@ def test_prediction_through_kernel_features_compares_with_all_training_samples(m
     model = MKLClassifier([Precomputed(X @ X.T + np.eye(N))], Projected(1), C=100.0, random_state=0).fit(ids, SIGNS)
     assert len(model.support_) < N and model.prediction_cost() == N
     values, points = model.decision_function(ids), model.project(ids)
-    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 5 * N)
+    monkeypatch.setattr("kernelweave.views.table.BLOCK_VALUES", 5 * N)
     widths, cross = [], KernelStack.cross
 
     def watched(stack, m, views, *rest):

@@ -39,7 +39,7 @@ def clarabel_solution(cost, P, rows, right, cones):
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_proportional_weights(centered):
-    model = fit("proportional", centered=centered)
+    model = fit("proportional", center=centered)
     a, G, norm = products(centered)
     alignments = a / np.sqrt(np.diag(G)) / norm
     np.testing.assert_allclose(model.combiner_.alignments_, alignments, rtol=1e-9)
@@ -58,7 +58,7 @@ def test_qcqp_is_the_conic_program(centered):
         [np.zeros(5), [1.0], np.zeros(5)],
         [clarabel.NonnegativeConeT(5), clarabel.SecondOrderConeT(6)],
     )
-    model = fit("qcqp", centered=centered)
+    model = fit("qcqp", center=centered)
     np.testing.assert_allclose(model.kernel_weights_, eta / eta.sum(), atol=1e-6)
     assert model.combiner_.alignment_ == pytest.approx(a @ eta / np.sqrt(eta @ G @ eta) / norm)
     assert model.combiner_.alignment_ >= model.combiner_.alignments_.max()
@@ -77,12 +77,10 @@ def test_qp_is_kandolas_problem(ridge):
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_the_gradient_reaches_the_optimum_of_the_qcqp(centered):
-    exact, ascent = (fit(rule, centered=centered) for rule in ("qcqp", "gradient"))
+    exact, ascent = (fit(rule, center=centered) for rule in ("qcqp", "gradient"))
     np.testing.assert_allclose(ascent.kernel_weights_, exact.kernel_weights_, atol=1e-5)
     assert ascent.combiner_.alignment_ == pytest.approx(exact.combiner_.alignment_, abs=1e-9)
-    np.testing.assert_allclose(
-        fit("qp", centered=centered, ridge=0.0).kernel_weights_, exact.kernel_weights_, atol=1e-9
-    )
+    np.testing.assert_allclose(fit("qp", center=centered, ridge=0.0).kernel_weights_, exact.kernel_weights_, atol=1e-9)
 
 
 def test_a_large_ridge_gives_weights_by_inner_products():
@@ -136,7 +134,7 @@ def test_centring_undoes_a_common_offset():
     K = np.eye(40) + 0.1 * np.outer(y - 0.5, y - 0.5)
     offset = [Precomputed(K), Precomputed(np.eye(40) + 5.0)]
     ids = np.arange(40)[:, None]
-    plain = MKLClassifier(offset, AlignmentWeights(centered=False), normalize=None).fit(ids, y)
+    plain = MKLClassifier(offset, AlignmentWeights(center=False), normalize=None).fit(ids, y)
     centred = MKLClassifier(offset, AlignmentWeights(), normalize=None).fit(ids, y)
     assert plain.kernel_weights_.iloc[1] > centred.kernel_weights_.iloc[1]
 

@@ -77,7 +77,7 @@ def test_votes_with_ties_go_on_to_the_next_neighbours():
 def test_blocks_of_new_samples(monkeypatch):
     model = KernelVoting(KERNELS).fit(X, Y)
     expected = model.predict(NEW)
-    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 7 * 3 * N)
+    monkeypatch.setattr("kernelweave.views.table.BLOCK_VALUES", 7 * 3 * N)
     np.testing.assert_array_equal(model.predict(NEW), expected)
 
 

@@ -23,13 +23,13 @@ X = StandardScaler().fit_transform(X)[:160]
 y = y[:160]
 
 
-@checks([SparseLargeMarginClassifier(4)], [SparseLargeMarginClassifier(3, Linear(), 0.1, init="samples", ridge=1e-3)])
+@checks([SparseLargeMarginClassifier(4)], [SparseLargeMarginClassifier(3, Linear(), C=0.1, init="samples", ridge=1e-3)])
 def test_scikit_learn_convention(estimator, check):
     check(estimator)
 
 
 def test_it_is_a_machine_on_the_kernel_of_its_expansion_vectors():
-    model = SparseLargeMarginClassifier(4, Gaussian(scale=6.0), 2.0, random_state=0).fit(X, y)
+    model = SparseLargeMarginClassifier(4, Gaussian(scale=6.0), C=2.0, random_state=0).fit(X, y)
     Z = model.expansion_vectors_
     psi, products = rbf_kernel(X, Z, gamma=1 / 36), rbf_kernel(Z, gamma=1 / 36)
     K = psi @ np.linalg.solve(products, psi.T)
@@ -73,7 +73,7 @@ def test_the_objective_falls(init):
 
 
 def test_few_vectors_do_what_many_support_vectors_do():
-    model = SparseLargeMarginClassifier(5, Gaussian(scale=8.0), 10.0, random_state=0).fit(X[:110], y[:110])
+    model = SparseLargeMarginClassifier(5, Gaussian(scale=8.0), C=10.0, random_state=0).fit(X[:110], y[:110])
     full = SVC(C=10.0, gamma=1 / 64).fit(X[:110], y[:110])
     assert model.dual_coef_.shape == (1, 5) and len(full.support_) > 4 * 5
     assert model.score(X[110:], y[110:]) >= full.score(X[110:], y[110:]) - 0.05

@@ -62,7 +62,7 @@ def test_projections_are_those_of_a_fit_by_hand(features, data):
     parts = [X.iloc[part] * 0 + scaler.transform(X.iloc[part]) for part in (split.train, split.test)]
     for record in Fold(PROJECTED, X, y, split).measure(method):
         options = {"l2": 1e-3, "gate_tol": 1e-6}
-        combiner = Projected(1, Softmax("paper"), 2, features=features, max_iter=3, **options)
+        combiner = Projected(1, Softmax("paper"), gating_components=2, features=features, max_iter=3, **options)
         kernels = [(name, PROJECTED.kernels[name]) for name in VIEWS]
         model = MKLClassifier(kernels, combiner, C=record["parameters"]["C"], random_state=0)
         model.fit(parts[0], y[split.train])

@@ -37,7 +37,7 @@ def test_new_samples_by_definition():
 def test_blocks_of_new_samples(monkeypatch):
     model = MKLDR(KERNELS).fit(X, Y)
     whole = model.transform(NEW)
-    monkeypatch.setattr("kernelweave.estimators.fitted._BLOCK_VALUES", 2 * N)
+    monkeypatch.setattr("kernelweave.views.table.BLOCK_VALUES", 2 * N)
     np.testing.assert_allclose(model.transform(NEW), whole, atol=1e-12)
 
 

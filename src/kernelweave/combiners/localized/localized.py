@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ...validation import Constraints, Exactly, Number
 from ..base import FitControl
@@ -140,6 +139,7 @@ class Localized(GatedCombiner):
         self,
         gating: Gate | None = None,
         inputs: Any = None,
+        *,
         quadratic: bool = False,
         scaling: str | None = "unit-mean",
         optimizer: str = "lbfgs",
@@ -166,7 +166,7 @@ class Localized(GatedCombiner):
         """Check the parameters, compute the gating inputs and all Gram matrices."""
         self._check()
         what = "the kernels and their combination"
-        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
+        stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
         gate, codes = self._codes(Softmax() if self.gating is None else self.gating, inputs, stack, control)
         stack.matrices()

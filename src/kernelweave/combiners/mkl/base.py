@@ -19,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ...solvers.weights.bundle import Bundle
 from ...validation import Constraints, Whole, check_parameters
@@ -87,7 +86,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         check_parameters(self)
         costs = self.costs_of(stack)
         what = "the kernels and their combination"
-        warn_if_too_large(stack.n_kernels + 2, stack.n_samples, stack.dtype, what, per_kernel=True)
+        stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
         scale = costs**-2.0
         factor = self.kernel(stack, scale / stack.n_kernels).missing_factor(stack.present, stack.support)
         problem = WeightProblem(stack, machine, scale, factor, control.max_steps)

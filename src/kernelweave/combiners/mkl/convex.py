@@ -92,6 +92,7 @@ class ConvexMKL(OptimalWeights):
         self,
         costs: Any = None,
         min_weight: float | Mapping[str, float] | Any = 0.0,
+        *,
         solver: str = "auto",
         max_iter: int = 200,
     ):

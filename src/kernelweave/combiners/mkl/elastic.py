@@ -16,16 +16,16 @@ from .problem import WeightProblem
 class ElasticMKL(OptimalWeights):
     """Convex multiple kernel learning with a pull towards equal weights.
 
-    Minimises ``J(eta) + lam * sum_m (d_m^2 eta_m - 1/P)^2``, J being the optimum of the machine under
+    Minimises ``J(eta) + l2 * sum_m (d_m^2 eta_m - 1/P)^2``, J being the optimum of the machine under
     ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with ``sum_m d_m^2 eta_m = 1`` (Longworth & Gales 2008, 2009). Works
     with every machine.
 
-    `lam` runs from `ConvexMKL` (0) to `Mean` (large), so a search over it finds how much the data have to say about the
+    `l2` runs from `ConvexMKL` (0) to `Mean` (large), so a search over it finds how much the data have to say about the
     weights. It is in units of J, which grows with C and the number of samples.
 
     Parameters
     ----------
-    lam : float
+    l2 : float
         Strength of the pull, at least 0.
     costs : mapping, sequence, number, `EigenvalueCosts` or None
         d_m, as in `ConvexMKL`.
@@ -50,21 +50,21 @@ class ElasticMKL(OptimalWeights):
     >>> from kernelweave.kernels import Linear
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> kernels = [("signal", Linear([0])), ("noise", Linear([1]))]
-    >>> model = MKLClassifier(kernels, ElasticMKL(lam=1e6), normalize="unit-trace").fit(X, X[:, 0] > 0)
+    >>> model = MKLClassifier(kernels, ElasticMKL(l2=1e6), normalize="unit-trace").fit(X, X[:, 0] > 0)
     >>> model.kernel_weights_.round(2)
     signal    0.5
     noise     0.5
     dtype: float64
     """
 
-    _constraints = Constraints(lam=Number(low=0))
+    _constraints = Constraints(l2=Number(low=0))
 
-    def __init__(self, lam: float = 1.0, costs: Any = None, max_iter: int = 200):
-        self.lam = lam
+    def __init__(self, l2: float = 1.0, costs: Any = None, *, max_iter: int = 200):
+        self.l2 = l2
         self.costs = costs
         self.max_iter = max_iter
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex, with the pull."""
-        simplex = Simplex(np.zeros(len(costs)), float(self.lam))
+        simplex = Simplex(np.zeros(len(costs)), float(self.l2))
         return WeightResult.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))

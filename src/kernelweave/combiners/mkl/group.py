@@ -66,7 +66,7 @@ class GroupMKL(OptimalWeights):
 
     _constraints = Constraints(p=Number(low=1, high=1e6) | Exactly(np.inf, "infinity"))
 
-    def __init__(self, groups: Any = None, p: float = 2.0, costs: Any = None, max_iter: int = 200):
+    def __init__(self, groups: Any = None, p: float = 2.0, *, costs: Any = None, max_iter: int = 200):
         self.groups = groups
         self.p = p
         self.costs = costs

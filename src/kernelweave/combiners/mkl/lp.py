@@ -63,7 +63,7 @@ class LpMKL(OptimalWeights):
         solver=Choice("auto", "newton", "closed-form"),
     )
 
-    def __init__(self, p: float = 2.0, costs: Any = None, solver: str = "auto", max_iter: int = 200):
+    def __init__(self, p: float = 2.0, costs: Any = None, *, solver: str = "auto", max_iter: int = 200):
         self.p = p
         self.costs = costs
         self.solver = solver

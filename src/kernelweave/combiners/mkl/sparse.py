@@ -73,7 +73,7 @@ class SparseMKL(OptimalWeights):
 
     _constraints = Constraints(eps=Number(above=0), n_rounds=Whole(1))
 
-    def __init__(self, eps: float = 1.0, n_rounds: int = 20, costs: Any = None, max_iter: int = 200):
+    def __init__(self, eps: float = 1.0, n_rounds: int = 20, *, costs: Any = None, max_iter: int = 200):
         self.eps = eps
         self.n_rounds = n_rounds
         self.costs = costs

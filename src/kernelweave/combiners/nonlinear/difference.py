@@ -28,12 +28,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import warn_if_too_large
 from ...kernels.stacking.repair import Repair
 from ...machines import Machine, Solution
 from ...validation import Choice, Constraints, Number, check_parameters
 from ...views import Views
-from ..base import Combiner, FitControl, solve_once
+from ..base import Combiner, FitControl
 from ..combined import CombinedKernel
 from ..similarity.inner_products import labels_of
 from ..weighted.sums import check_every_view
@@ -82,7 +81,7 @@ class KernelDifference(Combiner):
 
     _constraints = Constraints(form=Choice(*FORMS), tau=Number(low=0))
 
-    def __init__(self, form: str = "absolute", tau: float = 0.1, repair: str | None = "clip"):
+    def __init__(self, form: str = "absolute", tau: float = 0.1, *, repair: str | None = "clip"):
         self.form = form
         self.tau = tau
         self.repair = repair
@@ -96,7 +95,7 @@ class KernelDifference(Combiner):
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
         check_every_view(type(self).__name__, stack, stack.present, stack.reference)
         kept = stack.n_kernels - 1 if self.form == "square" else 0
-        warn_if_too_large(6 + kept, stack.n_samples, stack.dtype, "the combined kernel", per_kernel=kept > 0)
+        stack.check_memory(6 + kept, "the combined kernel", per_kernel=kept > 0)
         signs = first = None
         if self.form != "square":
             signs = self._signs(machine)
@@ -113,7 +112,7 @@ class KernelDifference(Combiner):
             first_coef=None if first is None else first.coef,
             first_intercept=None if first is None else first.intercept,
         )
-        return solve_once(kernel, machine, control, begin, solves=int(first is not None))
+        return kernel.solve(machine, control, begin, solves=int(first is not None))
 
     def _warn(self, first: Solution) -> None:
         if not first.converged:

@@ -87,6 +87,7 @@ class GeneralizedMKL(DescentCombiner):
         self,
         form: str = "product",
         penalty: str = "l1",
+        *,
         strength: float = 1.0,
         optimizer: str = "lbfgs",
         max_iter: int = 200,

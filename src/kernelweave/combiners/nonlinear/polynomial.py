@@ -13,8 +13,8 @@ sum itself, and held-out samples say how large the share of the products may be.
 paper       here
 ==========  ==================================
 mu, eta     theta, one weight per kernel
-mu_0        center
-Lambda      radius
+mu_0        ball_center
+Lambda      ball_radius
 d           degree
 ==========  ==================================
 """
@@ -44,13 +44,13 @@ UNSEEN_TAU = 0.0  # where no samples can be held out
 class PolynomialMKL(NamedNumbers, DescentCombiner):
     """A weighted sum of kernels and their products; minimises J(eta) over weights in a ball (Cortes et al. 2010).
 
-    k(x, z) = (1 - tau) / (P u) sum_m eta_m k_m(x, z) + tau sum over all q with sum_m q_m = degree of
-    prod_m (eta_m k_m(x, z))^q_m, where a constant kernel may be one of the k_m in the products (not by itself: it would
-    change nothing but the scale). The weights minimise the machine's optimum J(eta) subject to eta >= 0 and
-    ||eta - center|| <= radius, from the uniform direction: a local minimum, J is not convex. Products of kernels say
-    where several views agree, which no weighted sum can; they pay where the views are weak by themselves, and fail
-    where kernel values of different samples are near 0, as those of texts, whose products are nearly diagonal. A
-    machine of degree 2 keeps more support vectors than a weighted sum.
+    k(x, z) = (1 - tau) / (P u) sum_m eta_m k_m(x, z) + tau sum over all q with sum_m q_m = degree of prod_m (eta_m
+    k_m(x, z))^q_m, where a constant kernel may be one of the k_m in the products (not by itself: it would change
+    nothing but the scale). The weights minimise the machine's optimum J(eta) subject to eta >= 0 and ||eta -
+    ball_center|| <= ball_radius, from the uniform direction: a local minimum, J is not convex. Products of kernels
+    are large where several views agree, which no weighted sum is; they pay where the views are weak by themselves,
+    and fail where kernel values of different samples are near 0, as those of texts, whose products are nearly
+    diagonal. A machine of degree 2 keeps more support vectors than a weighted sum.
 
     In what follows, u stands for the uniform weights at which kernels of unit diagonal give a kernel of unit diagonal,
     so that C means what it means for `Mean`; with tau = 0 they give that of `Mean`.
@@ -62,9 +62,9 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     constant : float
         Weight of the constant kernel 1 as one more factor, in units of u: a positive one adds the monomials of all
         lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the thesis' form.
-    center : mapping or Series from kernel name to weight, sequence, one number for all, or None
-        The centre of the ball. None is u / 2. Single weights of a mapping are parameters: ``center__<name>``.
-    radius : float or None
+    ball_center : mapping or Series from kernel name to weight, sequence, one number for all, or None
+        The centre of the ball. None is u / 2. Single weights of a mapping are parameters: ``ball_center__<name>``.
+    ball_radius : float or None
         The radius of the ball. None is the distance from the centre to u; 0 keeps the centre.
     optimizer : {"lbfgs", "armijo"}
         Quasi-Newton steps within the ball, or projected gradient descent with Armijo's rule.
@@ -110,24 +110,25 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     """
 
     _constraints = Constraints(
-        degree=Whole(1), constant=Number(low=0), radius=Number(low=0) | None, tau=Number(low=0, high=1) | "auto"
+        degree=Whole(1), constant=Number(low=0), ball_radius=Number(low=0) | None, tau=Number(low=0, high=1) | "auto"
     )
-    _numbers = ("center",)
+    _numbers = ("ball_center",)
 
     def __init__(
         self,
         degree: int = 2,
         constant: float = 1.0,
-        center: Mapping[str, float] | Any = None,
-        radius: float | None = None,
+        *,
+        ball_center: Mapping[str, float] | Any = None,
+        ball_radius: float | None = None,
         optimizer: str = "lbfgs",
         max_iter: int = 200,
         tau: float | str = "auto",
     ):
         self.degree = degree
         self.constant = constant
-        self.center = center
-        self.radius = radius
+        self.ball_center = ball_center
+        self.ball_radius = ball_radius
         self.optimizer = optimizer
         self.max_iter = max_iter
 
@@ -153,10 +154,12 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
     def _ball(self, stack: KernelStack) -> tuple[np.ndarray, float]:
         uniform = self._uniform(stack.n_kernels)
-        center = as_numbers(0.5 * uniform if self.center is None else self.center, stack.names, "center", default=0.0)
-        if self.radius is None:
+        center = as_numbers(
+            0.5 * uniform if self.ball_center is None else self.ball_center, stack.names, "ball_center", default=0.0
+        )
+        if self.ball_radius is None:
             return center, float(np.linalg.norm(uniform - center))
-        return center, float(self.radius)
+        return center, float(self.ball_radius)
 
     def _held_out_tau(self, stack: KernelStack, machine: Machine, control: FitControl) -> float:
         """The share of least held-out error under uniform weights."""
@@ -203,5 +206,5 @@ class BallFamily(FormFamily):
     def finish(self, theta: np.ndarray) -> FormKernel:
         """The kernel, of which at least one weight must be positive."""
         if not theta.any():
-            raise ValueError("every weight of PolynomialMKL is 0; give it another center or a larger radius")
+            raise ValueError("every weight of PolynomialMKL is 0; give it another ball_center or a larger ball_radius")
         return self.at(theta)

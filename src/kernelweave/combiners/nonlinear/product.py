@@ -10,7 +10,7 @@ import numpy as np
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...views import Views
-from ..base import Combiner, FitControl, solve_once, warn_of_memory
+from ..base import Combiner, FitControl
 from ..combined import CombinedKernel
 from ..weighted.sums import check_every_view
 
@@ -38,8 +38,8 @@ class Product(Combiner):
     ) -> ProductKernel:
         """Solve the machine once under the product."""
         begin = time.perf_counter()
-        warn_of_memory(stack)
-        return solve_once(ProductKernel(stack), machine, control or FitControl(), begin)
+        stack.check_memory(3, "the combined kernel")
+        return ProductKernel(stack).solve(machine, control or FitControl(), begin)
 
 
 class ProductKernel(CombinedKernel):

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import warn_if_too_large
 from ...machines import Machine
 from ...validation import Choice, Constraints, Instance, Number, Whole
 from ..base import FitControl
@@ -60,8 +59,8 @@ class Projected(GatedCombiner):
         Dimensions R_G that the gating inputs are projected to (at most as many as they have); None keeps them whole.
     constraint : {"orthonormal", "norm", "penalty"}
         Without any, W would lower J by its scale alone. W_m' W_m = I, as in SLDR; or only the Frobenius norm of such a
-        matrix; or none, but ``penalty/2 sum_m ||W_m||^2`` added to J. T always has orthonormal columns.
-    penalty : float
+        matrix; or none, but ``projection_l2/2 sum_m ||W_m||^2`` added to J. T always has orthonormal columns.
+    projection_l2 : float
         Its weight, with ``constraint="penalty"``; positive.
     init : {"lda", "pca", "random"} or mapping from kernel name to array of shape (n_features, n_components)
         Where projections begin: at directions between classes (of a ridge regression, for a numeric target; where there
@@ -138,7 +137,7 @@ class Projected(GatedCombiner):
     _constraints = Constraints(
         gating_components=Whole(1) | None,
         constraint=Choice(*CONSTRAINTS),
-        penalty=Number(low=0),
+        projection_l2=Number(low=0),
         init=Choice(*STARTS) | Instance(Mapping, "a mapping from kernel name to matrix"),
         features=Choice("auto", "kpca", "map") | Instance(Mapping, "a mapping from kernel name to word"),
     )
@@ -147,9 +146,10 @@ class Projected(GatedCombiner):
         self,
         n_components: Any = 2,
         gating: Gate | None = None,
+        *,
         gating_components: int | None = None,
         constraint: str = "orthonormal",
-        penalty: float = 1.0,
+        projection_l2: float = 1.0,
         init: Any = "lda",
         features: Any = "auto",
         inputs: Any = None,
@@ -167,7 +167,7 @@ class Projected(GatedCombiner):
         self.gating = gating
         self.gating_components = gating_components
         self.constraint = constraint
-        self.penalty = penalty
+        self.projection_l2 = projection_l2
         self.init = init
         self.features = features
         self.inputs = inputs
@@ -199,12 +199,12 @@ class Projected(GatedCombiner):
         gated = self.gating is not None and self.inputs is None
         needed = 3 + by_kernel * (4 if gated else 1)
         what = "the combined kernel and features from kernel values"
-        warn_if_too_large(needed, stack.n_samples, stack.dtype, what, per_kernel=by_kernel > 0)
+        stack.check_memory(needed, what, per_kernel=by_kernel > 0)
         features = [each.fit(stack, m) for m, each in enumerate(maps)]
         inputs = self._inputs(maps, features)
         gate, codes = self._codes(EvenGate() if self.gating is None else self.gating, inputs, stack, control)
         layout = self._layout(stack, features, codes, gate)
-        penalty = self.penalty if self.constraint == "penalty" else 0.0
+        penalty = self.projection_l2 if self.constraint == "penalty" else 0.0
         projection = ProjectionOptions(self.init, penalty)
         return ProjectedFamily(stack, gate, inputs, codes, self._options(), layout, maps, features, projection)
 
@@ -240,8 +240,8 @@ class Projected(GatedCombiner):
 
     def _check(self) -> None:
         super()._check()
-        if self.constraint == "penalty" and self.penalty == 0.0:
-            raise ValueError("penalty of Projected must be positive: without it W lowers J by its scale alone")
+        if self.constraint == "penalty" and self.projection_l2 == 0.0:
+            raise ValueError("projection_l2 of Projected must be positive: without it W lowers J by its scale alone")
         if self.gating_components is not None and getattr(self.gating, "codes_pullback", None) is None:
             raise ValueError(
                 "gating_components projects the inputs of Softmax(), Sigmoid() and GaussianGate(), not those of "

@@ -56,7 +56,7 @@ class AlignmentWeights(ChosenWeights):
     ----------
     rule : {"proportional", "qp", "qcqp", "gradient"}
         ``"proportional"`` needs no products of kernels with each other, and keeps only one kernel matrix at a time.
-    centered : bool
+    center : bool
         Whether to centre kernels and targets in feature space first; without it a kernel that is large everywhere
         counts as aligned with the majority class.
     ridge : float
@@ -88,18 +88,18 @@ class AlignmentWeights(ChosenWeights):
     dtype: float64
     """
 
-    _constraints = Constraints(rule=Choice(*RULES), centered=Flag(), ridge=Number(low=0))
+    _constraints = Constraints(rule=Choice(*RULES), center=Flag(), ridge=Number(low=0))
 
-    def __init__(self, rule: str = "proportional", centered: bool = True, ridge: float = 0.1):
+    def __init__(self, rule: str = "proportional", center: bool = True, *, ridge: float = 0.1):
         self.rule = rule
-        self.centered = centered
+        self.center = center
         self.ridge = ridge
 
     def choose(self, stack, machine, y, control):
         """Weights of the chosen rule, scaled to sum 1."""
         given = check_parameters(self)
         factor = ideal_factor(machine, y, stack.weight, self)
-        found = similarities(stack, factor, given.centered, pairs=self.rule != "proportional")
+        found = similarities(stack, factor, given.center, pairs=self.rule != "proportional")
         self.alignments_ = pd.Series(found.alignments, index=stack.names)
         if not (found.alignments > 0).any():
             warn("no kernel is aligned with the targets, so all weights are equal")

@@ -23,7 +23,7 @@ from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...views import Views
-from ..base import Combiner, FitControl, solve_once, warn_of_memory
+from ..base import Combiner, FitControl
 from ..combined import CombinedKernel
 
 
@@ -148,9 +148,9 @@ class ChosenWeights(Combiner):
     ) -> WeightedSum:
         """Choose the weights, then solve the machine once under the weighted sum."""
         begin, control = time.perf_counter(), control or FitControl()
-        warn_of_memory(stack)
+        stack.check_memory(3, "the combined kernel")
         eta, solves = self._checked(self.choose(stack, machine, y, control), stack)
-        return solve_once(self.kernel(stack, eta), machine, control, begin, solves)
+        return self.kernel(stack, eta).solve(machine, control, begin, solves=solves)
 
     def kernel(self, stack: KernelStack, eta: np.ndarray) -> WeightedSum:
         """The weighted sum with given weights."""

@@ -19,7 +19,6 @@ import pandas as pd
 
 from ...validation import Constraints, Whole
 from ...views import Views
-from ..fitted import in_blocks
 from .discriminant import DiscriminantEnsemble, DiscriminantRule
 
 
@@ -87,8 +86,8 @@ class KernelSAMME(DiscriminantEnsemble):
         self,
         kernels: Any = None,
         graph: Any = None,
-        n_components: int | None = None,
         *,
+        n_components: int | None = None,
         rule: str = "nearest-neighbor",
         ridge: float = 0.01,
         n_rounds: int = 50,
@@ -146,7 +145,7 @@ class KernelSAMME(DiscriminantEnsemble):
     def _counted(self, X: Any) -> np.ndarray:
         """Weighted votes, of shape (n_samples, n_classes)."""
         views = self._new_views(X)
-        return in_blocks(views, int(np.count_nonzero(self._active())) * self._state.n_samples, self._votes)
+        return views.in_blocks(int(np.count_nonzero(self._active())) * self._state.n_samples, self._votes)
 
     def _votes(self, views: Views) -> np.ndarray:
         present = self._state.presence(views, self._active())

@@ -36,7 +36,7 @@ from ...validation.inputs import (
     unchanged_on_failure,
 )
 from ...views import Views
-from ..fitted import FittedKernels, in_blocks
+from ..fitted import FittedKernels
 from ..progress import progress_bar
 
 # The machine inside a line search is solved so closely that its optimum looks smooth to it.
@@ -120,8 +120,8 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         self,
         n_expansion: int = 10,
         kernel: Any = None,
-        C: float = 1.0,
         *,
+        C: float = 1.0,
         init: Any = "centroids",
         ridge: float = 1e-8,
         max_iter: int = 1000,
@@ -183,7 +183,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         def values(part: Views) -> np.ndarray:
             return self._kernel.values(part, coef)
 
-        return self._rule.decision(in_blocks(views, len(coef), values) + self.intercept_)
+        return self._rule.decision(views.in_blocks(len(coef), values) + self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value.
@@ -218,9 +218,6 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
                 f"{type(self).__name__} stopped after {what}; raise max_iter or tol, scale the data, or lower C",
                 ConvergenceWarning,
             )
-
-    def _active(self) -> np.ndarray:
-        return np.ones(1, dtype=bool)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "dual_coef_")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ...views import Views
-from ..fitted import in_blocks
 from .discriminant import DiscriminantEnsemble
 
 
@@ -63,8 +62,8 @@ class KernelVoting(DiscriminantEnsemble):
         self,
         kernels: Any = None,
         graph: Any = None,
-        n_components: int | None = None,
         *,
+        n_components: int | None = None,
         rule: str = "nearest-neighbor",
         ridge: float = 0.01,
         normalize: str | None = "unit-diagonal",
@@ -103,7 +102,7 @@ class KernelVoting(DiscriminantEnsemble):
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         """
         views = self._new_views(X)
-        return self.classes_[in_blocks(views, len(self.kernels_) * self._state.n_samples, self._elected)]
+        return self.classes_[views.in_blocks(len(self.kernels_) * self._state.n_samples, self._elected)]
 
     def _elected(self, views: Views) -> np.ndarray:
         """Positions in `classes_`."""

@@ -67,7 +67,10 @@ def sldr(
         tuple(views),
         paper=paper,
         combiner=Projected(
-            n_components, Softmax("paper"), gating_components, **{"l2": 1e-3, "gate_tol": CLOSED, **options}
+            n_components,
+            Softmax("paper"),
+            gating_components=gating_components,
+            **{"l2": 1e-3, "gate_tol": CLOSED, **options},
         ),
         options=_SEEDED,
         grid=grid,

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...combiners.named import as_numbers
-from ...estimators.fitted import FittedStack, in_blocks
+from ...estimators.fitted import FittedStack
 from ...estimators.parameters import KernelParameters
 from ...estimators.progress import progress_bar
 from ...kernels import KernelStack
@@ -248,7 +248,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         ndarray of shape (n_samples, n_components)
         """
         views = self._new_views(X)
-        return in_blocks(views, len(self.alphas_), self._embedded)
+        return views.in_blocks(len(self.alphas_), self._embedded)
 
     def _embedded(self, views: Views) -> np.ndarray:
         present = self._state.presence(views, self._active())

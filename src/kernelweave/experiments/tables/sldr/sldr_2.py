@@ -41,7 +41,7 @@ EXPERIMENT = Experiment(
             "unit gates (R_m = 2, R_G = 10)",
             VIEWS,
             paper=None,
-            combiner=Projected(2, Softmax(), 10),
+            combiner=Projected(2, Softmax(), gating_components=10),
             options=_SEEDED,
             from_features=True,
         ),
