@@ -1,7 +1,7 @@
 """The protocol of a combined kernel: one kernel made of several, over the training samples of a fit.
 
-`Combiner.fit` returns a `CombinedKernel`. Whoever holds one needs nothing else of the combiner: an estimator predicts
-with it, a machine is solved on it, a file stores it.
+`Combiner.fit` returns a `CombinedKernel`. It replaces the combiner after the fit: an estimator predicts with it, a
+machine is solved on it, and a file stores it.
 
 ==========================================  ====================================================================
 of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times
@@ -11,7 +11,8 @@ weights of the kernels                      `weights` (overall), `sample_weights
                                             `training_weights`
 what prediction takes                       `active`, `columns`, `reads`, `lookups`, `evaluations`,
                                             `values_per_sample`
-what is kept for prediction                 `restrict` (support vectors), `replace` (a kernel with further ids)
+what is kept for prediction                 `restrict` (support vectors), `compared_with` (landmarks), `replace`
+                                            (a kernel with further ids)
 what the estimator shows                    `shows` and `attributes`
 the fit                                     `theta`, `solution`, `history`
 ==========================================  ====================================================================
@@ -196,6 +197,10 @@ class CombinedKernel(ABC):
         CombinedKernel
             For new samples only; what it gives for the training samples is not defined. It has no `solution`.
         """
+
+    def compared_with(self, points: Views) -> CombinedKernel:
+        """The same kernel between samples and other points than the training samples (landmarks)."""
+        raise ValueError(f"landmarks need a weighted sum of kernels, not a {type(self).__name__}")
 
     def replace(self, m: int, kernel: Kernel) -> None:
         """Install a kernel with further ids in the place of base kernel m, see `KernelStack.replace`."""

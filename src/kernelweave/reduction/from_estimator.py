@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, cl
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ..combiners import Projected
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import lookups_of
 from ..validation import Constraints, Instance, check_parameters
@@ -112,7 +111,7 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _check(self) -> None:
         check_parameters(self)
-        if not isinstance(self.estimator.combiner, Projected):
+        if "project" not in getattr(self.estimator.combiner, "offers", ()):
             raise ValueError(
                 f"estimator must have the combiner Projected(...), which learns projections, not "
                 f"{self.estimator.combiner!r}"

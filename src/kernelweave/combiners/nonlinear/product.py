@@ -16,7 +16,7 @@ from ..weighted.sums import check_every_view
 
 
 class Product(Combiner):
-    """The product of the kernels, k(x, z) = prod_m k_m(x, z), thesis (2.3).
+    """The product of the kernels, k(x, z) = prod_m k_m(x, z): thesis (Gönen 2010), (2.3).
 
     Nothing is learned. Samples are similar only if they are similar in every view; every sample needs every view. All
     factors count alike, so each kernel's weight is 1.
