@@ -323,7 +323,8 @@ def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:
     namespace(tol=1.0, max_iter=20)
     """
     whose = type(owner).__name__ if called is None else called
-    constraints = _constraints_of(type(owner))
+    cls: type = type(owner)
+    constraints = _constraints_of(cls)
     return SimpleNamespace(
         **{name: check(whose, name, getattr(owner, name), constraint) for name, constraint in constraints.items()}
     )

@@ -190,7 +190,11 @@ class DifferenceKernel(CombinedKernel):
 
         K = self._recursion((stack.gram(m) for m in range(stack.n_kernels)), term)
         K = self.repair.gram(K.astype(np.float64, copy=False), np.ones(len(K), dtype=bool), stack.weight)
-        return K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)]
+        K = K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)]
+        if out is None:
+            return K
+        out[...] = K
+        return out
 
     def cross(self, views: Views) -> np.ndarray:
         """The combined kernel of new samples, with estimated labels."""

@@ -48,6 +48,16 @@ class WeightedSum(CombinedKernel):
     Notes
     -----
     Memory: two n x n matrices, the sum and the kernel being added, and at most one more inside the machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.combiners import WeightedSum
+    >>> from kernelweave.kernels import KernelStack, Linear
+    >>> stack = KernelStack([Linear([0]), Linear([1])], None).fit([[1.0, 2.0], [3.0, 0.0]])
+    >>> WeightedSum(stack, np.array([1.0, 0.5])).gram()
+    array([[3., 3.],
+           [3., 9.]])
     """
 
     def __init__(self, stack: KernelStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
@@ -130,6 +140,23 @@ class ChosenWeights(Combiner):
     ----------
     any_sign : bool
         Whether weights may be negative. Every sample then needs every view that has a weight.
+
+    Examples
+    --------
+    Weights that fall with the trace of each kernel:
+
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import ChosenWeights
+    >>> from kernelweave.kernels import Linear
+    >>> class InverseTrace(ChosenWeights):
+    ...     def choose(self, stack, machine, y, control):
+    ...         return [1.0 / stack.gram(m).trace() for m in range(stack.n_kernels)], 0
+    >>> kernels = [("a", Linear([0])), ("b", Linear([1]))]
+    >>> model = MKLClassifier(kernels, InverseTrace(), normalize=None)
+    >>> model.fit([[1.0, 2.0], [3.0, 4.0]], [0, 1]).kernel_weights_
+    a    0.10
+    b    0.05
+    dtype: float64
     """
 
     any_sign = False
