@@ -58,7 +58,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         Which samples to bring together and which to keep apart; None means `LDAGraph()`.
     n_components : int or None
         Dimension of the embedding; None means one less than there are classes, or 2 where the graph reads no labels.
-        Components in which all samples are alike are left out, with a warning where a number was given.
+        Components that separate no samples are left out, with a warning where a number was given.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples.
     step : {"ratio-trace", "trace-ratio", "paper"}
