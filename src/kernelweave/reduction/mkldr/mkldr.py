@@ -118,7 +118,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
 
     Notes
     -----
-    Cost: O(M n^2 + n^2 p + n^3) an iteration for M kernels, n samples and p components; M n^2 p with the weights of
+    Cost: O(M n^2 + n^2 p + n^3) per iteration for M kernels, n samples and p components; M n^2 p with the weights of
     (22). Memory: the M Gram matrices, the combined one and at most four more of that size. Afterwards all training
     samples are kept, of their columns only those of kernels with a weight.
 
