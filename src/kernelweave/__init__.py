@@ -3,7 +3,10 @@
 Each description is a *view*, each view gets one or more *kernels*, and a *combiner* makes one kernel of them for a
 support vector machine: `MKLClassifier`, `MKLRegressor` and `MKLOneClass`.
 
-Each public name is imported at its first use, so that nobody waits for what is not used.
+The thesis that docstrings cite is M. Gönen, *Localized multiple kernel algorithms for machine learning*, PhD thesis,
+Boğaziçi University, 2010; numbers in parentheses, such as (2.4), are its equations.
+
+Each public name is imported at its first use, so that no time is spent on what is not used.
 """
 
 from importlib import import_module

@@ -183,7 +183,7 @@ def test_degenerate_data_give_finite_models(kernel, data):
 def test_posteriors_must_speak_for_both_classes():
     model = MKLClassifier(KERNELS)
     for posterior in (0.5, 0.9):
-        with pytest.raises(ValueError, match="posteriors speak for one class only"):
+        with pytest.raises(ValueError, match="posteriors are on the side of one class only"):
             model.fit(X, Y, posterior=np.full(12, posterior))
 
 

@@ -121,7 +121,7 @@ def test_a_newer_version(refused, content):
     refused(rewritten(content, lambda d, m: d.update(version=2)), "format version 2, but .* up to 1; install the newer")
     refused(rewritten(content, lambda d, m: d.update(version=2), seal=False), "format version 2")
     for version in (0, "1", None, True, 1.0):
-        refused(rewritten(content, lambda d, m, version=version: d.update(version=version)), "never was one")
+        refused(rewritten(content, lambda d, m, version=version: d.update(version=version)), "does not exist")
 
 
 def test_a_changed_document(refused, content):

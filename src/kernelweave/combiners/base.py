@@ -40,6 +40,17 @@ class FitControl:
         Most solver steps of one solve of the machine.
     progress : callable or None
         Called with the number of finished and of all units of work.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.combiners import FitControl, Mean
+    >>> from kernelweave.kernels import KernelStack, Linear
+    >>> from kernelweave.machines import BinaryMachine
+    >>> stack = KernelStack([Linear()]).fit([[1.0], [-1.0]])
+    >>> kernel = Mean().fit(stack, BinaryMachine(np.array([1.0, -1.0]), 10.0), None, FitControl(tol=1e-6))
+    >>> kernel.solution.converged
+    True
     """
 
     rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
@@ -49,7 +60,7 @@ class FitControl:
     progress: Progress | None = None
 
     def report(self, done: int, total: int) -> None:
-        """Report progress, if it is asked for."""
+        """Report progress, if there is a callable for it."""
         if self.progress is not None:
             self.progress(done, total)
 

@@ -1,7 +1,7 @@
 """The protocol of a combined kernel: one kernel made of several, over the training samples of a fit.
 
-`Combiner.fit` returns a `CombinedKernel`. Whoever holds one needs nothing else of the combiner: an estimator predicts
-with it, a machine is solved on it, a file stores it.
+`Combiner.fit` returns a `CombinedKernel`. It replaces the combiner after the fit: an estimator predicts with it, a
+machine is solved on it, and a file stores it.
 
 ==========================================  ====================================================================
 of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times
@@ -17,10 +17,10 @@ what the estimator shows                    `shows` and `attributes`
 the fit                                     `theta`, `solution`, `history`
 ==========================================  ====================================================================
 
-A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights`, `sample_weights`
-and `restrict`. A subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements
-`n_samples`, `names`, `active`, `columns`, `replace` and `lookups` too. What must hold of every combined kernel is
-listed in ``tests/combined_properties.py``.
+A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights` and `restrict`. A
+subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements `n_samples`, `names`,
+`active`, `columns`, `sample_weights`, `replace` and `lookups` too. What must hold of every combined kernel is listed in
+``tests/combined_properties.py``.
 """
 
 from __future__ import annotations
@@ -146,9 +146,12 @@ class CombinedKernel(ABC):
     def weights(self) -> np.ndarray:
         """One weight for each base kernel: (n_kernels,) or, with a kernel for each output, (n_outputs, n_kernels)."""
 
-    @abstractmethod
     def sample_weights(self, views: Views) -> np.ndarray:
-        """The weight of each base kernel for each new sample, of shape (n_new, n_kernels) or with outputs between."""
+        """The weight of each base kernel for each new sample, of shape (n_new, n_kernels) or with outputs between.
+
+        By default `weights`, and 0 for views that a sample lacks.
+        """
+        return self.stack.presence(views, self.active) * self.weights()
 
     def training_weights(self) -> np.ndarray | None:
         """The weights of each training sample; None (the default) if all samples have the same weights."""
@@ -181,7 +184,18 @@ class CombinedKernel(ABC):
 
     @abstractmethod
     def restrict(self, index: np.ndarray) -> CombinedKernel:
-        """The kernel over some training samples (support vectors), with no more than prediction needs."""
+        """The kernel over some training samples (support vectors), with no more than prediction needs.
+
+        Parameters
+        ----------
+        index : ndarray of int
+            Positions among the training samples, in ascending order.
+
+        Returns
+        -------
+        CombinedKernel
+            For new samples only; what it gives for the training samples is not defined. It has no `solution`.
+        """
 
     def compared_with(self, points: Views) -> CombinedKernel:
         """The same kernel between samples and other points than the training samples (landmarks)."""

@@ -1,6 +1,6 @@
 """Parameters with one number per kernel: given by kernel name or in order, and reached by name in a search.
 
-``FixedWeights(weights={"fac": 2.0})`` and ``set_params(weights__fac=2.0)`` say the same, so that
+``FixedWeights(weights={"fac": 2.0})`` and ``set_params(weights__fac=2.0)`` have the same effect, so that
 ``combiner__weights__fac`` or ``combiner__costs__fac`` of an estimator is an ordinary parameter of a search.
 """
 
@@ -89,5 +89,5 @@ class NamedNumbers(BaseEstimator):
 
 
 def _is_zero(value: Any) -> bool:
-    """Whether all kernels have the number 0, which is what a mapping without entries says where 0 is the default."""
+    """Whether all kernels have the number 0, as in a mapping without entries where 0 is the default."""
     return is_number(value) and value == 0

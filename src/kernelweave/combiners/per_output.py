@@ -32,7 +32,7 @@ class PerOutput(Combiner):
 
     Notes
     -----
-    Memory: the P Gram matrices, and for one-vs-one those of one pair a running thread beside them.
+    Memory: the P Gram matrices; one-vs-one adds, for each thread, those of one pair of classes.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class OutputKernels(CombinedKernel):
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """There is no single kernel."""
-        raise ValueError("with weights per class there is no single combined kernel; ask combiners_ one by one")
+        raise ValueError("with weights per class there is no single combined kernel; combiners_ has one per output")
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """There is no single kernel."""

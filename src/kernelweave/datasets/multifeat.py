@@ -47,8 +47,8 @@ def load_multifeat(target: str | None = None, return_X_y: bool = False) -> Any:
     Parameters
     ----------
     target : {None, "small-vs-large", "even-vs-odd"}
-        None for the ten digits; "small-vs-large" (the thesis' MULTIFEAT-SL) for 0 to 4 (class 0) against 5 to 9
-        (class 1); "even-vs-odd" for even (class 0) against odd digits (class 1).
+        None for the ten digits; "small-vs-large" (MULTIFEAT-SL of the thesis (Gönen 2010)) for 0 to 4 (class 0) against
+        5 to 9 (class 1); "even-vs-odd" for even (class 0) against odd digits (class 1).
     return_X_y : bool
         Whether to return only ``(X, y)``.
 

@@ -22,7 +22,7 @@ _COMPONENTS = {
 def make_gauss(
     n_components: int = 4, n_samples: int = 1200, *, random_state: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw GAUSS2 ... GAUSS5: two classes in two dimensions, each a mixture of Gaussians (thesis Table 2.2).
+    """Draw GAUSS2 ... GAUSS5: two classes in two dimensions, each a mixture of Gaussians (Gönen 2010, Table 2.2).
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ def gauss_posterior(X: Any, n_components: int = 4) -> np.ndarray:
 def make_local_projection_toy(
     n_samples: int = 400, noise: float = 0.4, *, random_state: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw four clusters, two of each class, that one linear projection cannot separate (thesis Figure 4.3).
+    """Draw four clusters, two of each class, that one linear projection cannot separate (Gönen 2010, Figure 4.3).
 
-    Left of the vertical axis the positive class lies above the negative one, right of it below: each half of the
-    plane has its own one-dimensional projection in which the classes are apart, the whole plane has none. The
-    thesis gives the picture only; centres and spread are ours.
+    Left of the vertical axis the positive class lies above the negative one, right of it below: each half of the plane
+    has its own one-dimensional projection in which the classes are apart, the whole plane has none. The thesis (Gönen
+    2010) gives the picture only; centres and spread are ours.
 
     Parameters
     ----------

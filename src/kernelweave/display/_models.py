@@ -27,7 +27,7 @@ def locate(estimator: Any, attribute: str) -> tuple[Any, Callable[[Any], Any]]:
     if found is None:
         if hasattr(estimator, "fit"):
             check_is_fitted(estimator)
-        raise ValueError(f"{type(estimator).__name__} has no {attribute}, and nothing inside it has")
+        raise ValueError(f"{type(estimator).__name__} has no {attribute}, and no model inside it has one")
     return found
 
 

@@ -24,7 +24,7 @@ def colour(place: int) -> str:
 
 
 def marker(place: int) -> str:
-    """The marker of a class, by its place; with its colour it is unlike those of 69 other classes."""
+    """The marker of a class, by its place; with its colour it differs from those of 69 other classes."""
     return _MARKERS[place % len(_MARKERS)]
 
 

@@ -31,7 +31,7 @@ _STYLES = {
 
 
 class ProjectionDisplay:
-    """Samples in the spaces that learned projections make of them, with what decides there.
+    """Samples in the spaces of learned projections, with the decision boundaries there.
 
     The first panel is the projected gating space (where the model has one): dash-dotted lines are where the two largest
     gates are equal, and the name of a region is that of its kernel. Each further panel is the projection space of a

@@ -1,4 +1,4 @@
-"""`ProjectionImagesDisplay`: the images that projections and gates of a model of images draw (thesis Figure 5.18)."""
+"""`ProjectionImagesDisplay`: projections and gates of a model of images, drawn as images (Gönen 2010, Figure 5.18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ResponseSurfaceDisplay`: a response-surface search over two of its factors, as in thesis Figures 2.2 and 2.5."""
+"""`ResponseSurfaceDisplay`: a response-surface search over two of its factors (Gönen 2010, Figures 2.2 and 2.5)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ResponseSurfaceDisplay:
 
     Shades the fitted surface, or measured responses where they are given (the surface is then drawn as lines at the
     levels of the shades). Open circles are the points of the design, the filled one its centre; dots are the points
-    after it, in order along the line; the star is the best point. The thesis has such pictures in Figures 2.2 and 2.5
-    (Gönen, 2010). Usually made by `from_estimator`.
+    after it, in order along the line; the star is the best point. The thesis (Gönen 2010) has such pictures in Figures
+    2.2 and 2.5. Usually made by `from_estimator`.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             weight = check_sample_weight(sample_weight, views.n_samples)
             y = self._check_target(y, views.n_samples)
             posterior = None if posterior is None else check_posterior(posterior, views.n_samples)
-            # A sample of weight 0 is as if it were not there: it must not enter any constant.
+            # A sample of weight 0 is left out: it must not enter any constant.
             kept = np.flatnonzero(weight)
             if len(kept) < len(weight):
                 views, weight, y = views.rows(kept), weight[kept], None if y is None else y[kept]
@@ -122,7 +122,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
     def _machine(
         self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack
     ) -> tuple[Machine, np.ndarray | None]:
-        """The machine for these targets, sample weights and posteriors, and the targets as combiners see them."""
+        """The machine for these targets, sample weights and posteriors, and the targets as combiners take them."""
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         """The combiner to fit, from a copy of the user's."""
@@ -184,7 +184,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         ]
 
     def _store_summary(self, kernel: CombinedKernel, y: np.ndarray | None) -> None:
-        """Sum up what each training sample was weighed with, if samples differ."""
+        """Store a summary of the weights of the training samples, if samples have weights of their own."""
         self.__dict__.pop("gating_summary_", None)
         weights = kernel.training_weights()
         if weights is None:
@@ -224,15 +224,15 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         if not self._kernel.takes_fetch:
             raise ValueError(
                 f"{type(self.combiner_).__name__} needs every view of every sample, so fetch is of no use; it is "
-                "for Localized, whose gates say which sample needs which view"
+                "for Localized, whose gates decide which sample needs which view"
             )
         return FetchedViews(Views(*check_new_data(self, X, self._kernel.reads())), fetch)
 
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """The weight of each kernel for each sample: what multiplies k_m(x, x) in the combined kernel.
 
-        Where that is no sum over kernels, the combiner says what its weights are. With gates they are g_m(x)^2; the
-        gates themselves are `gates`.
+        Where that is no sum over kernels, the docstring of the combiner defines its weights. With gates they are
+        g_m(x)^2; the gates themselves are `gates`.
 
         Parameters
         ----------
@@ -259,13 +259,13 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         return pd.DataFrame(weights, columns=columns, index=index)
 
     def gating_summary(self, X: Any = None, y: Any = None) -> pd.DataFrame:
-        """What the weights of kernels come to: their mean, and the share of samples that they are positive for.
+        """A summary of the kernel weights: their mean, and the share of samples for which they are positive.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
-            Samples to weigh. None means those of the fit, and its support vectors: what `gating_summary_` holds where
-            weights depend on the sample.
+            Samples whose weights are summed up. None means those of the fit, and its support vectors: what
+            `gating_summary_` holds where weights depend on the sample.
         y : array of shape (n_samples,), optional
             Classes, or any labels, to sum up by.
 

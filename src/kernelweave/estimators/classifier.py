@@ -26,10 +26,10 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     """Support vector classification with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, 1 - y_i f(x_i))`` over ``f(x) = <w, phi(x)> + b`` in the space of the
-    combined kernel (thesis (1.1), (1.3)), with ``C_i = C * class_weight * sample_weight``. More than two classes are
-    solved by one such machine for each pair of classes or for each class, or by the joint machine (1.9), which asks
-    ``f^{y_i}(x_i) - f^l(x_i) >= 2`` for every other class l. With posteriors in place of labels it is the
-    posterior-probability machine (section 1.5). ``machine="least-squares"`` has the loss
+    combined kernel (thesis (Gönen 2010), (1.1) and (1.3)), with ``C_i = C * class_weight * sample_weight``. More than
+    two classes are solved by one such machine for each pair of classes or for each class, or by the joint machine
+    (1.9), whose constraints are ``f^{y_i}(x_i) - f^l(x_i) >= 2`` for every other class l. With posteriors in place of
+    labels it is the posterior-probability machine (section 1.5). ``machine="least-squares"`` has the loss
     ``1/2 sum_i C_i (t_i - f(x_i))^2`` on targets t of +1 and -1 instead, ``machine="squared-hinge"`` the loss
     ``1/2 sum_i C_i max(0, 1 - y_i f(x_i))^2``.
 
@@ -48,10 +48,10 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Normalisation of each kernel, with constants from the training samples: to k(x, x) = 1 for each sample, to 1 on
         average over the training samples, or around their mean.
     multiclass : {"one-vs-all", "one-vs-one", "joint"}
-        For more than two classes; two classes are always one binary machine. One machine a class is the cheapest and
-        serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply
-        with the number of classes; one machine a pair pays where few columns and linear kernels let no class be told
-        from all others at once. ``docs/defaults.md`` compares them.
+        For more than two classes; two classes are always one binary machine. One machine per class is the cheapest and
+        serves many and rare classes; the joint machine is often a little more accurate, but its time grows steeply with
+        the number of classes; one machine per pair of classes pays where columns are few and linear kernels cannot
+        separate one class from all others. ``docs/defaults.md`` compares them.
     weights : {"shared", "per-class"}
         Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
         pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
@@ -66,7 +66,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         by distance in the feature space of the mean of the normalised kernels (weights do not count there). A
         `posterior` given to `fit` goes first. Soft labels take more than two classes with ``multiclass="joint"`` only.
     n_neighbors : int
-        Number of neighbours that ``soft_labels="knn"`` asks.
+        Number of neighbours that ``soft_labels="knn"`` takes.
     class_weight : dict, "balanced" or None
         Factors of C by class.
     dtype : {"float64", "float32"}
@@ -89,8 +89,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Fitted kernels, named by `kernel_names_`.
     kernel_weights_ : Series or DataFrame
         Weight by kernel name, and by class or pair with ``weights="per-class"``: what multiplies k_m(x, x) in the
-        combined kernel, averaged over the training samples where they differ. Combiners that are no sum over kernels
-        say what theirs are.
+        combined kernel, averaged over the training samples where they differ. For combiners that are no sum over
+        kernels, see their docstrings.
     combiner_ : Combiner
     support_ : ndarray of shape (n_support,)
         Positions of the support vectors in the training data.
@@ -213,8 +213,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return self._decide(X, fetch)
 
@@ -225,8 +225,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         values = self.decision_function(X, fetch)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
@@ -263,7 +263,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         return [f"{self.classes_[a]} vs {self.classes_[b]}" for a in range(k) for b in range(a + 1, k)]
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
-        """The machine for encoded labels, or one error where the choices do not go together."""
+        """The machine for encoded labels, or one error where parameters do not go together."""
         loss = _LOSSES[self.machine] if isinstance(self.machine, str) else self.machine
         signs = 2.0 * labels - 1.0
         if len(self.classes_) == 2:
@@ -285,7 +285,7 @@ def _soft_machine(loss: BinaryLoss, posterior: np.ndarray, bound: np.ndarray, si
     sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
     if not ((sides > 0).any() and (sides < 0).any()):
         raise ValueError(
-            "the posteriors speak for one class only (after samples near 1/2 are left out); soft labels need "
+            "the posteriors are on the side of one class only (after samples near 1/2 are left out); soft labels need "
             "samples on both sides"
         )
     if machine.dropped.any():

@@ -38,7 +38,7 @@ class FittedKernels:
         self._kernel.replace(m, kernel)
 
     def replace_kernel(self, name: str, kernel: Precomputed) -> FittedKernels:
-        """Install a precomputed kernel that knows further samples, without refitting.
+        """Install a precomputed kernel with further samples, without refitting.
 
         Parameters
         ----------

@@ -144,7 +144,7 @@ class LocalMethods:
 
     @available_if(_offered("local_values", "a combiner with gates, such as Localized()"))
     def local_values(self, X: Any) -> pd.DataFrame:
-        """What the model would say of each sample if one kernel's gate were 1 and all others 0.
+        """The decision values of each sample if one kernel's gate were 1 and all others 0.
 
         These are the local models that gates choose from: ``<w_m, phi_m(x)> + b``. Weighted by the gates, their parts
         without b add up to the decision value less b.

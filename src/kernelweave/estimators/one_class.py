@@ -18,7 +18,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     """One-class support vector machine with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b`` over ``f(x) = <w, phi(x)> + b`` in the space of the
-    combined kernel (thesis (1.7), (1.8)): most training samples get ``f(x) >= 0``, at most about a share `nu` does not.
+    combined kernel (thesis (Gönen 2010), (1.7) and (1.8)): most training samples get ``f(x) >= 0``, at most about a
+    share `nu` does not.
 
     Parameters
     ----------
@@ -111,8 +112,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return self._decide(X, fetch)
 
@@ -123,8 +124,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return self.decision_function(X, fetch) + self.offset_
 
@@ -135,8 +136,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return np.where(self.decision_function(X, fetch) >= 0, 1, -1)
 

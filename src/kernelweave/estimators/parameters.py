@@ -22,7 +22,7 @@ class KernelParameters(BaseEstimator):
         if deep and self.kernels is not None:
             try:
                 pairs = named_kernels(self.kernels)
-            except ValueError:  # scikit-learn wants bad values reported by fit, not here
+            except ValueError:  # by scikit-learn's conventions fit reports bad values, not this method
                 return params
             for name, kernel in pairs:
                 params[_PREFIX + name] = kernel

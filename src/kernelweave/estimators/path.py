@@ -1,7 +1,7 @@
 """`fit_path`: one estimator along a path of values of one parameter, each machine restarted from the last solution.
 
 Neighbouring values of C have neighbouring solutions, once scaled by the ratio of the values, so a path usually takes
-fewer solver steps than its fits one by one; little is saved where C grows tenfold. A machine drops a start that is
+fewer solver steps than its fits one by one; little is saved where C grows tenfold. A machine ignores a start that is
 worse than none. Combiners are not involved: `Machine.starting_at` makes solves begin at the last coefficients where the
 caller gives no start.
 """

@@ -19,7 +19,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
-    of the combined kernel (thesis (1.5)), with ``C_i = C * sample_weight``. With
+    of the combined kernel (thesis (Gönen 2010), (1.5)), with ``C_i = C * sample_weight``. With
     ``machine="squared-epsilon-insensitive"`` the loss is ``1/2 sum_i C_i max(0, |y_i - f(x_i)| - epsilon)^2``, with
     ``machine="least-squares"`` it is ``1/2 sum_i C_i (y_i - f(x_i))^2``.
 
@@ -120,8 +120,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
         fetch : callable, optional
-            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions; it is asked for what
-            is missing from X (NaN, or columns absent from a data frame) where a gate of `Localized` is open.
+            ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
+            gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
         return self._decide(X, fetch)
 

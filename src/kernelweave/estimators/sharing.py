@@ -1,4 +1,4 @@
-"""`SharedFoldKernels`: the kernels of an estimator over the folds of a cross-validation, computed once a fold.
+"""`SharedFoldKernels`: the kernels of an estimator over the folds of a cross-validation, computed once per fold.
 
 Models that differ in the combiner's parameters or in C, fitted to the same samples, have the same base kernels. A
 search computes those fold by fold (`of_fold`) and sets `parameters` on each candidate, whose kernels then look values
@@ -118,7 +118,7 @@ class SharedFoldKernels:
         return {f"{self._prefix}kernels": kernels}
 
     def _sheet(self, name: str, kernel: Kernel, views: Views, new: Views, weight: np.ndarray) -> KernelSheet | None:
-        """The values of a kernel, or None where its parameters change or looking values up is what it does anyway."""
+        """The values of a kernel, or None where its parameters change, or where it looks values up itself."""
         own = f"kernels__{name}"
         changes = any(parameter == own or parameter.startswith(f"{own}__") for parameter in self._changing)
         return None if changes or kernel.reads_ids else KernelSheet.compute(kernel, views, new, weight, name)

@@ -1,9 +1,9 @@
 """Soft labels: posterior probabilities given by the user, or estimated from the nearest neighbours.
 
-The thesis (section 1.5, after Gönen, Tanuğur and Alpaydın, 2008) estimates Pr(l|x_i) by the share of class l among
-the k nearest neighbours of x_i. Neighbours here are the k nearest *other* training samples in the feature space of the
-mean of the normalised kernels, d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z): every view counts alike, and any kernel will
-do.
+The thesis (section 1.5, after Gönen, Tanuğur and Alpaydın, 2008) estimates Pr(l|x_i) by the share of class l among the
+k nearest neighbours of x_i. Neighbours here are the k nearest *other* training samples in the feature space of the mean
+of the normalised kernels, d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z): every view counts the same, and any kernel can be
+used.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classe
 def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
     """The values, with the columns of a data frame in the order of the classes that they name.
 
-    Columns numbered by pandas, 0 ... n_classes - 1, name nothing: they are in order.
+    Columns numbered by pandas, 0 ... n_classes - 1, are no class names: they are in order.
     """
     if isinstance(posterior, pd.DataFrame) and not posterior.columns.equals(pd.RangeIndex(len(classes))):
         columns = list(posterior.columns)

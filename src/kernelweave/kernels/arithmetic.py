@@ -110,7 +110,7 @@ class _Pair(Kernel):
         asked = {part.repair for part in (self.first, self.second) if part.repair is not None}
         if len(asked) > 1:
             raise ValueError(
-                f"the parts of the kernel {self.name!r} ask for different repairs {sorted(asked)}, but a sum or "
+                f"the parts of the kernel {self.name!r} have different repairs {sorted(asked)}, but a sum or "
                 "product is repaired as a whole; give them the same"
             )
         return next(iter(asked), None)
@@ -163,7 +163,7 @@ class _Pair(Kernel):
 
 
 class KernelSum(_Pair):
-    """The kernel k(x, z) = first(x, z) + second(x, z), thesis (2.2); written ``first + second``.
+    """The kernel k(x, z) = first(x, z) + second(x, z), thesis (Gönen 2010), (2.2); written ``first + second``.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class KernelSum(_Pair):
 
 
 class KernelProduct(_Pair):
-    """The kernel k(x, z) = first(x, z) * second(x, z), thesis (2.2); written ``first * second``.
+    """The kernel k(x, z) = first(x, z) * second(x, z), thesis (Gönen 2010), (2.2); written ``first * second``.
 
     Parameters
     ----------

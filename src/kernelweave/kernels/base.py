@@ -24,7 +24,7 @@ capability                  what it promises
 ``is_linear``               k(x, z) = <x, z>: points can be scaled and kernels added as one low-rank product
 ``is_stationary``           k(x, z) depends on x - z only, so k(x, x) is the same for all x
 ``is_differentiable``       `pullback` gives derivatives by features: projections and landmarks can be learned
-``has_width``               `learn` finds a width for whatever points it is given
+``has_width``               `learn` finds a width for any points
 ``reads_ids``               samples are looked up by an id column
 ==========================  ==================================================================================
 
@@ -81,7 +81,7 @@ class Kernel(BaseEstimator):
 
     @property
     def has_width(self) -> bool:
-        """Whether `learn` finds a width for whatever points it is given."""
+        """Whether `learn` finds a width for any points."""
         return False
 
     @property
@@ -91,7 +91,7 @@ class Kernel(BaseEstimator):
 
     @property
     def name(self) -> str:
-        """What the kernel is called where the user gives it no name: by default as its class."""
+        """What the kernel is called where the user gives it no name: by default the name of its class."""
         return type(self).__name__.lower()
 
     def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Kernel:
@@ -194,9 +194,10 @@ class ViewKernel(Kernel):
     """A kernel over one view.
 
     Subclasses store `view` and implement ``cross_of(A, B)`` on the checked values of the samples that have the view
-    (the others get 0). They override ``gram_of(A)`` and ``diagonal_of(A)`` where those are had more exactly or sooner,
-    ``learn(A, sample_weight)`` where they learn constants or have parameters to check, and ``pullback(A, Z, weights)``
-    where they are differentiable. They declare capabilities, `takes_text` and `takes_sparse` as class attributes.
+    (the others get 0). They override ``gram_of(A)`` and ``diagonal_of(A)`` where those can be computed more exactly or
+    faster, ``learn(A, sample_weight)`` where they learn constants or have parameters to check, and
+    ``pullback(A, Z, weights)`` where they are differentiable. They declare capabilities, `takes_text` and
+    `takes_sparse` as class attributes.
 
     Examples
     --------
@@ -319,7 +320,7 @@ class ViewKernel(Kernel):
         values, present = views.read(self.columns_, self._view_label, text=self.takes_text)
         if not isinstance(values, np.ndarray) and not self.takes_sparse:
             raise ValueError(f"the kernel {self.label_!r} ({type(self).__name__}) does not take sparse views")
-        # Samples to predict may come in another container than those of the fit; kernels see one kind only.
+        # Samples to predict may come in another container than those of the fit; kernels get one kind only.
         if self.sparse_ is True and not sp.issparse(values):
             values = sp.csr_matrix(values)
         elif self.sparse_ is False and sp.issparse(values):

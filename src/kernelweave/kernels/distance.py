@@ -4,7 +4,7 @@
 MKL-DR    here
 ========  ==================================================================
 d_m       the `metric`: by name, a function of two samples, or a matrix
-sigma_m   `scale_`; the paper says no more than "a positive constant"
+sigma_m   `scale_`; in the paper only "a positive constant"
 K_m       exp(-d^2 / scale^2)
 ========  ==================================================================
 
@@ -48,8 +48,8 @@ class Distance(ViewKernel):
     scale : float, {"scale", "nearest", "median"} or None
         The width sigma, or how the training samples that have the view give it: "scale", what None means, is the root
         of half the mean squared distance of two samples, which for the Euclidean distance is the width of `Gaussian`;
-        "nearest" the mean distance of a sample to its nearest neighbour, thesis (2.10); "median" the median distance of
-        two samples. It is 1 where all samples coincide, and repeating samples does not change it.
+        "nearest" the mean distance of a sample to its nearest neighbour, thesis (Gönen 2010), (2.10); "median" the
+        median distance of two samples. It is 1 where all samples coincide, and repeating samples does not change it.
     repair : {"clip", "shift", None}
         What a model does where the kernel is not positive semidefinite among its training samples, see `Repair`; None
         only warns.
@@ -104,7 +104,7 @@ class Distance(ViewKernel):
 
     @property
     def takes_text(self) -> bool:
-        """Functions may compare what they like."""
+        """Functions may compare columns of any type."""
         return callable(self.metric)
 
     @property
@@ -150,7 +150,7 @@ class Distance(ViewKernel):
             self.lookup_ = self.metric.bound_like(self)
             self.lookup_.learn(values, sample_weight)
         self.constants_ = _constants(self.metric, values, sample_weight)
-        self._distances(values[:2], values[:1])  # a metric that fails shall do so here
+        self._distances(values[:2], values[:1])  # so that a metric that fails does so here
         self.scale_ = chosen_scale(self, lambda rule: self._own_scale(values, sample_weight, rule))
 
     def _own_scale(self, values, sample_weight, rule):

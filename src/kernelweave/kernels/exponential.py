@@ -54,7 +54,7 @@ class _Exponential(ViewKernel):
 class Laplacian(_Exponential):
     """The Laplacian kernel k(x, z) = exp(-||x - z||_1 / scale).
 
-    It is less smooth than the Gaussian kernel and less impressed by single features that differ much.
+    It is less smooth than the Gaussian kernel and depends less on single features that differ much.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class Laplacian(_Exponential):
     scale : float, {"scale", "nearest", "median"} or None
         The width (1 / gamma where the kernel is written with gamma), or how the training samples that have the view
         give it: "scale", what None means, is the mean L1 distance of two samples; "nearest" that of a sample to its
-        nearest neighbour, in the manner of thesis (2.10); "median" the median of two samples. Copies of a sample are
-        left out, so that repeating samples does not change it; 1 where all samples coincide.
+        nearest neighbour, in the manner of the thesis (Gönen 2010), (2.10); "median" the median of two samples. Copies
+        of a sample are left out, so that repeating samples does not change it; 1 where all samples coincide.
 
     Attributes
     ----------
@@ -137,4 +137,4 @@ class ChiSquared(_Exponential):
                 f"view {self._view_label!r} holds negative values ({values.min():.3g}), but the kernel {self.label_!r} "
                 "(ChiSquared) compares histograms; did a scaler touch them? Laplacian and Gaussian take any numbers"
             )
-        return np.require(values, requirements="W")  # scikit-learn's compiled loop wants to be able to write
+        return np.require(values, requirements="W")  # scikit-learn's compiled loop takes writable arrays only

@@ -52,7 +52,7 @@ class Function(ViewKernel):
         return self.view if isinstance(self.view, str) else getattr(self.function, "__name__", "function").strip("<>")
 
     def learn(self, values, sample_weight):
-        """Check that the function is one."""
+        """Check that the function can be called."""
         if not callable(self.function) or isinstance(self.function, type):
             raise ValueError(
                 f"function of the kernel {self.label_!r} (Function) must be a callable f(A, B), not "
@@ -82,5 +82,5 @@ class Function(ViewKernel):
 
 
 def _private(values: Any) -> Any:
-    """A copy that the user's function may write to, as compiled functions ask for."""
+    """A copy that the user's function may write to; some compiled functions take nothing else."""
     return values.copy()

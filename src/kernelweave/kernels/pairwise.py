@@ -31,10 +31,10 @@ _BLOCK_ROWS = 32
 
 
 class Pairwise(Kernel):
-    """The pairwise kernel k({x1, x2}, {z1, z2}) = k(x1, z1) k(x2, z2) + k(x1, z2) k(x2, z1), thesis section 2.1.
+    """The pairwise kernel k({x1, x2}, {z1, z2}) = k(x1, z1) k(x2, z2) + k(x1, z2) k(x2, z1).
 
-    Which object of a pair comes first does not matter. The kernel of the objects is fitted to the objects of both
-    places together.
+    It is that of the thesis (Gönen 2010), section 2.1. Which object of a pair comes first does not matter. The kernel
+    of the objects is fitted to the objects of both places together.
 
     Parameters
     ----------

@@ -23,8 +23,9 @@ from .features import products, squared_norms
 class Spectrum(ViewKernel):
     """The spectrum kernel k(x, z) = sum_w count_w(x) count_w(z) over all words w of k letters.
 
-    For sequence views: proteins, DNA, words. There is no fixed alphabet or vocabulary: words that no training string
-    has are no trouble. A string of fewer than k letters has a zero row. Letters count as they are, so mind upper case.
+    For sequence views: proteins, DNA, words. There is no fixed alphabet or vocabulary: new strings may have words that
+    no training string has. A string of fewer than k letters has a zero row. Upper and lower case letters are different
+    letters.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a machine is: targets and a cost for each sample, a dual to solve on any kernel, and nothing of kernels.
+"""The protocol of a machine: targets and a cost for each sample, and a dual that is solved on any kernel.
 
 The protocol
 ------------

@@ -32,8 +32,8 @@ from ..solvers import DualProgram
 from .base import Machine, Solution, as_bound, columns
 from .labels import as_labels
 
-MOST_STEPS = 8  # conjugate gradient steps before a new factorisation is the better bargain
-POLISH = 20  # steps after a factorisation, which rounding may ask for
+MOST_STEPS = 8  # conjugate gradient steps after which a new factorisation costs less
+POLISH = 20  # steps after a factorisation, which rounding may make necessary
 
 
 @dataclass(frozen=True)

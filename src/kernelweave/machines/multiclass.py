@@ -4,7 +4,7 @@ Both stack the binary coefficients as columns of C, so J, its gap and its Danski
 
 One-versus-one has k(k-1)/2 columns in the order (0,1), (0,2), ..., (1,2), ...; a positive value of column
 (a, b) votes for b, the *second* class (as a positive binary value means classes_[1]). One-versus-all has k
-columns; a positive value of column a speaks for class a. The binary machines are made by any loss for two classes
+columns; a positive value of column a favours class a. The binary machines are made by any loss for two classes
 (`losses.BinaryLoss`); the hinge by default.
 """
 
@@ -26,7 +26,7 @@ from .binary import BinaryMachine
 from .labels import as_labels
 
 FEW = 64  # samples of a binary machine up to which a start saves less than it costs
-FINE = 1e-4  # KKT violation below which the gap itself is looked at
+FINE = 1e-4  # KKT violation below which the gap itself is computed
 
 
 class BinaryMaker(Protocol):
@@ -182,9 +182,9 @@ class MulticlassMachine(Machine):
 
 
 class OneVsOneMachine(MulticlassMachine):
-    """One binary machine a pair of classes, on the samples of that pair only.
+    """One binary machine per pair of classes, on the samples of that pair only.
 
-    Parameters are those of `MulticlassMachine`. Memory: a dense copy of K restricted to a pair, a running thread.
+    Parameters are those of `MulticlassMachine`. Memory: for each thread, a dense copy of K restricted to one pair.
     A pair with an empty class (possible in a subset) has zero coefficients and a bias for the other class.
 
     Examples

@@ -1,10 +1,9 @@
 """One-class support vector machine, thesis (1.7) and (1.8).
 
-maximise  -1/2 c'Kc  with  sum(c) = 1,  0 <= c_i <= C_i.  Samples with K c + b < 0 are novel. With all bounds
-equal, C = 1 / (nu n), where nu bounds the share of rejected training samples from above. KKT violations are measured
-in units of the largest bound, or of 1 where that is larger, which makes `tol` mean what it means in libsvm (it solves
-for c / C, with sum nu n); the duality gap is at most 10 tol |J| whatever the size of J, which for narrow kernels is
-about 1/n.
+maximise  -1/2 c'Kc  with  sum(c) = 1,  0 <= c_i <= C_i.  Samples with K c + b < 0 are novel. With all bounds equal,
+C = 1 / (nu n), where nu bounds the share of rejected training samples from above. KKT violations are measured in units
+of the largest bound, or of 1 where that is larger, which makes `tol` mean what it means in libsvm (it solves for c / C,
+with sum nu n); the duality gap is at most 10 tol |J| also where J is small (for narrow kernels it is about 1/n).
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class OneClassMachine(PlainMachine):
         """As every plain machine, with the bias at which no sample below its bound is rejected.
 
         Samples of free coefficients lie on the boundary up to `tol` and rounding; on its inner side, nu bounds the
-        share of rejected ones whatever the tolerance.
+        share of rejected ones at every tolerance.
         """
         solution = super().solve(K, start, tol, gap_tol, max_steps)
         coef = solution.coef[:, 0]

@@ -5,7 +5,7 @@ dual is maximise  sum_i t_i^2 alpha_i - 1/2 c'Kc,  c = alpha t,  sum(c) = 0,  0 
 coefficients it is the box QP of the binary machine with linear term t and 0 <= c_i sign(t_i) <= C_i / |t_i|; for
 t = +-1 it is that machine.
 
-The loss slope C_i / |t_i| grows without limit as t_i goes to 0: a sample of which nothing is known would become a hard
+The loss slope C_i / |t_i| grows without limit as t_i goes to 0: a sample whose class is unknown would become a hard
 constraint. Samples with |t_i| below a threshold are therefore dropped, as those with t_i = 0 are.
 
 ======  ============================

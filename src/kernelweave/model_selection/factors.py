@@ -73,7 +73,7 @@ def check_factors(estimator: Any, factors: Any, bounds: Any) -> Factors:
             boxes.append((low * centre, centre, high * centre))
     low, centre, high = np.array(boxes).T
     with blamed_on("factors"):
-        clone(estimator).set_params(**dict(zip(names, centre.tolist(), strict=True)))  # says which name is no parameter
+        clone(estimator).set_params(**dict(zip(names, centre.tolist(), strict=True)))
     return Factors(names, centre, *np.log10([centre, low, high]))
 
 

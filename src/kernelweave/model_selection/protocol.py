@@ -77,7 +77,7 @@ class Protocol(ABC):
 
 @dataclass(frozen=True)
 class ThesisProtocol(Protocol):
-    """A random third for testing and 5x2 cross-validation on the rest: ten results, thesis 5.1.
+    """A random third for testing and 5x2 cross-validation on the rest: ten results, thesis (Gönen 2010), 5.1.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class ThesisProtocol(Protocol):
 
 @dataclass(frozen=True)
 class SubjectProtocol(Protocol):
-    """Some images of each subject for testing, then folds with one image of each subject, thesis 5.3.1.2 (OLIVETTI).
+    """Some images of each subject for testing, then folds with one image of each subject (Gönen 2010, 5.3.1.2).
 
     Parameters
     ----------

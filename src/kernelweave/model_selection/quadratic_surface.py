@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-# All 3^k faces of the box are looked at up to this many factors; beyond it, descents from many starts.
+# All 3^k faces of the box are tried up to this many factors; beyond it, descents from many starts.
 _MOST_FACTORS_BY_FACES = 7
 _STARTS = 128
 # Singular values below this share of the largest count as zero: directions that the points do not determine.
@@ -35,7 +35,7 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class ResponseSurface:
-    """A quadratic ``r(x) = intercept + linear . x + x' quadratic x`` over a box, thesis 2.7.1.
+    """A quadratic ``r(x) = intercept + linear . x + x' quadratic x`` over a box, thesis (Gönen 2010), 2.7.1.
 
     Attributes
     ----------
@@ -79,10 +79,10 @@ class ResponseSurface:
         return self.linear + 2.0 * self.quadratic @ point
 
     def minimum(self, anchor: np.ndarray | None = None) -> np.ndarray:
-        """The lowest point in the box, whatever the curvature.
+        """The lowest point in the box, for any curvature.
 
         Up to 7 factors this is exact: the minimum lies inside the box or inside one of its faces, where the surface
-        restricted to the face is stationary, so every face is looked at. With more factors it is the best end of
+        restricted to the face is stationary, so every face is tried. With more factors it is the best end of
         projected quasi-Newton descents from fixed starts.
 
         Parameters
@@ -125,7 +125,7 @@ class ResponseSurface:
 
 
 def koshal_design(centre: Any, delta: float, *, low: Any, high: Any, order: int = 2) -> np.ndarray:
-    """The Koshal design around a centre: as many points as the surface has coefficients, thesis 2.7.1.
+    """The Koshal design around a centre: as many points as the surface has coefficients (Gönen 2010, 2.7.1).
 
     Order 2: the centre, a step up and one down along each axis, and a step up along both axes of each pair. Order 1:
     the centre and a step up along each axis. Where the box leaves no room for a step, two steps go the other way.

@@ -27,7 +27,7 @@ from scipy import stats
 class TestResult:
     """Statistic and p-value of a test of equal performance."""
 
-    __test__ = False  # not a test case, whatever its name says to pytest
+    __test__ = False  # not a test case, in spite of its name
     statistic: float
     pvalue: float
 
@@ -59,7 +59,7 @@ class WilcoxonResult(TestResult):
 
 @dataclass(frozen=True)
 class WinTieLoss:
-    """The last lines of the thesis' tables: a second method against a first one.
+    """A second method against a first one: the last lines of the tables of the thesis (Gönen 2010).
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class WinTieLoss:
 
 
 def paired_f_test_5x2cv(first: Any, second: Any) -> TestResult:
-    """5x2 cv paired F test of equal performance, thesis A.1.
+    """5x2 cv paired F test of equal performance, thesis (Gönen 2010), A.1.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def paired_t_test(first: Any, second: Any) -> TestResult:
 
 
 def wilcoxon_signed_rank(first: Any, second: Any) -> WilcoxonResult:
-    """Wilcoxon's signed rank test of two methods over several data sets, thesis A.2.
+    """Wilcoxon's signed rank test of two methods over several data sets, thesis (Gönen 2010), A.2.
 
     Ranks of equal results are split evenly between the two methods, one such data set being ignored where their number
     is odd; equal differences share their mean rank. Equality is rejected at 0.05 where ``z < -1.96``.

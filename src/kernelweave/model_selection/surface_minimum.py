@@ -10,7 +10,7 @@ ResponseSurface       `fit_surface` and `ResponseSurface.minimum`, in a box
 epsilon               tol
 ====================  ============================================================
 
-The figure is safeguarded: the surface is minimised inside a box, whatever its curvature; no point is measured twice;
+The figure is safeguarded: the surface is minimised inside a box, for any curvature; no point is measured twice;
 a surface is flat in directions that its points do not determine. Line 20 must read ``10^ld(t)``.
 """
 

@@ -44,10 +44,11 @@ _ACCURACIES = ("accuracy", "balanced_accuracy")
 class ResponseSurfaceSearchCV(BaseSearchCV):
     """Search positive parameters by fitting response surfaces to the cross-validated error.
 
-    Minimises the mean validation error over log10 of the factors (thesis 2.7, Gönen and Alpaydın, 2010): measures it on
-    a Koshal design around the estimator's current values, fits a quadratic, measures at the minimum of the quadratic,
-    adds that point and fits again, until the minimum stops moving. The result is the best point that was measured. It
-    needs far fewer fits than a grid where the error is smooth, and ends in one of its local minima where it is not.
+    Minimises the mean validation error over log10 of the factors (thesis (Gönen 2010), 2.7; Gönen and Alpaydın 2010):
+    measures it on a Koshal design around the estimator's current values, fits a quadratic, measures at the minimum of
+    the quadratic, adds that point and fits again, until the minimum stops moving. The result is the best point that was
+    measured. It needs far fewer fits than a grid where the error is smooth, and ends in one of its local minima where
+    it is not.
 
     Parameters
     ----------
@@ -271,7 +272,7 @@ class ResponseSurfaceSearchCV(BaseSearchCV):
             folds = Parallel(n_jobs=self.n_jobs, backend="threading")(
                 delayed(shared.of_fold)(X, y, train, test, fit_params) for train, test in splits
             )
-        except Exception:  # whatever is wrong with the data or a kernel, the fits raise it, as error_score requests
+        except Exception:  # the fits raise any error of the data or a kernel, as error_score requires
             return {}
         return shared.parameters(folds)
 

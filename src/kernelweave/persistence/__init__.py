@@ -1,9 +1,9 @@
 """Save fitted models to a file and load them again: a zip of plain arrays and one JSON document, and no code.
 
-`registry` names the classes that a file may hold, `extensions` deals with those of users, `codecs` holds the other
-values, `graph` turns a model into rows of plain data and back, `archive` reads and writes the file, `replacing` puts it
-in its place, `schemas` declares what each class consists of (in the language of `schema`, with the `rules`), and
-`files` holds the two public functions.
+`registry` names the classes that a file may hold, `extensions` deals with those of users, `records` defines what a file
+holds of a combined kernel, `codecs` encodes all other values, `graph` turns a model into rows of plain data and back,
+`archive` reads and writes the file, `replacing` puts it in its place, `schemas` declares what each class consists of
+(in the language of `schema`, with the `rules`), and `files` holds the two public functions.
 """
 
 from .files import load, save

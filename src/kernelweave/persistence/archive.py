@@ -149,7 +149,7 @@ def _read_document(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> dict[str
         raise ValueError(f"its {DOCUMENT} does not describe a kernelweave model")
     version = document.get("version")
     if type(version) is not int or version < 1:
-        raise ValueError(f"its format version is {version!r}, which never was one")
+        raise ValueError(f"its format version is {version!r}, which does not exist")
     if version > VERSION:
         raise ValueError(
             f"it has format version {version}, but this kernelweave reads versions up to {VERSION}; "
@@ -179,12 +179,12 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, told: dict[str
     name = entry.filename
     shape, dtype, fortran = tuple(told["shape"]), plain_dtype(told["dtype"]), told["fortran_order"]
     if not all(type(length) is int and length >= 0 for length in shape) or type(fortran) is not bool:
-        raise ValueError(f"its member {name!r} is described by a shape that is none")
+        raise ValueError(f"its member {name!r} is described by a shape that is not valid")
     with archive.open(entry) as member:
         sums = hashlib.sha256()
         header, length = _read_header(member, sums, name)
         if header != (shape, fortran, dtype):
-            raise ValueError(f"its member {name!r} is an array of another shape, type or order than {DOCUMENT} says")
+            raise ValueError(f"its member {name!r} is an array of another shape, type or order than {DOCUMENT} states")
         n_bytes = math.prod(shape) * dtype.itemsize
         if told["size"] != entry.file_size or n_bytes != entry.file_size - length:
             raise ValueError(

@@ -1,7 +1,7 @@
-"""How values that are neither arrays nor objects of registered classes come apart and together.
+"""How values that are neither arrays nor objects of registered classes are taken apart and put together.
 
-*Atoms* stand in the JSON document as they are, or as an object with one key that names their kind. Everything else
-comes apart into a list of *parts* (other values), by the codec of its type.
+*Atoms* stand in the JSON document as they are, or as an object with one key that names their kind. The codec of its
+type takes every other value apart into a list of *parts* (other values).
 
 ==============================  ==========================================
 atom                            JSON
@@ -84,7 +84,7 @@ def from_atom(kind: str, content: Any) -> Any:
 
 @dataclass(frozen=True)
 class Codec:
-    """How values of some types come apart (`parts`) and together (`build`)."""
+    """How values of some types are taken apart (`parts`) and put together (`build`)."""
 
     types: tuple[type, ...]
     parts: Callable[[Any], list]

@@ -2,8 +2,8 @@
 
 A file holds such an object as it holds others, its attributes under the name of its class, and lists the names of all
 such classes (``classes`` in the document, only if there are any). `load` makes them only from the classes that its
-caller gives. Their attributes are set without a call of the class, and nothing is known of them: kernelweave checks the
-attributes that it shares with a base class, and the objects of its own classes among them.
+caller gives. Their attributes are set without a call of the class, and there is no list of what they may be: `load`
+checks only those that a base class of kernelweave has, and the objects of kernelweave's own classes among them.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ def given_classes(classes: Iterable[type] | None) -> dict[str, type]:
 
 
 def needed_classes(names: Any, given: dict[str, type]) -> dict[str, type]:
-    """Of the given classes those that a file names; a `ValueError` says which are lacking and how to give them."""
+    """Of the given classes those that a file names; a `ValueError` names those that are lacking."""
     if type(names) is not list or not all(type(name) is str for name in names):
-        raise ValueError("its list of classes is none")
+        raise ValueError("its list of classes is not valid")
     if known := [name for name in names if name in CLASSES]:
-        raise ValueError(f"it says that {known[0]!r}, a class of kernelweave, is not part of it")
+        raise ValueError(f"it lists {known[0]!r}, a class of kernelweave, among the classes of users")
     missing = [name for name in names if name not in given]
     if missing:
         what = "the class" if len(missing) == 1 else "the classes"

@@ -33,7 +33,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
     model : MKLClassifier, MKLRegressor, MKLOneClass, or another estimator or transformer of kernelweave
         Fitted. Kernels, view selectors and other parameters that are functions are saved by name. So are kernels,
         gates, combiners and machines of your own classes, each with its attributes. These must be plain data: numbers,
-        text, arrays, lists, dicts, and objects of kernelweave; whatever else they are is refused by name.
+        text, arrays, lists, dicts, and objects of kernelweave. Anything else is refused, with an error that names it.
     path : str or path
         Replaced as a whole once the new file is complete; where saving fails or the process is killed, what was there
         stays. A file that is there keeps its permissions (and owner, where that can be had); a new one gets those that
@@ -84,10 +84,10 @@ def load(
     """Load a model that `save` wrote.
 
     Nothing in the file is run: it can name classes of kernelweave, from a fixed list, and those that you give, but no
-    others. Predictions are
-    those of the saved model, bit by bit on the same machine and library versions. A `Precomputed` kernel knows the ids
-    that it knew when the model was saved; further ids come through `extend` and `replace_kernel` as before (with
-    similarities to all ids, or to ``columns_kept`` only), but fitting again needs the whole matrix.
+    others. Predictions are those of the saved model, bit by bit on the same machine and library versions. A
+    `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend` and
+    `replace_kernel` as before (with similarities to all ids, or to ``columns_kept`` only), but fitting again needs the
+    whole matrix.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def load(
     FileNotFoundError
     ValueError
         Where the file is no saved model, is damaged or cut short, was written in a newer format, or a callable or a
-        class is missing; the message says which. Where `classes` holds what is no such class, or two of one name.
+        class is missing; the message names it. Also where an entry of `classes` is no such class, or two have one name.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def load(
             decoder = Decoder(arrays, functions, needed_classes(document.get("classes", []), given))
             model = decoder.model(document["rows"])
             if type(model) not in ESTIMATORS:
-                raise ValueError("what it holds is no model")
+                raise ValueError("it holds no model")
             check_model(model)
             decoder.unpack()
             check_is_fitted(model)
@@ -152,7 +152,7 @@ def load(
             raise
         except ValueError as error:
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
-        except Exception as error:  # whatever a damaged file leads to
+        except Exception as error:  # any error that a damaged file leads to
             raise ValueError(f"cannot load {os.fspath(path)!r}: it is damaged ({error!r})") from error
     return model
 
@@ -160,8 +160,8 @@ def load(
 class _SupportColumns:
     """Replace each precomputed kernel of a model by one with the columns that prediction looks up.
 
-    Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that the
-    model's state does not record stays whole.
+    Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that prediction
+    does not look up stays whole.
     """
 
     def __init__(self, model: Any):

@@ -153,7 +153,7 @@ class Decoder:
         self._callables = callables
         self._classes = classes
         self._values: list[Any] = []
-        self._pieces: list[int] = []  # of each value, counting those that are used twice twice
+        self._pieces: list[int] = []  # of each value; one that is used twice counts twice
         self._depths: list[int] = []
 
     def model(self, rows: list[dict]) -> Any:
@@ -207,7 +207,7 @@ def _parts(row: dict) -> list[Any]:
 
 
 def _identity(value: Any) -> Any:
-    """What two values have in common that are to be one value again: the object or, for an array, its memory."""
+    """What two values share if they are saved as one value: the object or, for an array, its memory."""
     if type(value) is not np.ndarray or value.dtype.kind == "O" or value.size == 0:
         return id(value)
     about = value.shape, value.dtype.str, value.flags.writeable

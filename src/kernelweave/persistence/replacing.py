@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 try:
     import fcntl
-except ImportError:  # where there are no such locks, nothing tells a file in use from one that was left
+except ImportError:  # without locks a file in use cannot be distinguished from one that was left
     fcntl = None  # type: ignore[assignment]  # a module that some systems lack
 
 _LONGEST = 200  # characters of the file's name in the temporary one
@@ -184,7 +184,7 @@ def _lock(descriptor: int, wait: bool = False) -> bool:
 
 
 def _remove_left_over(path: Path) -> None:
-    """Remove the temporary files of killed processes: those that nobody has locked."""
+    """Remove the temporary files of killed processes: those without a lock."""
     pattern = re.compile(re.escape(f".{path.name[:_LONGEST]}.") + r"[0-9a-f]{16}\.part")
     with suppress(OSError):  # a folder that cannot be listed has nothing to remove
         for name in [entry.name for entry in os.scandir(path.parent) if pattern.fullmatch(entry.name)]:
@@ -192,7 +192,7 @@ def _remove_left_over(path: Path) -> None:
 
 
 def _remove_unlocked(name: Path) -> None:
-    with suppress(OSError):  # gone by now, or not ours
+    with suppress(OSError):  # removed meanwhile, or of another user
         descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         try:
             if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor):

@@ -220,7 +220,7 @@ def combined_rule(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
-    """What the combiner's prediction takes for granted of state and theta."""
+    """Check what the combiner's prediction assumes of state and theta."""
     if is_extension(type(state)) and is_extension(type(combiner)):
         return
     if type(state) is not _state_of(combiner):
@@ -269,7 +269,7 @@ def _check_difference(combiner: Any, state: DifferenceState, sizes: Sizes, path:
 
 
 def _check_gating(combiner: Any, state: Any, theta: np.ndarray, sizes: Sizes, path: str) -> None:
-    """The gating model has as many parameters as gating inputs and kernels ask for, and so have projections."""
+    """The gating model has as many parameters as gating inputs and kernels require, and so have projections."""
     n_inputs = 0
     if isinstance(state.inputs, GatingInputs):
         n_inputs = len(state.inputs.mean_)

@@ -57,7 +57,7 @@ SCHEMAS: dict[type, Schema] = {}  # what `schemas` declares
 
 
 def refuse(path: str, what: str) -> None:
-    """Say what is wrong with a value."""
+    """Raise a `ValueError` that states what is wrong with a value."""
     raise ValueError(f"its {path} {what}")
 
 
@@ -70,7 +70,7 @@ def agree(sizes: Sizes, name: str | int, length: int, path: str) -> None:
 
 
 def anything(value: Any, sizes: Sizes, path: str) -> None:
-    """Whatever it is: nothing that prediction reads."""
+    """Any value: prediction does not read it."""
 
 
 def array(
@@ -138,7 +138,7 @@ def number(low: float = -math.inf, positive: bool = False) -> Kind:
 
 
 def count(least: int = 0, most: int = 2**31 - 1) -> Kind:
-    """A whole number, not so large that computing with it is a burden."""
+    """A whole number, not so large that computing with it takes long."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
@@ -311,7 +311,7 @@ def schema_of(cls: type) -> Schema:
 def _check_inside(owner: Any, schema: Schema, path: str) -> None:
     """Check the objects that an object of a user's class holds, in lists too, except those that were never fitted.
 
-    It is not known what they belong to, so their sizes need only agree among themselves.
+    Their sizes need only agree among themselves.
     """
     passed = {*schema.attributes, *_parameters(type(owner))}
     pending = [(value, f"{path}.{name}") for name, value in vars(owner).items() if name not in passed]

@@ -1,4 +1,5 @@
-"""The one decorator of compiled functions: a cache where a folder for it can be written, and a word before the wait.
+"""The one decorator of compiled functions: a cache where a folder for it can be written, and a log line before
+compiling.
 
 numba keeps compiled code in NUMBA_CACHE_DIR, beside the module or in the user's cache folder, whichever it can write
 first. Where it can write none of them (a read-only installation without a home) it would refuse to define the function,
@@ -61,7 +62,7 @@ class _Cache(FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except UNUSABLE:
-            return None  # saving meets the same file and says so
+            return None  # saving meets the same file and warns
 
     def save_overload(self, sig, data):
         try:
@@ -95,7 +96,7 @@ class _Announcement(event.Listener):
         logger.info("compiling the solvers at their first use: some seconds for each machine, %s", kept)
 
     def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+        """Log nothing."""
 
 
 event.register("numba:compile", _Announcement())

@@ -1,4 +1,5 @@
-"""What may be given: the vocabulary of constraints on parameters, and (in `inputs`) the checks of X, y and weights."""
+"""Validation of what users give: a vocabulary of constraints on parameters, and (in `inputs`) checks of X, y and
+weights."""
 
 from .parameters import (
     Choice,

@@ -1,4 +1,4 @@
-"""Checks of what `fit` and `predict` are handed: X, y, sample weights, posteriors. Each failure is one error.
+"""Checks of the arguments of `fit` and `predict`: X, y, sample weights, posteriors. Each failure is one error.
 
 A masked entry of X is a missing one: NaN (None among objects), so that a view that is wholly masked is a missing view.
 Where nothing can be missing (targets, weights, a Gram matrix) masked entries are an error. Dates and time spans are no
@@ -90,7 +90,7 @@ def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
 def _other_than_numbers_as_frame(X: Any) -> Any:
     """Arrays and lists that hold text or dates as data frames, whose views are checked one by one; others as they are.
 
-    NumPy would turn dates into numbers, without a word.
+    NumPy would turn dates into numbers, without a warning.
     """
     if isinstance(X, list | tuple):
         if not (
@@ -115,7 +115,7 @@ def check_row_labels(X: Any, **others: Any) -> None:
     """Refuse arguments whose rows carry the labels of X in another order; rows are matched by position.
 
     Only pandas objects carry labels. Where the labels are not all the same ones (numbers that pandas gave beside names,
-    or rows of another time) nothing can be said, and positions count, as in scikit-learn.
+    or rows of another time) they cannot be compared, and positions count, as in scikit-learn.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
 def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | pd.DataFrame:
     """Probabilities by sample, of shape (n_samples,) or (n_samples, n_columns), or one error.
 
-    Series and data frames stay such: their names say which classes are meant.
+    Series and data frames are returned as they are: their names are the classes.
     """
     check_plain(posterior, "posterior")
     labelled = isinstance(posterior, pd.Series | pd.DataFrame)

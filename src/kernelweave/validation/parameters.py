@@ -10,8 +10,8 @@ A class declares what its parameters may be and checks all of them at the start 
 "C of MKLClassifier must be a positive finite number, not -1". A class inherits the constraints of its bases. A value
 that has no owner is checked alone: ``check(None, "n_components", value, Whole(1) | None)``.
 
-Every constraint has an answer for every object: arrays, lists and other unhashable values, numbers beyond what a float
-or a machine's integer holds, numbers too long to print. True and False are no numbers.
+Every constraint accepts or refuses any object without an error of its own: arrays, lists and other unhashable values,
+numbers beyond what a float or a machine's integer holds, numbers too long to print. True and False are no numbers.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class Instance(Constraint):
 
 
 class Offers(Constraint):
-    """An object that has certain methods, whatever its class.
+    """An object of any class that has certain methods.
 
     Parameters
     ----------
@@ -323,7 +323,8 @@ def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:
     namespace(tol=1.0, max_iter=20)
     """
     whose = type(owner).__name__ if called is None else called
-    constraints = _constraints_of(type(owner))
+    cls: type = type(owner)
+    constraints = _constraints_of(cls)
     return SimpleNamespace(
         **{name: check(whose, name, getattr(owner, name), constraint) for name, constraint in constraints.items()}
     )

@@ -88,7 +88,7 @@ class FetchedViews(Views):
         if got.shape != (len(rows), len(columns)):
             raise ValueError(
                 f"fetch({label!r}, ...) returned an array of shape {got.shape}; {len(rows)} samples and {len(columns)} "
-                f"columns were asked for, shape {(len(rows), len(columns))}"
+                f"columns were needed, shape {(len(rows), len(columns))}"
             )
         if pd.isna(got).any():
             raise ValueError(f"fetch({label!r}, ...) returned missing values (NaN)")

@@ -7,7 +7,7 @@ selector          columns
 list              each entry a position, a column's name or else a view's; each column once
 slice             positions, or column names with both ends included
 boolean mask      one truth value per column
-callable          whatever ``selector(X)`` returns, resolved by these rules
+callable          what ``selector(X)`` returns, resolved by these rules
 ``None``          all columns
 ================  ===========================================================
 """

@@ -193,7 +193,7 @@ class Views:
         return ""
 
     def _checked_numbers(self, values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
-        # One sum shows whether every entry is finite (a sum of huge finite entries is looked at entry by entry).
+        # One sum shows whether every entry is finite; where it is not (huge entries too), each entry is checked.
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(values.sum())
         if finite:

@@ -93,7 +93,7 @@ def test_the_product_selects_features_and_never_looks_at_the_others():
 
 @pytest.mark.parametrize("options", [("sum", "l1"), ("product", "l1"), ("product", "l2")])
 def test_novelty_detection_is_degenerate_otherwise(options):
-    with pytest.raises(ValueError, match="learns nothing for novelty detection"):
+    with pytest.raises(ValueError, match="for novelty detection"):
         MKLOneClass(KERNELS, GeneralizedMKL(*options)).fit(X)
 
 

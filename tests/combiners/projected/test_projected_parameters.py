@@ -79,7 +79,7 @@ def test_restarts_are_reproducible_whatever_the_threads():
         ),
         ({"constraint": "penalty", "projection_l2": 0.0}, "projection_l2 of Projected must be positive"),
         ({"scaling": "rows"}, "scaling of Projected must be"),
-        ({"inputs": "a"}, "inputs of Projected are what a gating model sees"),
+        ({"inputs": "a"}, "inputs of Projected are what a gating model reads"),
         ({"n_jobs": "x"}, "n_jobs of Projected must be a whole number other than 0 or None"),
         ({"init": "best"}, "init of Projected must be .* or a mapping from kernel name to matrix, not 'best'"),
         ({"init": None}, "init of Projected must be .* or a mapping from kernel name to matrix, not None"),

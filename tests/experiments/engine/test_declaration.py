@@ -110,7 +110,7 @@ def test_wrong_declarations_are_named():
     with pytest.raises(ValueError, match="one of them the baseline"):
         dataclasses.replace(base, baseline="nobody")
     unseen = dataclasses.replace(base.methods[0], from_features=True)
-    with pytest.raises(ValueError, match=r"method 'SVM \(FAC\)' sees features, but experiment '5.16' names none"):
+    with pytest.raises(ValueError, match=r"method 'SVM \(FAC\)' reads features, but experiment '5.16' names none"):
         dataclasses.replace(base, methods=(unseen,), baseline=unseen.name, features=())
     with pytest.raises(ValueError, match=r"method 'x' names kernels that are not declared: \['tex'\]"):
         Experiment(

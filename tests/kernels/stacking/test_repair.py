@@ -244,7 +244,7 @@ def test_sums_products_and_pairs_are_repaired_as_a_whole():
             gram = stack.gram(0)
         assert stack.repairs[0].smallest_ < -0.1
         assert np.linalg.eigvalsh(gram)[0] > -1e-9 * np.trace(gram)
-    with pytest.raises(ValueError, match=r"parts of the kernel 'lambda\+precomputed' ask for different repairs"):
+    with pytest.raises(ValueError, match=r"parts of the kernel 'lambda\+precomputed' have different repairs"):
         KernelStack([bad + Precomputed(S, [0], repair="shift")]).fit(np.column_stack([TRAIN, A[:20]]))
 
 

@@ -116,11 +116,11 @@ def test_a_class_with_one_member(graph, step):
 
 @pytest.mark.parametrize("step", ["ratio-trace", "trace-ratio", "paper"])
 def test_more_components_than_rank(step):
-    with pytest.warns(UserWarning, match="components tell no samples apart and are left out"):
+    with pytest.warns(UserWarning, match="components separate no samples and are left out"):
         model = MKLDR([Linear([0, 1])], LDAGraph("total"), n_components=5, step=step, normalize=None).fit(X, Y)
     Z = model.transform(X)
     assert Z.shape[1] == len(model.get_feature_names_out()) == np.linalg.matrix_rank(Z) <= 2
-    with pytest.warns(UserWarning, match="58 of 60 components tell no samples apart"):  # three classes, two directions
+    with pytest.warns(UserWarning, match="58 of 60 components separate no samples"):  # three classes, two directions
         assert MKLDR(KERNELS, n_components=N, step="ratio-trace").fit(X, Y).transform(NEW).shape == (9, 2)
     assert MKLDR(KERNELS, LDAGraph("total"), n_components=N - 1).fit(X, Y).transform(NEW).shape == (9, N - 1)
 

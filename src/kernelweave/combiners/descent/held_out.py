@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10
 N_FOLDS = 4
-MANY = 1000  # from so many samples on, one fold tells enough
+MANY = 1000  # from so many samples on, one fold is enough
 
 
 @dataclass(frozen=True)

@@ -182,9 +182,10 @@ class LinearGate(Gate):
 class Softmax(LinearGate):
     """Softmax gating: g_m(x)^2 = exp(s_m) / sum_h exp(s_h) with scores s_m = <v_m, x^G> + v_m0.
 
-    The kernels compete for each sample. With ``norm="paper"`` the gates themselves are the softmax, thesis (3.2): most
-    end near 0 or 1, one kernel for all samples lowers J by scale alone, and only early stopping or the `l2` penalty is
-    against it. As the gating model of `Localized` it minimises what that says (Gönen and Alpaydın 2008).
+    The kernels compete for each sample. With ``norm="paper"`` the gates themselves are the softmax, thesis (Gönen
+    2010), (3.2): most end near 0 or 1, one kernel for all samples lowers J by scale alone, and only early stopping or
+    the `l2` penalty prevents that. As the gating model of `Localized` it minimises the objective stated there (Gönen
+    and Alpaydın 2008).
 
     Parameters
     ----------
@@ -210,10 +211,10 @@ class Softmax(LinearGate):
 class Sigmoid(LinearGate):
     """Sigmoid gating: g_m(x) in proportion to 1 / (1 + exp(-s_m)) with scores s_m = <v_m, x^G> + v_m0.
 
-    Several kernels can be wide open for one sample, where a softmax has to divide. With ``norm="paper"`` the gates are
-    the sigmoids themselves, thesis (3.3): each kernel is switched on and off by itself, and J falls for ever as all
-    gates go to 1, so that the `l2` penalty of `Localized`, or its `validation_fraction`, is what ends learning (Gönen
-    and Alpaydın 2008).
+    Several kernels can be wide open for one sample, where a softmax divides one unit among them. With ``norm="paper"``
+    the gates are the sigmoids themselves, thesis (Gönen 2010), (3.3): each kernel is switched on and off by itself, and
+    J falls until all gates are 1, so that only the `l2` penalty of `Localized`, or its `validation_fraction`, ends
+    learning (Gönen and Alpaydın 2008).
 
     Parameters
     ----------

@@ -18,11 +18,12 @@ LARGEST_LOG = 100.0  # of a spread, either way: its square must not overflow
 
 
 class GaussianGate(Gate):
-    """Gaussian gating: a softmax of the scores s_m = -||x^G - mu_m||^2 / sigma_m^2, thesis (3.4).
+    """Gaussian gating: a softmax of the scores s_m = -||x^G - mu_m||^2 / sigma_m^2.
 
     The kernels compete for each sample by how near it is to their centres. Parameters are the means mu_m and the
     logarithms of the spreads sigma_m; the `l2` penalty of `Localized` counts both (a spread of 1 costs nothing). As the
-    gating model of `Localized` it minimises what that says (Gönen and Alpaydın 2008; thesis 3.3).
+    gating model of `Localized` it minimises the objective stated there (Gönen and Alpaydın 2008; thesis (Gönen 2010),
+    (3.4) and section 3.3).
 
     Parameters
     ----------

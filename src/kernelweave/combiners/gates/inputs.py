@@ -1,10 +1,10 @@
-"""What gating models see of a sample: x^G of the thesis, section 3.1.
+"""Gating inputs, what a gating model reads of a sample: x^G of the thesis (Gönen 2010), section 3.1.
 
 Features of some views (`FeatureSource`) or values of a kernel (`KernelMap`, (3.5)) are standardised, second-order terms
-are added if asked for, and rows are scaled: large inputs saturate a softmax at once. All constants come from the
+are added with `quadratic`, and rows are scaled: large inputs saturate a softmax at once. All constants come from the
 training samples and are kept for new ones. A part of the inputs that a sample lacks is 0 after standardisation, the
 mean; a sample that lacks all of them is an error. Sparse views are gating inputs with ``scaling=None`` only: they are
-then made dense, as large as standardising would make them, because the user said so.
+then made dense, as large as standardising would make them, because the user chose that.
 
 ==========  =======================================
 paper       here
@@ -138,7 +138,7 @@ class GatingInputs:
 
 
 class NoInputs:
-    """What a model without a gating model sees of samples: nothing."""
+    """The inputs of a model without a gating model: none."""
 
     reads_features = False
     source = None
@@ -311,7 +311,7 @@ class ProjectedFeatures:
 
 
 def _dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
-    """Features as an array; sparse ones only where nothing but the user's wish makes them dense."""
+    """Features as an array; sparse ones only with ``scaling=None``, by which the user allows it."""
     if not sp.issparse(values):
         return values
     if takes_sparse:

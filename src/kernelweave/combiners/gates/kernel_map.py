@@ -25,7 +25,7 @@ class KernelMap(BaseEstimator):
     """The empirical kernel map x^G = (k_G(x_1, x), ..., k_G(x_N, x)) as the gating inputs of `Localized`.
 
     For samples that are sequences, graphs or ids rather than vectors, and for views with many more features than there
-    are samples. Thesis (3.5).
+    are samples: thesis (Gönen 2010), (3.5).
 
     Parameters
     ----------
@@ -95,6 +95,6 @@ class KernelMap(BaseEstimator):
         return self.kernel_.lookups(self.landmarks_)
 
     def replace(self, old: Kernel, new: Kernel) -> None:
-        """Follow the replacement of a combined kernel by one that knows further ids, where this is the same matrix."""
+        """Install a kernel with further ids in the place of the gating kernel, if that reads the same matrix."""
         if self.kernel_.reads_ids and getattr(self.kernel_, "K", None) is getattr(old, "K", None):
             self.kernel_ = new.bound_like(self.kernel_)

@@ -9,7 +9,7 @@ eta_i^m              gates by a row of theta, that of the sample i
 
 The gates of a region are written as a softmax, like those of `Softmax`. A new sample takes those of the
 nearest cluster centre (Yang et al. 2009) or of the nearest training sample, in the space of the gating inputs; Yang et
-al. (2010) give new samples equal weights instead, which makes training and prediction two kernels.
+al. (2010) give new samples equal weights instead, so that training and prediction use two different kernels.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class RegionGate(Gate):
 
 
 class ClusterGate(RegionGate):
-    """Weights for each cluster of samples, eta_m(x) = eta_{c(x)}^m (Yang et al. 2009; thesis 3.5.5).
+    """Weights for each cluster of samples, eta_m(x) = eta_{c(x)}^m (Yang et al. 2009; thesis (Gönen 2010), 3.5.5).
 
     The training samples are clustered by k-means on the gating inputs beforehand, then the weights of each cluster
-    minimise what `Localized` says. The `l2` penalty counts the logarithms of the weights (up to a constant).
+    minimise the objective of `Localized`. The `l2` penalty counts the logarithms of the weights (up to a constant).
 
     Parameters
     ----------
@@ -92,11 +92,12 @@ class ClusterGate(RegionGate):
 
 
 class InstanceGate(RegionGate):
-    """Weights of its own for each training sample, eta_m(x_i) = eta_i^m (Yang et al. 2010; thesis 3.5.5).
+    """Weights of its own for each training sample, eta_m(x_i) = eta_i^m (Yang et al. 2010).
 
-    The weights minimise what `Localized` says; the `l2` penalty, which counts the logarithms of the weights (up to a
-    constant), is all that keeps n_samples * n_kernels parameters from fitting every sample. Samples with the same
-    gating inputs share their weights. A new sample takes the weights of the nearest training sample.
+    The weights minimise the objective of `Localized`; only the `l2` penalty, which counts the logarithms of the weights
+    (up to a constant), keeps n_samples * n_kernels parameters from fitting every sample. Samples with the same gating
+    inputs share their weights. A new sample takes the weights of the nearest training sample. See the thesis (Gönen
+    2010), 3.5.5.
 
     Parameters
     ----------

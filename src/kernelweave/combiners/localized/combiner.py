@@ -62,7 +62,7 @@ class GatedCombiner(DescentCombiner):
         return kernel
 
     def remember(self, family: Any, kernel: Any) -> None:
-        """The gating model, and the penalty."""
+        """Set the fitted gating model, and the penalty."""
         self.gating_, self.l2_ = family.gate, family.l2
         self.__dict__.pop("l2_path_", None)
         if family.l2_path is not None:

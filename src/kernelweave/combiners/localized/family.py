@@ -24,7 +24,7 @@ from ..weighted.sums import WeightedSum
 from .kernel import GatedSum
 from .l2_path import choose_l2
 
-ONE_CLASS_L2 = 0.3  # no held-out loss tells whether novelty is detected
+ONE_CLASS_L2 = 0.3  # no held-out loss measures whether novelty is detected
 # Divided by the number of samples, of which each has parameters of its own and cannot be held out: of 10, 3, 1, 0.3 and
 # 0.1 on held-out samples of six sets 3 stays within 0.3 points of the mean kernel, 1 loses up to 12.
 PER_SAMPLE_L2 = 3.0

@@ -1,6 +1,6 @@
 """`l2="auto"`: how strongly to hold gates to the mean kernel, chosen on held-out samples.
 
-Gates have many parameters, and J, which they minimise, does not see that they overfit. So the penalty is taken from a
+Gates have many parameters, and J, which they minimise, falls even where they overfit. So the penalty is taken from a
 path, in units of J0 (the optimum of the same machine under the mean kernel):
 
     inf (the mean kernel itself), 0.3, 0.1, 0.03, 0.01, 0.003

@@ -40,17 +40,17 @@ class Localized(GatedCombiner):
     """Localized multiple kernel learning: k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z), with a learned gating model eta.
 
     Minimises J(V) + l2/2 J0 ||V||^2 over the parameters V of the gating model, where J is the optimum of the machine
-    under that kernel, thesis (3.6), (3.8), (3.9), and J0 its optimum under the mean kernel. J is not convex; this is a
-    local minimum, the best of `n_init`. Several copies of one kernel are welcome: three linear kernels make a piecewise
-    linear model.
+    under that kernel (thesis (Gönen 2010), (3.6), (3.8) and (3.9)), and J0 its optimum under the mean kernel. J is not
+    convex; this is a local minimum, the best of `n_init`. The same kernel may be given several times: three linear
+    kernels make a piecewise linear model.
 
     Parameters
     ----------
     gating : Gate
         `Softmax()` (kernels compete for a sample), `Sigmoid()`, `GaussianGate()`, `ClusterGate()` or `InstanceGate()`.
     inputs : view selector, KernelMap or None
-        What the gating model sees of a sample. A view, a list of views, any other selector of columns, or a `KernelMap`
-        for kernel values; None means the features of all combined kernels side by side.
+        What the gating model reads of a sample. A view, a list of views, any other selector of columns, or a
+        `KernelMap` for kernel values; None means the features of all combined kernels side by side.
     quadratic : bool
         Whether to add products of two inputs, for curved boundaries.
     scaling : {"unit-mean", "unit-row", "standard", None}
@@ -93,15 +93,15 @@ class Localized(GatedCombiner):
     A sample that lacks a view has gate 0 there, while fitting and later; a softmax is taken over the views that it has.
     A part of the gating inputs that it lacks counts as average; a sample that lacks all of them is an error. A kernel
     whose gate is closed for every training sample leaves the model; its view need not be there any more unless the
-    gates read it (`removable_kernels_` tells), so name views that stay as `inputs` to let others go. Prediction
-    evaluates a kernel only between samples and support vectors whose gates are both open.
+    gates read it (`removable_kernels_` lists those that can go), so name views that stay as `inputs` to let others go.
+    Prediction evaluates a kernel only between samples and support vectors whose gates are both open.
 
-    Gates of unit length (the default of every gating model) leave the combined kernel the diagonal
-    sum_m g_m^2 k_m(x, x): 1 where the kernels have a unit diagonal and no zero rows, else a weighted mean of theirs. So
-    C means what it means for the mean kernel, and no kernel wins by its scale, as with ``norm="paper"``. J still
-    prefers kernels that tell all training samples apart: a Gaussian kernel so narrow that it is nearly the identity
-    takes most of the weight if the penalty lets it. A one-class machine's J only prefers the kernel of largest
-    similarities; for novelty detection take `Mean`.
+    Gates of unit length (the default of every gating model) leave the combined kernel the diagonal sum_m g_m^2
+    k_m(x, x): 1 where the kernels have a unit diagonal and no zero rows, else a weighted mean of theirs. So C means
+    what it means for the mean kernel, and no kernel wins by its scale, as with ``norm="paper"``. J still prefers
+    kernels under which all training samples differ: a Gaussian kernel so narrow that it is nearly the identity takes
+    most of the weight if the penalty lets it. A one-class machine's J only prefers the kernel of largest similarities;
+    for novelty detection take `Mean`.
 
     `kernel_weights(X)` of a fitted estimator are the squared gates of each sample, which multiply k_m(x, x), `gates(X)`
     the gates, and `kernel_weights_` the squares averaged over the training samples. Where scores are linear (`Softmax`,
@@ -112,7 +112,8 @@ class Localized(GatedCombiner):
 
     References
     ----------
-    M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008. Thesis chapter 3.
+    M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008. M. Gönen, Localized multiple kernel algorithms
+    for machine learning, PhD thesis, Boğaziçi University, 2010, chapter 3.
 
     Examples
     --------

@@ -39,7 +39,8 @@ class ConvexMKL(OptimalWeights):
     """Multiple kernel learning: the convex combination of kernels under which the machine's optimum is smallest.
 
     Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta_m >= min_weight`` with
-    ``sum_m d_m^2 eta_m = 1`` (thesis (2.4), (2.5); Bach, Lanckriet & Jordan 2004). Works with every machine.
+    ``sum_m d_m^2 eta_m = 1`` (thesis (Gönen 2010), (2.4) and (2.5); Bach, Lanckriet & Jordan 2004). Works with every
+    machine.
 
     The l1 norm of the weights makes them sparse: kernels that do not help get weight 0 and are never evaluated in
     prediction. It helps where a few of many kernels carry the signal, or where kernels cost something to evaluate.
@@ -49,8 +50,8 @@ class ConvexMKL(OptimalWeights):
     Parameters
     ----------
     costs : mapping, sequence, number, `EigenvalueCosts` or None
-        d_m, positive: a kernel of twice the cost needs to be worth four times as much. Single costs of a mapping are
-        parameters: ``costs__<name>``. None means 1 each.
+        d_m, positive. A cost of 2 allows a kernel at most a quarter of the weight that a cost of 1 allows. Single costs
+        of a mapping are parameters: ``costs__<name>``. None means 1 each.
     min_weight : float, mapping or sequence
         Lower limits on the weights (De Bie et al. 2007).
     solver : {"auto", "newton", "reduced-gradient", "silp", "level", "conic"}

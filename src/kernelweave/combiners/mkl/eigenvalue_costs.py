@@ -27,8 +27,9 @@ class EigenvalueCosts(BaseEstimator):
     """Costs d_m = e_m^gamma, with e_m the number of eigenvalues of K_m above tr(K_m) / (2 n) (Bach et al., 2005).
 
     A kernel with many large eigenvalues can follow the training samples more closely, so it is made more expensive
-    beforehand: EMKL of thesis 2.7.2. With gamma 0 all costs are 1. Give it as the `costs` of a combiner, and search
-    ``combiner__costs__gamma`` (the thesis tries 0, 0.1, ..., 1). Multiplying a kernel by a number changes nothing.
+    beforehand: EMKL of the thesis (Gönen 2010), 2.7.2. With gamma 0 all costs are 1. Give it as the `costs` of a
+    combiner, and search ``combiner__costs__gamma`` (the thesis tries 0, 0.1, ..., 1). Multiplying a kernel by a number
+    changes nothing.
 
     The eigenvalues are counted, not computed: one factorisation of each kernel, O(n^3) time for n samples and the
     memory of two n x n matrices. A sample that lacks a kernel's view does not count there.

@@ -20,8 +20,8 @@ class ElasticMKL(OptimalWeights):
     ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with ``sum_m d_m^2 eta_m = 1`` (Longworth & Gales 2008, 2009). Works
     with every machine.
 
-    `l2` runs from `ConvexMKL` (0) to `Mean` (large), so a search over it finds how much the data have to say about the
-    weights. It is in units of J, which grows with C and the number of samples.
+    `l2` runs from `ConvexMKL` (0) to `Mean` (large), so a search over it finds how far the weights should follow the
+    data. It is in units of J, which grows with C and the number of samples.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class LpMKL(OptimalWeights):
     """Multiple kernel learning with weights in the unit ball of the lp norm.
 
     Minimises ``J(eta)``, the optimum of the machine under ``sum_m eta_m k_m(x, z)``, over ``eta >= 0`` with
-    ``sum_m (d_m^2 eta_m)^p <= 1`` (Kloft et al. 2010, 2011; thesis 2.2.1.2). Works with every machine.
+    ``sum_m (d_m^2 eta_m)^p <= 1`` (Kloft et al. 2010, 2011; thesis (Gönen 2010), 2.2.1.2). Works with every machine.
 
     p = 1 is `ConvexMKL`, sparse; the larger p, the more equal the weights, up to the plain sum of the kernels for p =
     infinity. Where every kernel carries something of its own, p around 2 is the safe choice; it leaves no kernel out.

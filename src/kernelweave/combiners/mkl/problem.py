@@ -4,8 +4,8 @@
 
 where q_m(C) = sum_r c_r' K_m c_r. J is the optimum of the machine under K = sum_m eta_m K_m, convex in eta, with
 dJ/deta_m = -1/2 q_m (Danskin). Costs d_m enter as a change of variables x_m = d_m^2 eta_m, that is, as kernels
-K_m / d_m^2 with plain constraints on x: thesis (2.4), (2.5), where sum_m d_m^2 eta_m = 1. Solvers see x only, through
-`WeightProblem.evaluate`; the subclasses of `OptimalWeights` define the set of x and choose a solver.
+K_m / d_m^2 with plain constraints on x: thesis (2.4), (2.5), where sum_m d_m^2 eta_m = 1. Solvers work with x only,
+through `WeightProblem.evaluate`; the subclasses of `OptimalWeights` define the set of x and choose a solver.
 
 ==========  ===================================
 thesis      here
@@ -30,7 +30,7 @@ from ...solvers.stacks.images import images
 from ...solvers.stacks.sums import sum_kernels
 from ...solvers.weights.bundle import Evaluation
 
-MOST_STEPS = 200_000  # of one solve on the way, or 50 a sample: a rough solution gives a valid cut too
+MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too
 FIRST_TOLERANCE = 1e-2  # largest KKT violation of the first solve, far from the optimal weights
 MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
 

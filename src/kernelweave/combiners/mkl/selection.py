@@ -7,7 +7,7 @@ sum(eta) = k. The weights are relaxed to 0 <= eta <= 1, where J(eta) is convex, 
 thesis     here
 =========  =====================================
 eta        `relaxed_weights_`, then 0 or 1
-D          n_kernels: one kernel a feature there
+D          n_kernels: a kernel per feature there
 =========  =====================================
 """
 

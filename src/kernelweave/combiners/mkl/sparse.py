@@ -33,7 +33,8 @@ class SparseMKL(OptimalWeights):
     constraint), to a point that no reweighting improves; the constraint is not convex, so there may be several. Works
     with every machine.
 
-    It helps where each kernel kept is a cost for good. Where accuracy is all that counts, `LpMKL` is the better choice.
+    It helps where each kernel that is kept has a lasting cost. Where accuracy is all that counts, `LpMKL` is the better
+    choice.
 
     Parameters
     ----------

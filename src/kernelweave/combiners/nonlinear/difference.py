@@ -1,4 +1,4 @@
-"""`KernelDifference`: the mean of two kernels plus what they disagree about, thesis 2.2.2 (de Diego et al., 2004).
+"""`KernelDifference`: the mean of two kernels plus a function of their difference (thesis 2.2.2; de Diego 2004).
 
 K = 1/2 (K_1 + K_2) + tau f(K_1 - K_2), for more kernels recursively: the combination of the first two with the third,
 and so on.
@@ -47,7 +47,7 @@ class KernelDifference(Combiner):
     (``"difference"``) or the square of the matrix K_1 - K_2 (``"square"``). Three and more kernels are combined one
     after the other, so that their order matters. Nothing is optimised; choose `tau` by cross-validation.
 
-    It helps, at best, where two kernels are right about different samples; the first two forms write the training
+    It helps, at best, where each of two kernels is good for other samples; the first two forms write the training
     labels into the kernel, so that training samples look far better separated than new ones are, and a large `tau`
     repeats the errors of the machine on the mean kernel. The forms with labels take two classes only, ``"square"``
     takes every machine; every sample needs every view.
@@ -190,7 +190,11 @@ class DifferenceKernel(CombinedKernel):
 
         K = self._recursion((stack.gram(m) for m in range(stack.n_kernels)), term)
         K = self.repair.gram(K.astype(np.float64, copy=False), np.ones(len(K), dtype=bool), stack.weight)
-        return K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)]
+        K = K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)]
+        if out is None:
+            return K
+        out[...] = K
+        return out
 
     def cross(self, views: Views) -> np.ndarray:
         """The combined kernel of new samples, with estimated labels."""

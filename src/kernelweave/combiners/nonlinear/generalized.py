@@ -1,6 +1,6 @@
 """`GeneralizedMKL`: a sum or a product of kernels under a penalty on their weights (Varma and Babu 2009).
 
-Thesis section 2.2.2 (GMKL): minimise J(eta) + r(eta) over eta >= 0, with no other constraint.
+Thesis (Gönen 2010), section 2.2.2 (GMKL): minimise J(eta) + r(eta) over eta >= 0, with no other constraint.
 
 ==========  ==================================================================
 paper       here
@@ -46,7 +46,7 @@ class GeneralizedMKL(DescentCombiner):
     penalty : {"l1", "l2"}
     strength : float
         Weight of the penalty. It stands against J, which grows with C and the number of samples. Positive for the sum,
-        whose J falls for ever as weights grow.
+        because its J falls without limit as weights grow.
     optimizer : {"lbfgs", "armijo"}
         Quasi-Newton steps within eta >= 0, or projected gradient descent with Armijo's rule.
     max_iter : int
@@ -63,7 +63,8 @@ class GeneralizedMKL(DescentCombiner):
 
     References
     ----------
-    M. Varma, B. R. Babu, More generality in efficient multiple kernel learning, ICML 2009. Thesis 2.2.2.
+    M. Varma, B. R. Babu, More generality in efficient multiple kernel learning, ICML 2009. M. Gönen, Localized multiple
+    kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
 
     Examples
     --------
@@ -104,13 +105,13 @@ class GeneralizedMKL(DescentCombiner):
         """Check the parameters."""
         if self.strength == 0.0 and self.form == "sum":
             raise ValueError(
-                'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls for ever'
+                'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls without limit'
             )
         if y is None and (self.form, self.penalty) != ("sum", "l2"):
-            # J = -1/2 c'Kc: weights of a product fall to 0 (K = 1), those of a sum under l1 too, or grow for ever.
+            # J = -1/2 c'Kc: weights of a product fall to 0 (K = 1), those of a sum under l1 too, or grow without limit.
             raise ValueError(
-                'GeneralizedMKL learns nothing for novelty detection but with form="sum" and penalty="l2": otherwise '
-                "all weights or none at all would be best"
+                'GeneralizedMKL needs form="sum" and penalty="l2" for novelty detection: otherwise J is smallest '
+                "where all weights are 0 or infinite"
             )
         return PenalizedFamily(stack, self.kernel_form(stack.n_kernels), self.penalty, self.strength)
 

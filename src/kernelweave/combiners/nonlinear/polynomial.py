@@ -6,8 +6,8 @@ Thesis section 2.2.2, the simplified form:
 
 minimise J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda}. J falls wherever a weight grows, so the set must be bounded.
 The paper's full form has the monomials of lower degree, too; a constant kernel among the k_m adds them. Products of
-sparse similarities are nearly diagonal and say nothing of new samples, so a share 1 - tau of the kernel is the weighted
-sum itself, and held-out samples say how large the share of the products may be.
+sparse similarities are nearly diagonal and carry no information about new samples, so a share 1 - tau of the kernel is
+the weighted sum itself, and the share of the products is chosen on held-out samples.
 
 ==========  ==================================
 paper       here
@@ -46,11 +46,11 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
     k(x, z) = (1 - tau) / (P u) sum_m eta_m k_m(x, z) + tau sum over all q with sum_m q_m = degree of prod_m (eta_m
     k_m(x, z))^q_m, where a constant kernel may be one of the k_m in the products (not by itself: it would change
-    nothing but the scale). The weights minimise the machine's optimum J(eta) subject to eta >= 0 and ||eta -
-    ball_center|| <= ball_radius, from the uniform direction: a local minimum, J is not convex. Products of kernels
-    are large where several views agree, which no weighted sum is; they pay where the views are weak by themselves,
-    and fail where kernel values of different samples are near 0, as those of texts, whose products are nearly
-    diagonal. A machine of degree 2 keeps more support vectors than a weighted sum.
+    nothing but the scale). The weights minimise the machine's optimum J(eta) subject to eta >= 0 and
+    ||eta - ball_center|| <= ball_radius, from the uniform direction: a local minimum, J is not convex. Products of
+    kernels are large where several views agree, which no weighted sum is; they pay where each view alone is weak, and
+    fail where kernel values of different samples are near 0, as those of texts, whose products are nearly diagonal. A
+    machine of degree 2 keeps more support vectors than a weighted sum.
 
     In what follows, u stands for the uniform weights at which kernels of unit diagonal give a kernel of unit diagonal,
     so that C means what it means for `Mean`; with tau = 0 they give that of `Mean`.
@@ -61,7 +61,8 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         Number of factors of a monomial; 1 is a weighted sum.
     constant : float
         Weight of the constant kernel 1 as one more factor, in units of u: a positive one adds the monomials of all
-        lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the thesis' form.
+        lower degrees, more of them the larger it is. 0 leaves only those of the full degree, the form of
+        the thesis (Gönen 2010).
     ball_center : mapping or Series from kernel name to weight, sequence, one number for all, or None
         The centre of the ball. None is u / 2. Single weights of a mapping are parameters: ``ball_center__<name>``.
     ball_radius : float or None
@@ -87,11 +88,12 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     multiplied by eta_m / (P u).
 
     Memory: the P Gram matrices, the combined one, and at most one more inside the machine. Samples that lack a view are
-    treated as `forms.Monomials` says.
+    treated as in `forms.Monomials`.
 
     References
     ----------
-    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 2009. Thesis 2.2.2.
+    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 2009. M. Gönen, Localized
+    multiple kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from ..weighted.sums import check_every_view
 
 
 class Product(Combiner):
-    """The product of the kernels, k(x, z) = prod_m k_m(x, z), thesis (2.3).
+    """The product of the kernels, k(x, z) = prod_m k_m(x, z): thesis (Gönen 2010), (2.3).
 
     Nothing is learned. Samples are similar only if they are similar in every view; every sample needs every view. All
     factors count alike, so each kernel's weight is 1.
@@ -61,7 +61,7 @@ class ProductKernel(CombinedKernel):
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """The product for the training samples."""
         check_every_view("Product", self.stack, self.stack.present, self.stack.support)
-        return self._product(self.stack.gram)
+        return self._product(self.stack.gram, out)
 
     def cross(self, views: Views) -> np.ndarray:
         """The product for new samples."""
@@ -81,8 +81,11 @@ class ProductKernel(CombinedKernel):
         """The product over some training samples."""
         return ProductKernel(self.stack.restrict(index, self.active))
 
-    def _product(self, kernel_of: Callable[[int], np.ndarray]) -> np.ndarray:
+    def _product(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
         product = kernel_of(0)
+        if out is not None:
+            out[...] = product
+            product = out
         for m in range(1, self.n_kernels):
             product *= kernel_of(m)
         return product

@@ -94,7 +94,7 @@ class ProjectedFamily(GatedFamily):
         return self.layout.join(by_V, by_T, matrices)
 
     def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
-        """Random gating parameters that separate regions a little, and projections as `init` says."""
+        """Random gating parameters that separate regions a little, and projections by `init`."""
         init, layout, weight = self.projection.init, self.layout, self.stack.weight
         method = init if isinstance(init, str) else "random"
         target = class_indicators(machine.strata) if machine.strata is not None else _numeric(y)
@@ -139,7 +139,7 @@ class ProjectedFamily(GatedFamily):
         return value, gradient
 
     def domain(self) -> Domain:
-        """Stiefel manifolds for T and W_m, spheres or all of space for the W_m as `constraint` says."""
+        """Stiefel manifolds for T and W_m, spheres or all of space for the W_m, by `constraint`."""
         return self.layout.domain()
 
     def blocks(self) -> list[tuple[slice, Domain]]:

@@ -229,7 +229,7 @@ def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | Kerne
 
 
 def _unit_rows(values: Any) -> tuple[Any, np.ndarray]:
-    """Rows divided by their length, and which of them are zero and stay it."""
+    """Rows divided by their length, and which of them are zero and stay zero."""
     largest = abs(values).max(axis=1)  # rows divided by it have squares that neither overflow nor vanish
     largest = largest.toarray().ravel() if sp.issparse(largest) else largest
     zero = largest == 0.0

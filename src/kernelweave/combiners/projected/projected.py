@@ -44,10 +44,9 @@ class Projected(GatedCombiner):
 
     Minimises J(V, T, W) + l2/2 J0 ||V||^2 over the projections W_m of each kernel's features, the parameters V of the
     gating model and the projection T of its inputs, where J is the optimum of the machine under that kernel and J0 that
-    under the mean kernel. With one
-    kernel and no gating these are global projection kernels, with gating over copies of one kernel local ones (thesis
-    4.1, 4.2), with gating over several representations supervised and localized dimensionality reduction (SLDR). J is
-    not convex; this is a local minimum, the best of `n_init`.
+    under the mean kernel. With one kernel and no gating these are global projection kernels, with gating over copies of
+    one kernel local ones (thesis (Gönen 2010), 4.1 and 4.2), with gating over several representations supervised and
+    localized dimensionality reduction (SLDR). J is not convex; this is a local minimum, the best of `n_init`.
 
     Parameters
     ----------
@@ -64,16 +63,16 @@ class Projected(GatedCombiner):
         Its weight, with ``constraint="penalty"``; positive.
     init : {"lda", "pca", "random"} or mapping from kernel name to array of shape (n_features, n_components)
         Where projections begin: at directions between classes (of a ridge regression, for a numeric target; where there
-        is no target, as "pca"), at principal components, or at random. The first two are turned at random. A line that
-        tells the classes nothing is a stationary point, so random starts want several components. A given matrix is
-        brought to what `constraint` asks; kernels that a mapping does not name begin at random.
+        is no target, as "pca"), at principal components, or at random. The first two are turned at random. A direction
+        unrelated to the classes is a stationary point, so take several components with random starts. A given matrix is
+        brought to meet `constraint`; kernels that a mapping does not name begin at random.
     features : {"auto", "kpca", "map"} or mapping from kernel name to {"view", "kpca", "map"}
         What is projected: features of the view ("view"), of kernel PCA ("kpca"), or values of the kernel to all
         training samples ("map"). "auto" takes the view's features for kernels that are differentiable by them
         (`Linear`, `Polynomial`, `Gaussian` and those of users that declare `is_differentiable`), which are then kernels
         of the projected features, and kernel PCA for all others.
     inputs : view selector, KernelMap or None
-        What the gating model sees of a sample; None means the features of all kernels side by side.
+        What the gating model reads of a sample; None means the features of all kernels side by side.
     quadratic : bool
         Whether to add products of two inputs, for curved boundaries.
     scaling : {"standard", "unit-mean", "unit-row", None}
@@ -84,8 +83,8 @@ class Projected(GatedCombiner):
     l2 : float
         Weight of the penalty on V, biases included, in units of the optimum J0 under the mean kernel.
     n_init : int
-        Number of starts, of which the smallest objective (or validation risk) wins. Minima differ much: a few starts
-        are worth their time, for local projections of one view above all.
+        Number of starts, of which the smallest objective (or validation risk) wins. Minima differ much, so several
+        starts pay, above all for local projections of one view.
     max_iter, n_jobs, validation_fraction, gate_tol
         As in `Localized`.
 
@@ -248,4 +247,4 @@ class Projected(GatedCombiner):
                 f"gating={self.gating!r}; set gating to one of them, or gating_components to None"
             )
         if self.gating is None and self.inputs is not None:
-            raise ValueError("inputs of Projected are what a gating model sees; set gating=Softmax(), or inputs=None")
+            raise ValueError("inputs of Projected are what a gating model reads; set gating=Softmax(), or inputs=None")

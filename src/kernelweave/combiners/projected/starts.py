@@ -1,9 +1,9 @@
 """Where projections begin: at random, at principal components, or at directions between classes.
 
-Copies of one kernel must not begin equal, or they stay equal, and while they are nearly equal little is gained by
-telling their regions apart, so that descent may stop there. So directions found from the data are turned at random, by
-about as much again, and gates begin a little open or closed. A given matrix is taken as it is. Since they are turned
-anyway, directions need not be exact: a few steps of iterative methods find them, and no matrix of products is formed.
+Copies of one kernel must not begin equal, or they stay equal, and while they are nearly equal separating their regions
+gains little, so that descent may stop there. So directions found from the data are turned at random, by about as much
+again, and gates begin a little open or closed. A given matrix is taken as it is. Since they are turned anyway,
+directions need not be exact: a few steps of iterative methods find them, and no matrix of products is formed.
 """
 
 from __future__ import annotations

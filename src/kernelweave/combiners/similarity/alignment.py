@@ -44,9 +44,9 @@ class AlignmentWeights(ChosenWeights):
     and Lane (2009), Kandola et al. (2002), Lanckriet et al. (2004) and Igel et al. (2007); centring after Cortes, Mohri
     and Rostamizadeh (2012).
 
-    It helps where some kernels know nothing of the targets, and costs less than one fit of the machine; where all
-    kernels are good it does about as well as `Mean`. ``"qcqp"`` drops kernels that repeat others, ``"proportional"``
-    counts each of them.
+    It helps where some kernels are unrelated to the targets, and costs less than one fit of the machine; where all
+    kernels are good it does about as well as `Mean`. ``"qcqp"`` gives weight 0 to kernels that repeat others;
+    ``"proportional"`` gives each of them its weight.
 
     T is yy' for two classes, 1 within and -1/(k - 1) between k classes, and yy' with centred y for regression.
     A sample without a view counts as a zero row of that kernel. Without any kernel of positive alignment all weights

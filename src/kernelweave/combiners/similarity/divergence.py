@@ -37,9 +37,9 @@ class KLDivergence(ChosenWeights):
     raise it (Ying et al., 2009). T is that of `AlignmentWeights`. The problem is convex and solved to a gap of 1e-4 per
     sample.
 
-    It helps to keep kernels of high rank beside an informative one: log det K rewards what tells samples apart,
-    whatever the targets are; with a small `sigma` the targets decide. It costs an n x n factorisation for each step.
-    A sample without a view counts as a zero row of that kernel, and sample weights do not enter.
+    It helps to keep kernels of high rank beside an informative one: log det K rewards kernels under which samples
+    differ, for any targets; with a small `sigma` the targets decide. It costs an n x n factorisation for each step. A
+    sample without a view counts as a zero row of that kernel, and sample weights do not enter.
 
     Parameters
     ----------

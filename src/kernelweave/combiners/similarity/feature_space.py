@@ -43,10 +43,10 @@ class FeatureSpaceMeasure(ChosenWeights):
     et al., 2008). More than two classes: the mean of the measure over all pairs of classes; the minimum found, from
     equal weights, is then a local one.
 
-    It helps with a few kernels in which each class is one cloud; classes of several clusters it judges too badly, and
-    among hundreds of kernels it finds many that keep the classes apart by chance. It uses sums of the kernels only, in
-    time proportional to their size. For classification only. A sample without a view counts as a zero row of
-    that kernel.
+    It helps with a few kernels in which each class is one cloud. It underrates kernels in which a class has several
+    clusters, and among hundreds of kernels it overrates those that separate the classes by chance. It uses sums of the
+    kernels only, in time proportional to their size. For classification only. A sample without a view counts as a zero
+    row of that kernel.
 
     Attributes
     ----------

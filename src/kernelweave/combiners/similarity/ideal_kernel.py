@@ -25,7 +25,7 @@ class IdealKernelDistance(ChosenWeights):
     """Weights of the convex combination with the smallest distance ||K_eta - T|| to the ideal kernel T.
 
     Minimises ``eta'G eta - 2 a'eta`` with ``G_mh = <K_m, K_h>`` and ``a_m = <K_m, T>`` over eta >= 0, sum(eta) = 1
-    (He et al., 2008; thesis (2.8)). T is that of `AlignmentWeights`; nothing is centred.
+    (He et al., 2008; thesis (Gönen 2010), (2.8)). T is that of `AlignmentWeights`; nothing is centred.
 
     It helps where kernels are on the scale of the targets' agreement, as with a unit diagonal or trace; unlike the
     alignment it depends on that scale, and with kernels much smaller than T it just takes the one with the largest

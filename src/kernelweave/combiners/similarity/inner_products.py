@@ -13,7 +13,7 @@ yy'             ideal kernel T = Z Z', binary                  `ideal_factor` gi
 ==============  =============================================  =======================
 
 A sample that lacks a view has a zero row in that kernel and takes no part in its row means, so a kernel that few
-samples have is similar to the targets only as far as it goes.
+samples have can only be a little similar to the targets.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Similarity:
     target_norm : float
         ||T||.
     between : ndarray of shape (n_kernels, n_kernels) or None
-        <K_m, K_h>, where asked for.
+        <K_m, K_h>, if `pairs` was set.
     """
 
     to_target: np.ndarray
@@ -87,7 +87,7 @@ def ideal_factor(machine: Machine, y: np.ndarray | None, weight: np.ndarray, com
 
 
 def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: bool) -> Similarity:
-    """Inner products of the kernels with the ideal kernel and, where asked for, with each other.
+    """Inner products of the kernels with the ideal kernel and, with `pairs`, with each other.
 
     Memory: one n x n matrix at a time, or all P of them (`KernelStack.matrices`) for `pairs`.
 
@@ -108,7 +108,7 @@ def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: 
     roots = stack.present.T * np.sqrt(stack.weight)
     for m in range(n_kernels):
         K = stack.gram(m) if matrices is None else matrices[m]
-        share = roots[m] ** 2 / max((roots[m] ** 2).sum(), np.finfo(float).tiny)  # nobody of a pair of classes has it
+        share = roots[m] ** 2 / max((roots[m] ** 2).sum(), np.finfo(float).tiny)  # no sample of these classes has it
         columns = roots[m][:, None] ** 2 * (factor - share @ factor if centered else factor)
         image = _times(K, np.column_stack([columns, share]))
         to_target[m] = np.vdot(columns, image[:, :-1])  # <K_m, T> = tr(Z'K_m Z)

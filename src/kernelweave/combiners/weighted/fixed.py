@@ -12,9 +12,10 @@ from .sums import ChosenWeights
 
 
 class Mean(ChosenWeights):
-    """The mean of the kernels, k(x, z) = (1/P) sum_m k_m(x, z): thesis (2.3) up to the factor 1/P.
+    """The mean of the kernels, k(x, z) = (1/P) sum_m k_m(x, z).
 
-    Nothing is learned; it is the baseline that every learned combination has to beat.
+    That is (2.3) of the thesis (Gönen 2010), up to the factor 1/P. Nothing is learned; it is the baseline that every
+    learned combination has to beat.
 
     Examples
     --------

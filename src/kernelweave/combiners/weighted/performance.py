@@ -29,13 +29,13 @@ class AccuracyWeights(SingleKernelScores):
     eta_m = (pi_m - delta) / sum_h (pi_h - delta), where pi_m is the cross-validated accuracy of the machine on kernel m
     alone and delta the threshold; a kernel below the threshold has weight 0. Nothing is optimised.
 
-    It helps where kernels differ much in how good they are; it does not see that two kernels say the same. For
-    classification only. Where no kernel exceeds the threshold all weights are equal.
+    It helps where kernels differ much in how good they are; kernels that repeat each other each get their full weight.
+    For classification only. Where no kernel exceeds the threshold all weights are equal.
 
     Parameters
     ----------
     threshold : float or None
-        delta, from 0 to 1. None is the share of the most frequent class, the accuracy of knowing nothing.
+        delta, from 0 to 1. None is the share of the most frequent class, the accuracy of always predicting that class.
     cv : int, splitter or iterable
         As in `BestSingle`.
 
@@ -89,7 +89,7 @@ class CorrelationWeights(SingleKernelScores):
     eta_m = R_m / sum_h R_h, where R_m is Pearson's correlation between targets and held-out predictions of the machine
     on kernel m alone; a negative correlation counts as 0. Nothing is optimised.
 
-    It helps where some kernels know nothing of the targets; kernels of similar quality get similar weights, and then
+    It helps where some kernels are unrelated to the targets; kernels of similar quality get similar weights, and then
     `Mean` does as well. For regression only. Where no correlation is positive all weights are equal.
 
     Parameters

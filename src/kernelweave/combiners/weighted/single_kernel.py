@@ -20,7 +20,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 class SingleKernelScores(ChosenWeights):
-    """Weights from how well each kernel predicts alone; a subclass says what a score is and what weight it gives."""
+    """Weights from how well each kernel predicts alone; a subclass defines the score and its weight."""
 
     cv: Any
 

@@ -31,8 +31,8 @@ class WeightedSum(CombinedKernel):
     """k(x, z) = sum_m eta_m k_m(x, z) with one weight for each kernel.
 
     A sample that lacks a view has a zero row in that kernel; its row and column are then scaled by
-    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, which keeps the kernel positive semidefinite and a unit
-    diagonal one.
+    ``(sum_m eta_m / sum_{m present} eta_m) ** 0.5``, so that the kernel stays positive semidefinite and a unit diagonal
+    stays one.
 
     Parameters
     ----------
@@ -48,6 +48,16 @@ class WeightedSum(CombinedKernel):
     Notes
     -----
     Memory: two n x n matrices, the sum and the kernel being added, and at most one more inside the machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.combiners import WeightedSum
+    >>> from kernelweave.kernels import KernelStack, Linear
+    >>> stack = KernelStack([Linear([0]), Linear([1])], None).fit([[1.0, 2.0], [3.0, 0.0]])
+    >>> WeightedSum(stack, np.array([1.0, 0.5])).gram()
+    array([[3., 3.],
+           [3., 9.]])
     """
 
     def __init__(self, stack: KernelStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
@@ -113,7 +123,7 @@ class WeightedSum(CombinedKernel):
         problem = f"{sample} has none of the views whose kernels have a weight ({used})"
         if self.missing == "refuse":
             raise ValueError(f"{problem}; remove such samples or give another kernel a weight")
-        warn(f"{problem}; only the bias speaks for it. LpMKL gives every kernel a weight")
+        warn(f"{problem}; its prediction is the bias alone. LpMKL gives every kernel a weight")
 
     def _sum(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
         return sum_kernels(
@@ -130,6 +140,23 @@ class ChosenWeights(Combiner):
     ----------
     any_sign : bool
         Whether weights may be negative. Every sample then needs every view that has a weight.
+
+    Examples
+    --------
+    Weights that fall with the trace of each kernel:
+
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.combiners import ChosenWeights
+    >>> from kernelweave.kernels import Linear
+    >>> class InverseTrace(ChosenWeights):
+    ...     def choose(self, stack, machine, y, control):
+    ...         return [1.0 / stack.gram(m).trace() for m in range(stack.n_kernels)], 0
+    >>> kernels = [("a", Linear([0])), ("b", Linear([1]))]
+    >>> model = MKLClassifier(kernels, InverseTrace(), normalize=None)
+    >>> model.fit([[1.0, 2.0], [3.0, 4.0]], [0, 1]).kernel_weights_
+    a    0.10
+    b    0.05
+    dtype: float64
     """
 
     any_sign = False

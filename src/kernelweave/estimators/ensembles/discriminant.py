@@ -1,8 +1,8 @@
 """One kernel discriminant for each kernel: what `KernelVoting` and `KernelSAMME` combine.
 
 A discriminant embeds samples by the ratio-trace step (21) under one kernel, that is by kernel discriminant analysis
-(KFD) or, with a graph, its like (KLDE), and gives a sample the class of the nearest training sample, or of the nearest
-class mean, in that space.
+(KFD) or, with a graph, by its relatives (KLDE), and gives a sample the class of the nearest training sample, or of the
+nearest class mean, in that space.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class DiscriminantRule:
         classes = np.unique(labels)
         wanted = max(1, len(classes) - 1) if self.n_components is None else self.n_components
         spread, found = mean_spread(K, denominator), np.zeros((len(rows), 1))
-        if spread:  # otherwise the samples are all alike to this kernel
+        if spread:  # otherwise all samples are equal under this kernel
             found = ratio_trace(
                 K, numerator, denominator, self.ridge * spread, min(wanted, len(rows)), self.rng
             ).solution
@@ -132,10 +132,10 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
         return self
 
     def _judge(self, K: np.ndarray, labels: np.ndarray, present: np.ndarray, rule: DiscriminantRule) -> Any:
-        """What `_finish` wants to know of a kernel, while its Gram matrix is there; nothing by default."""
+        """What `_finish` needs of a kernel, computed while its Gram matrix is there; nothing by default."""
 
     def _finish(self, judgements: list[Any]) -> None:
-        """Learn how much each kernel counts; alike by default."""
+        """Learn how much each kernel counts; by default all count the same."""
 
     def _checked_rule(self) -> DiscriminantRule:
         given = check_parameters(self)

@@ -3,7 +3,7 @@
 ====================  ==============================
 Zhu et al.            here
 ====================  ==============================
-T^(m), weak learners  the discriminants, one a kernel
+T^(m), weak learners  the discriminants, one per kernel
 w_i                   `weight`
 err^(m)               `error`
 alpha^(m)             `coefficient`
@@ -29,7 +29,7 @@ class KernelSAMME(DiscriminantEnsemble):
     stage (Zhu, Zou, Rosset and Hastie, 2009): each round takes the discriminant with the smallest weighted error, adds
     ``log((1 - error) / error) + log(n_classes - 1)`` to its weight and raises the weights of samples that it gets
     wrong. Errors are those of cross-validation: on its own training samples a kernel discriminant hardly ever errs, so
-    boosting would have nothing to go by.
+    boosting could not compare the kernels.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class KernelSAMME(DiscriminantEnsemble):
     ridge : float
         Ridge on the within-class scatter, in units of the mean eigenvalue of the total scatter.
     n_rounds : int
-        Limit on boosting rounds; fewer where no discriminant is better than chance any more.
+        Limit on boosting rounds; it ends earlier once no discriminant is better than chance.
     cv : int
         Folds that the errors are estimated by.
     normalize : {"unit-diagonal", "unit-trace", "center", None}

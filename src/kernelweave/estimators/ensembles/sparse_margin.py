@@ -39,12 +39,12 @@ from ...views import Views
 from ..fitted import FittedKernels
 from ..progress import progress_bar
 
-# The machine inside a line search is solved so closely that its optimum looks smooth to it.
+# The machine inside a line search is solved so closely that its optimum is smooth along the line.
 _GAP = 1e-8
 
 
 class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator):
-    """Support vector classification with as few expansion vectors as asked for.
+    """Support vector classification with a given, small number of expansion vectors.
 
     Minimises ``1/2 ||w||^2 + C sum_i max(0, 1 - y_i f(x_i))`` over ``f(x) = <w, phi(x)> + b``, where w must lie in the
     span of the images of `n_expansion` points, and over these points as well. For given points this is a plain machine
@@ -68,7 +68,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     max_iter : int
         Limit on moves of the points (L-BFGS).
     tol : float
-        Stop where the objective falls by less than this share an iteration, on average over ten.
+        Stop where the objective falls by less than this share per iteration, on average over ten.
     random_state : int, RandomState or None
         For the start.
     verbose : int
@@ -79,7 +79,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     classes_ : ndarray of shape (n_classes,)
     expansion_vectors_ : ndarray of shape (n_expansion, n_columns)
     dual_coef_ : ndarray of shape (n_outputs, n_expansion)
-        Coefficients of the expansion vectors; one row for two classes, one a class (one-vs-all) otherwise.
+        Coefficients of the expansion vectors; one row for two classes, else one per class (one-vs-all).
     intercept_ : ndarray of shape (n_outputs,)
     kernel_ : Kernel
         Fitted.

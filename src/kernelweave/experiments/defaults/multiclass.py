@@ -47,5 +47,5 @@ EXPERIMENT = default_comparison(
     default=DEFAULT,
     note="The mean of one Gaussian kernel on each dense view, of one linear kernel on each sparse view. The joint "
     "machine is the most accurate, by less than a point; its time grows steeply with the number of classes. Least "
-    "squares is alike too and stores every training sample. One machine a class is the cheapest with margins.",
+    "squares is alike too and stores every training sample. One machine per class is the cheapest with margins.",
 )

@@ -11,5 +11,5 @@ EXPERIMENT = default_comparison(
     contenders=over(Linear),
     default=DEFAULT,
     note="The mean of one linear kernel on each view, dense views only; sparse ones are in the table before. Where few "
-    "columns and a linear kernel cannot tell a class from all others at once, one machine a pair of classes pays.",
+    "columns and a linear kernel cannot separate a class from all others, one machine per pair of classes pays.",
 )

@@ -31,5 +31,5 @@ EXPERIMENT = default_comparison(
     contenders={f'scale="{rule}"': _wide(rule) for rule in ("scale", "nearest", "median")},
     default='scale="scale"',
     note="The mean of one Gaussian kernel on each view. `Gaussian(scale=None)` is the first; the median "
-    "of distances is as good, and costs a look at all pairs of samples.",
+    "of distances is as good, and costs a pass over all pairs of samples.",
 )

@@ -76,7 +76,7 @@ class ComparisonOutcome:
         Of each data set.
     quick : bool
     first : dict from (data set, contender) to Result
-        Of the first candidate of each contender, whatever the others achieve.
+        Of the first candidate of each contender, chosen or not.
     absent : tuple of str
         Data sets that were not there.
     """

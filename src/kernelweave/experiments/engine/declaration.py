@@ -50,7 +50,8 @@ class Paper:
 
 @dataclass(frozen=True)
 class SurfaceSearch:
-    """Positive parameters of a method that a response surface over the validation error finds (thesis 2.7).
+    """Positive parameters of a method that a response surface over the validation error finds (thesis (Gönen 2010),
+    2.7).
 
     The response of a point is the mean validation error over the folds of a run at the best setting of the grid, so
     that C is tuned at every point; see `model_selection.ResponseSurfaceSearchCV` for the attributes.
@@ -189,7 +190,7 @@ class Experiment:
             if unknown or not method.kernels:
                 raise ValueError(f"method {method.name!r} names kernels that are not declared: {sorted(unknown)}")
             if method.from_features and not self.features:
-                raise ValueError(f"method {method.name!r} sees features, but experiment {self.name!r} names none")
+                raise ValueError(f"method {method.name!r} reads features, but experiment {self.name!r} names none")
 
     @property
     def members(self) -> tuple[Experiment, ...]:

@@ -25,7 +25,7 @@ def _all(package: ModuleType) -> dict[str, AnyExperiment]:
 
 
 def _by_number(module: str) -> str:
-    """A key by which modules are in order whatever their folders, and 5_6 comes before 5_10."""
+    """A key that orders modules by name, not by folder, with 5_6 before 5_10."""
     return re.sub(r"\d+", lambda number: number.group().zfill(4), module.rpartition(".")[2])
 
 

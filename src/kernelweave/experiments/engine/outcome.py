@@ -27,8 +27,8 @@ class Row:
     values : dict from measure to ndarray
         One number for each fold (or run) of: ``test`` (accuracy in per cent, or mean squared error), ``support`` (per
         cent of training samples), ``active_kernels``, ``cost`` (weighted kernel evaluations for a new sample),
-        ``total_cost`` (thesis 2.8, per cent), ``seconds`` (of the fit with the chosen setting, Gram matrices excluded)
-        and ``solves``.
+        ``total_cost`` (thesis (Gönen 2010), 2.8, per cent), ``seconds`` (of the fit with the chosen setting, Gram
+        matrices excluded) and ``solves``.
     weights : ndarray of shape (n_results, n_kernels)
         Weight of each kernel of the method, averaged over test samples; of sum 1 with `normalize_weights`.
     costs : ndarray of shape (n_results, n_kernels), or None

@@ -30,7 +30,7 @@ _NOTE = (
     'them for (some as "about" or "more than"). Features are standardised and kernels not normalised, because the '
     "reductions come before the kernel. C may also be 0.01 or 0.1, which unnormalised kernels need. GPK is LPK with "
     "one region. Projections are orthonormal and begin near directions between classes; the penalty l2 of the gates is "
-    "chosen by validation, as C is. LFDA sees the first 100 principal components."
+    "chosen by validation, as C is. LFDA gets the first 100 principal components."
 )
 
 

@@ -107,7 +107,7 @@ class LandmarkKernel:
         if not independent:
             raise ValueError(
                 "the landmarks depend on each other (two are equal, or more than the rank of the kernel); give ridge a "
-                "positive value or ask for fewer"
+                "positive value or take fewer landmarks"
             )
         features = solve_triangular(root, self.kernel.cross_of(self.values, landmarks).T, lower=True).T
         return Projection(features, root)

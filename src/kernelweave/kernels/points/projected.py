@@ -4,9 +4,9 @@ Also section 4.2 of Gönen (2010, PhD thesis, Boğaziçi University).
 
     K = sum_m diag(g_m) K_m diag(g_m),      K_m[i, j] = k_m(z_i^m, z_j^m),      z^m = W_m' x^m
 
-The points z^m are few numbers a sample, so nothing here costs more than n x n values of small inner products, and what
-only concerns support vectors costs their number squared. All linear kernels together are one low-rank product A A' with
-A = [g_1 z^1, g_2 z^2, ...]: products with K and its pullback then never form a matrix of kernel values.
+The points z^m are few numbers per sample, so nothing here costs more than n x n values of small inner products, and
+what only concerns support vectors costs their number squared. All linear kernels together are one low-rank product A A'
+with A = [g_1 z^1, g_2 z^2, ...]: products with K and its pullback then never form a matrix of kernel values.
 
 =============  ================================================
 SLDR           here

@@ -93,7 +93,7 @@ def _described(
 
 
 def available_memory() -> int | None:
-    """Free memory in bytes, or None where the system does not tell."""
+    """Free memory in bytes, or None where the system has no such figure."""
     known = [free for free in (_available_on_machine(), *_available_in_groups()) if free is not None]
     return min(known, default=None)
 
@@ -129,7 +129,7 @@ def _available_in_groups() -> Iterator[int]:
 def _left(root: Path, path: str, limit: str, usage: str, cache: str) -> Iterator[int]:
     """Limit less usage of a group and of all that contain it; files that are only cached do not count as used."""
     inside = Path(path.lstrip("/"))
-    for group in (inside, *inside.parents):  # the last is the root, which is all that a container may see of its group
+    for group in (inside, *inside.parents):  # the last is the root, which may be the only one that a container can read
         try:
             most, used = int((root / group / limit).read_text()), int((root / group / usage).read_text())
             statistics = (root / group / "memory.stat").read_text().splitlines()

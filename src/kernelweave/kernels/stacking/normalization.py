@@ -7,7 +7,7 @@ method             k'(x, z)
 =================  ====================================================================================
 ``unit-diagonal``  k(x, z) / sqrt(k(x, x) k(z, z)), thesis (2.9); a row with k(x, x) = 0 stays zero
 ``unit-trace``     k(x, z) / mean_i k(x_i, x_i) over training samples: a diagonal of 1 on average, so that C means
-                   what it means with a unit diagonal (a trace of 1 to the letter would divide C by the samples)
+                   what it means with a unit diagonal (a trace of exactly 1 would divide C by the number of samples)
 ``center``         <phi(x) - mean, phi(z) - mean>, the mean over training samples
 ``None``           k(x, z)
 =================  ====================================================================================

@@ -92,7 +92,7 @@ class Repair:
 
     @property
     def is_learned(self) -> bool:
-        """Whether the Gram matrix of the training samples was looked at."""
+        """Whether the Gram matrix of the training samples was checked."""
         return self._looked_at
 
     @property

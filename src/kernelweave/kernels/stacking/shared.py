@@ -2,9 +2,9 @@
 
 A search fits many models to the same few sets of training samples. A `KernelSheet` holds what one kernel gives for one
 such set: the fitted kernel, and its values between the training samples and the training and further samples. It
-recognises samples by their entries, so models that look values up are the models that compute them: a sample that is
-not on the sheet is computed, normalisation and repair are done by each model as always, and pipelines may stand before.
-Recognising takes time in proportion to the entries of X, and pays for all but the cheapest kernels.
+recognises samples by their entries, so that a model is the same whether its values are looked up or computed: a sample
+that is not on the sheet is computed, each model does its own normalisation and repair, and models may be steps of
+pipelines. Recognising takes time in proportion to the entries of X, and pays for all but the cheapest kernels.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .naming import named_kernels
 from .normalization import Normalizer
 from .repair import Repair, check_repair
 
-SMALL_BYTES = 2**26  # Gram matrices that take less are made without a look at the free memory
+SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
 
 
 class KernelStack:
@@ -155,7 +155,7 @@ class KernelStack:
         """Which samples have a row in which kernel, of shape (n_samples, n_kernels).
 
         Views of kernels that are not `active` (a boolean array) are not read; no sample has a row there.
-        A sample without a row in any kernel is an error where all kernels are looked at.
+        A sample without a row in any kernel is an error unless `active` leaves kernels out.
         """
         present = np.zeros((views.n_samples, self.n_kernels), dtype=bool)
         for m in range(self.n_kernels) if active is None else np.flatnonzero(active):
@@ -234,14 +234,14 @@ class KernelStack:
 
     @property
     def has_matrices(self) -> bool:
-        """Whether all Gram matrices are there already, so that reading them costs nothing."""
+        """Whether all Gram matrices are computed already, so that reading them costs nothing."""
         return self._matrices is not None
 
     def subset(self, rows: np.ndarray) -> KernelStack:
         """The same fitted kernels over some of the training samples.
 
-        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise
-        these samples stand for themselves, and their normalisation learns from them alone.
+        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise the
+        constants of normalisation are learned from these samples alone.
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
         if self._matrices is None:
@@ -326,7 +326,7 @@ class KernelStack:
         """The same fitted kernels between samples and other points than the training samples (landmarks).
 
         `gram` is then that of the points and `cross` compares new samples with them. Normalisation that takes its
-        constants from all training samples is not to be had.
+        constants from all training samples is not possible then.
         """
         for normalizer in self.normalizers:
             if normalizer.method not in (None, "unit-diagonal"):

@@ -111,7 +111,7 @@ class KernelFisher(KernelTransformer):
         values, vectors = eigh(between.T @ solved)
         strong = np.flatnonzero(values > _NOTHING * values.max(initial=0.0))[::-1][:limit]
         if len(strong) == 0:
-            raise ValueError("the classes have the same mean in the kernel's feature space; nothing tells them apart")
+            raise ValueError("the classes have the same mean in the kernel's feature space and cannot be separated")
         self.eigenvalues_ = values[strong]
         coef = solved @ (vectors[:, strong] / np.sqrt(values[strong]))
         return Extraction(coef, 0.0, K @ coef + (means @ coef)[labels])

@@ -206,7 +206,7 @@ def _span(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, float, np.ndar
     centred = X - mean
     unit = float(np.abs(centred).max())  # squares of anything in this unit neither overflow nor vanish
     if unit <= 8.0 * np.finfo(float).eps * np.abs(X).max():
-        raise ValueError("all samples of X are the same, so there is no direction that tells classes apart")
+        raise ValueError("all samples of X are the same, so no direction separates classes")
     centred /= unit
     U, lengths, basis = svd(centred, full_matrices=False, overwrite_a=True, check_finite=False)
     rank = int((lengths > max(X.shape) * np.finfo(float).eps * lengths[0]).sum())

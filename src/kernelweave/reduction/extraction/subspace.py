@@ -103,7 +103,7 @@ class SubspaceKernel(KernelTransformer):
     Notes
     -----
     Memory: one n x n matrix, the kernel, beside what its computation takes (a second one for sparse data); the
-    radius-margin bound forms one more. Time: two products of K with n_components columns an iteration.
+    radius-margin bound forms one more. Time: two products of K with n_components columns per iteration.
 
     Examples
     --------

@@ -251,7 +251,7 @@ class SemiSupervisedGraph(Graph):
     n_neighbors : int
         k, the number of neighbours; at most all other samples.
     alpha : float
-        Weight of the neighbours; 0 looks at samples with a label only.
+        Weight of the neighbours; 0 takes samples with a label only.
 
     Notes
     -----

@@ -62,7 +62,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples.
     step : {"ratio-trace", "trace-ratio", "paper"}
-        What is minimised. "ratio-trace": the objective above. Each component counts, whatever its spread: between 0,
+        What is minimised. "ratio-trace": the objective above. Each component counts, large or small: between 0,
         where it fulfils the graph's criterion, and 1, where it is empty. ``A'SA = I``; weights follow the slopes of the
         objective. "trace-ratio" is (18), ``tr(A'SA) / tr(A'S'A)`` under ``A'A = I``, with the weights of (22), by
         turns: components that would be worse than the mean of the others stay empty and are left out (with a warning),
@@ -318,7 +318,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         reason = "n_components is more than the graph and the rank of the kernels allow"
         if self.step != "ratio-trace":
             reason += f', or than pays under step={self.step!r}; step="ratio-trace" fills all that can be filled'
-        warn(f"{np.sum(~kept)} of {len(kept)} components tell no samples apart and are left out; {reason}")
+        warn(f"{np.sum(~kept)} of {len(kept)} components separate no samples and are left out; {reason}")
 
     def _store(self, stack: KernelStack, graph: Graph, search: Search, found: Any, kept: np.ndarray) -> None:
         self.graph_ = graph

@@ -157,7 +157,7 @@ class Search:
             unit = n_kernels * (mean_spread(K, self.numerator) or apart) if apart else 0.0
         if not unit > 0:
             raise ValueError(
-                "the graph finds nothing to keep apart: samples that it tells apart do not differ in any kernel"
+                "the graph finds nothing to keep apart: the samples that it keeps apart do not differ in any kernel"
             )
         return unit
 

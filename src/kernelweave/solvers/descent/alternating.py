@@ -1,10 +1,10 @@
 """Descent block after block with Armijo's rule, as the papers train projections.
 
-Algorithm 1 of SLDR and Figures 4.1 and 4.2 of the thesis: one iteration is a cycle over the blocks (projections, gating
-projection, gating parameters); each block goes down its own gradient and back to where it may be, for orthonormal
-matrices by a singular value decomposition (SLDR A.3), before the function is evaluated for the next block. The size of
-a step is found by Armijo's rule, the papers' way to better ones. `smooth.minimize_lbfgs` moves all blocks at once and
-needs fewer evaluations.
+Algorithm 1 of SLDR and Figures 4.1 and 4.2 of the thesis (Gönen 2010): one iteration is a cycle over the blocks
+(projections, gating projection, gating parameters); each block goes down its own gradient and back to where it may be,
+for orthonormal matrices by a singular value decomposition (SLDR A.3), before the function is evaluated for the next
+block. The size of a step is found by Armijo's rule, as in the papers. `smooth.minimize_lbfgs` moves all blocks at once
+and needs fewer evaluations.
 
 ==================  ========================================================
 SLDR, Algorithm 1   here

@@ -2,9 +2,9 @@
 
 The function here is J(theta), whose value is a kernel machine solved on K_theta, so evaluations are what counts, and
 values are known to the machine's precision only. Both methods keep to a domain (see `domains`), which costs nothing
-beside an evaluation, and stop at relative progress ``(J_old - J_new) / max(1, |J_new|) < tol``, which also means
-something where J is negative or near 0. The end point is the best one, because a step that does not go down is never
-taken; steps whose slope predicts a decrease below the precision of the values are not tried.
+beside an evaluation, and stop at relative progress ``(J_old - J_new) / max(1, |J_new|) < tol``, which makes sense also
+where J is negative or near 0. The end point is the best one, because a step that does not go down is never taken; steps
+whose slope predicts a decrease below the precision of the values are not tried.
 
 - `minimize_lbfgs`: Nocedal's two-loop recursion. On a convex set the projected quasi-Newton step of Schmidt et al.
   (2009), the minimiser over the set of the quadratic model whose Hessian is the compact form of the same memory. On
@@ -37,7 +37,7 @@ EVERYWHERE = Space()
 
 
 class Point(NamedTuple):
-    """A position with its value, its gradient, and whatever else the function returned."""
+    """A position with its value, its gradient, and what else the function returned."""
 
     position: np.ndarray
     value: float

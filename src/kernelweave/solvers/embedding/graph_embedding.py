@@ -36,7 +36,7 @@ _BLOCK_STEPS = 20
 _BLOCK_TOL = 1e-3
 _ZERO_LENGTH = 1e-13
 _MAX_STEPS = 50
-# A column whose spread is below this share of the largest tells no samples apart.
+# A column whose spread is below this share of the largest separates no samples.
 _NO_SPREAD = 1e-12
 _NOTHING_APART = "no samples that the graph is to keep apart differ in the kernel"
 
@@ -92,7 +92,7 @@ def trace_ratio(
     factor = _cholesky(S)
     A = np.linalg.qr(_generalized(factor, S_prime, n_components, rng))[0] if start is None else start
     ratio = _ratio(A, S, S_prime)
-    if not np.isfinite(ratio):  # a start that tells no samples apart
+    if not np.isfinite(ratio):  # a start in which all samples coincide
         A = _largest(S_prime.copy(), n_components)
         ratio = _ratio(A, S, S_prime)
     if _is_large(len(K), n_components):
@@ -186,7 +186,7 @@ def principal(K: np.ndarray, denominator: GraphLaplacian, n_components: int) -> 
     A = np.zeros((n, n_components))
     A[:, useful] = denominator.dot(vectors[:, useful]) / np.sqrt(values[useful])
     if not useful.any():
-        raise ValueError("the samples are all alike to the kernel, so there is no variance to keep")
+        raise ValueError("all samples are equal under the kernel, so there is no variance to keep")
     return Result(signed(A), float(useful.sum() / values[useful].sum()), 0.0, 1, True, 0.0, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""`GraphLaplacian`: the matrix of a graph over samples, kept as what it is made of: sparse, of low rank, diagonal.
+"""`GraphLaplacian`: the matrix of a graph over samples, kept as sparse, low-rank and diagonal parts.
 
 A graph with affinities ``W = S + F diag(c) F'`` (S sparse, F of low rank r) has the Laplacian ``diag(W 1) - W``; a
 product with a matrix of k columns takes ``O((nnz(S) + n r) k)``.

@@ -13,8 +13,8 @@ concave quadratic with slopes r = g_F - e sign(c_F), and the best step that keep
 The step follows d to the first bound that a sample meets, pins that sample there, d_B = end - c_B, by a further
 multiplier, and goes on towards the best d that is left: an active set method that raises the objective all the way and
 for which one factor of K_FF serves throughout. A step that rounding keeps from raising it is taken back. A ridge keeps
-the factor of a rank-deficient kernel defined; slopes are taken from their mean, or b 1 / ridge would drown d. Symbols
-as in `_pairs`.
+the factor of a rank-deficient kernel defined; slopes are taken from their mean, or b 1 / ridge would be far larger than
+d. Symbols as in `_pairs`.
 """
 
 from __future__ import annotations

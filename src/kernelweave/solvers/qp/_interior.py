@@ -7,9 +7,9 @@ With K = L L', L of few columns, the dual is a program in the alphas and the wei
 
 whose Newton systems shrink to one row for each class and column of L, however many alphas are free. Clarabel solves it
 in a few tens of them from any C. A factor that leaves a millionth of K brings the alphas near enough as a rule; finer
-ones, of higher rank, are the resort where it does not. Its alphas lie strictly inside their box; those whose distance
-from a bound is smaller than that bound's multiplier are set to it, and a few steps along cycles from there end the
-solve. Alphas are in units of the largest bound, or large costs would look like no bounds at all.
+ones, of higher rank, are tried where it does not. Its alphas lie strictly inside their box; those whose distance from a
+bound is smaller than that bound's multiplier are set to it, and a few steps along cycles from there end the solve.
+Alphas are in units of the largest bound, or the solver would treat large costs as if there were no bounds.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def update_and_pick(gradient, row_i, row_j, t, shift, reference):
 
 @compiled(inner=True, error_model="numpy")
 def pick_up(gradient, shift):
-    """Argmax of up, whatever its size."""
+    """Argmax of up, also where it violates nothing."""
     best = -np.inf
     place = -1
     for k in range(gradient.shape[0]):
@@ -123,7 +123,7 @@ def pick_up(gradient, shift):
 
 @compiled(inner=True, error_model="numpy")
 def pick_low(gradient, shift):
-    """Argmin of down, whatever its size."""
+    """Argmin of down, also where it violates nothing."""
     best = np.inf
     place = -1
     for k in range(gradient.shape[0]):
@@ -185,7 +185,7 @@ def move(c, t, upper):
 
 @compiled(inner=True, error_model="numpy")
 def fetch(K, block, rows, slot, a):
-    """Where row a of the block's kernel lies in `rows`, copied there when first asked for; slot[-1] counts them."""
+    """Where row a of the block's kernel lies in `rows`, copied there at its first use; slot[-1] counts them."""
     n = block.shape[0]
     if slot[a] < 0:
         used = slot[n]

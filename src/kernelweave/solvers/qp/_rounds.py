@@ -31,7 +31,7 @@ NONE = np.empty(0, np.int64)
 
 @compiled(error_model="numpy")
 def survey(c, gradient, linear, lower, upper, insensitivity, rank):
-    """All that a pass over the samples tells at (c, gradient = linear - K c); writes their ranks.
+    """What one pass over the samples computes at (c, gradient = linear - K c); writes their ranks.
 
     Returns objective, gap at t = 1 and b, and multiplier b: the mean over free samples of the slope that must equal
     it, else the middle of the allowed interval (as libsvm); max up and min down and where they are (-1 where no sample
@@ -123,7 +123,7 @@ def choose_block(c, gradient, lower, upper, insensitivity, tol, most, jitter, ra
     The pair that violates most is among them, and no more than `most` are. With `most` or more samples that may move,
     `jitter` holds a number in [0, 1) for each: equal ranks are broken at random, or sorted samples would give a
     lopsided block. Given `kernel`, the matrix and its diagonal, the best partners of that pair are among them as well:
-    without them two pairs of copies with opposite labels may take turns for ever with each other.
+    without them two pairs of copies with opposite labels may take turns without end.
     """
     survey_of = survey(c, gradient, gradient, lower, upper, insensitivity, rank)
     top, low, raised, lowered, violating, free, movable = survey_of[3:]

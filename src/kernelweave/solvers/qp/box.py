@@ -88,7 +88,7 @@ def solve_box_qp(
         ``|objective|`` where there is no linear term (one-class; at least ``1e-6 * total**2`` times the largest
         diagonal entry, for objectives of 0).
     gap_tol : float, optional
-        If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``, whatever the violation.
+        If given, solve instead until ``gap <= gap_tol * max(1, |objective|)``, at any violation.
     max_steps : int, optional
         Most pair updates; ``max(10_000_000, 100 n)`` by default.
 
@@ -250,7 +250,7 @@ def _solve(K, diagonal, c, gradient, problem, total, tol, gap_tol, floor, budget
         ends = steps >= budget or not violation <= 0.9 * best
         target = tol
         if violation <= tol:
-            # A gap that is asked for is first sought at b itself, which makes the coefficients as exact as they can be.
+            # A required gap is first sought at b itself, which makes the coefficients as exact as they can be.
             if gap > limit and (ends or tol < np.inf):
                 gap = least_gap(c, gradient, linear, lower, upper, insensitivity, total, gap, limit, violation)
             if gap <= limit:

@@ -9,12 +9,12 @@ A_i being the sum of alpha_i^l over l. Its Lagrangian dual is the machine's prim
 
 bounds the optimum from above, which certifies the solution.
 
-The solver keeps every class balanced by moving along cycles of classes (`_cycles`). Each round ranks the samples by
-how far they disagree with the best biases (`_biases`), solves the worst few as one dense block, and adds their
-change to the slopes of all samples, so that a round reads one row of K for each sample that moved. Once
-the free alphas are few and settled, a Newton step on them ends the slow tail. Kernels of low rank leave many more
-alphas free than they can determine, and steps crawl at large bounds: after a number of steps that grows with the cost
-of an interior point (`_interior`), it is asked for a better place to go on from.
+The solver keeps every class balanced by moving along cycles of classes (`_cycles`). Each round ranks the samples by how
+far they disagree with the best biases (`_biases`), solves the worst few as one dense block, and adds their change to
+the slopes of all samples, so that a round reads one row of K for each sample that moved. Once the free alphas are few
+and settled, a Newton step on them ends the slow tail. Kernels of low rank leave many more alphas free than they can
+determine, and steps crawl at large bounds: after a number of steps that grows with its cost, an interior point
+(`_interior`) gives a better place to go on from.
 
 ======================  ============================
 symbol                  name
@@ -44,7 +44,7 @@ INNER = 0.3  # a block is solved to this fraction of the violation that chose it
 STALL = 3  # rounds without progress before floating point is blamed
 CHUNK = 64  # rows of K read at a time
 MOST_FREE = 1024  # free alphas in a Newton step
-BLOCK_STEPS = 10  # steps for each sample of a block before all samples are looked at again
+BLOCK_STEPS = 10  # steps for each sample of a block before all samples are ranked again
 NEWTON_ROUNDS = 4  # bounds met in one Newton step before the rest is left to the pairs ...
 FEW_FREE = 64  # ... in proportion more of them where fewer than this are free
 NEWTON_WAIT = 4  # steps along cycles for each free alpha between two Newton steps, which cost about as much
@@ -96,7 +96,7 @@ def solve_joint_qp(
     Notes
     -----
     Beside K, memory is a dozen arrays of shape (n, k), one block (at most 512 samples) and one Newton matrix (at
-    most 1024 free alphas). Solves of more than 5000 steps ask an interior point, with some hundred megabytes, where the
+    most 1024 free alphas). Solves of more than 5000 steps use an interior point, with some hundred megabytes, where the
     rank of K is low enough.
 
     Examples

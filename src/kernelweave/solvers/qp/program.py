@@ -1,4 +1,4 @@
-"""A machine's dual, written out: what a cone solver needs of it, and how its optimum bends as the kernel moves.
+"""A machine's dual, written out for cone solvers, and the second derivative of its optimum by kernel weights.
 
     J = max over z    p'z - 1/2 z'diag(h)z - 1/2 sum_r c_r' K c_r
     subject to        lower <= z <= upper,      sum_i C[i, r] = total_r  for every column r
@@ -21,9 +21,9 @@ a linear system whose matrix G is that of the quadratic form in the free variabl
 
     d2 J / d eta_m d eta_h = R_m' (G^-1 - G^-1 A' (A G^-1 A')^-1 A G^-1) R_h
 
-where R_m[v] is what z_v sees of K_m C, its column plus less its column minus, and A sums the columns
-(Chapelle & Rakotomamonjy, *Second order optimization of kernel parameters*, 2008). The curvature is exact until
-the free set changes.
+where R_m[v] is the entry of K_m C that z_v multiplies (in the column that it adds to, less the one that it takes from),
+and A sums the columns (Chapelle & Rakotomamonjy, *Second order optimization of kernel parameters*, 2008). The curvature
+is exact until the free set changes.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ BEYOND = 1e-9  # how far the search for a bias goes past a kink, relatively
 FLATTER = 0.1  # a line search ends where the slope is at most this share of the first one
 SUM_ERROR = 1e-10  # of the coefficients' sum, relative
 BOX_ERROR = 1e-13  # of a coefficient beyond its bound, relative to the largest one
-ROUNDING = 1e-12  # of the objective: gaps below cannot be told from rounding
+ROUNDING = 1e-12  # of the objective: gaps below are rounding
 
 
 def solve_ridged_qp(

@@ -2,9 +2,9 @@
 
 Near a solution of a nearby kernel only few samples matter: those with coefficients, and those close to getting one. On
 them the problem is solved as usual; the certificate of `box` (objective, duality gap) is then computed for *all*
-samples, which takes the kernel's product with the coefficients and no more. Where the gap is too large, samples that
-want a coefficient join. So the result is as certain as that of the whole problem, but most of the matrix is never
-formed.
+samples, which takes the kernel's product with the coefficients and no more. Where the gap is too large, samples whose
+coefficient should not be 0 join. So the result is as certain as that of the whole problem, but most of the matrix is
+never formed.
 
 ======  ======================================
 symbol  name

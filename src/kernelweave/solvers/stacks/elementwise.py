@@ -9,7 +9,7 @@ over the samples with coefficients, so that is what the second function of each 
 
 - `polynomial` is h_d(c, eta_1 K_1, .., eta_P K_P) - c^d, the complete homogeneous symmetric polynomial: every monomial
   of degree d once (thesis 2.2.2, Cortes et al. 2010) but the constant alone, and a multiple of the plain sum beside it.
-  Adding one variable x at a time, h_k <- h_k + x h_(k-1) for k = 1 .. d, takes P d operations an entry for what are
+  Adding one variable x at a time, h_k <- h_k + x h_(k-1) for k = 1 .. d, takes P d operations per entry for what are
   (P + d - 1 over d) monomials, and dh_d / dx = h_(d-1) + x h_(d-2) + .. + x^(d-1).
 - `gaussian` is exp(-sum_m eta_m d_m^2) of the squared distances d_m^2(i, j) = K_m(i, i) + K_m(j, j) - 2 K_m(i, j)
   (thesis 2.2.2, Varma and Babu 2009).

@@ -11,7 +11,7 @@ the binary machine; it already implies that K_eta is positive semidefinite. The 
 
     maximise   <K_eta, T>     with   ||K_eta|| <= 1,   K_eta >= 0
 
-where the thesis writes the norm with a further n x n matrix A and also asks for tr(K_eta) = 1; trace and norm 1
+where the thesis writes the norm with a further n x n matrix A and also requires tr(K_eta) = 1; trace and norm 1
 together would force rank one, so only the norm stays.
 
 All kernels are zero outside the sum of their ranges. The programs are written in an orthonormal basis U of it, which

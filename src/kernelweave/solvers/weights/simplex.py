@@ -16,7 +16,7 @@ import numpy as np
 
 from ..result import Result
 
-SUFFICIENT = 1e-4  # share of the predicted decrease that Armijo's condition asks for
+SUFFICIENT = 1e-4  # share of the predicted decrease that Armijo's condition requires
 HALVINGS = 60
 STEP_RANGE = 1e-12, 1e12
 
