@@ -195,8 +195,8 @@ def follow(A, work, columns, pinned, S, m, free, c, gradient):
     give (N'A^-1 N) m = N'A^-1 r - (0, wanted), from A^-1 r, A^-1 1 and A^-1 E_B (columns). There are no more pins than
     columns. What rounding left of the step's sum goes to the sample with most room on both sides.
 
-    Returns r'd - d'g_before / 2, or -inf where the step does not keep the sum: the kernel of the free samples is so near
-    to singular that rounding left more than that sample has room for.
+    Returns r'd - d'g_before / 2, or -inf where the step does not keep the sum: the kernel of the free samples is nearly
+    singular, and rounding left more than that sample has room for.
     """
     here, low, high, slopes, newton, ones = work[0], work[1], work[2], work[3], work[4], work[5]
     step, aim = work[6], work[7]
