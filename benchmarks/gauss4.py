@@ -4,7 +4,7 @@ Figures 3.2 and 3.3 of the thesis, Figures 1 and 2 of Gönen and Alpaydın, Mult
 kernels (2009). As in the thesis there are ten trainings on 400 samples with unit-trace kernels, C and l2 by the mean
 validation accuracy over them. But these are the halves of five draws of 800 samples and not of one draw: results on
 halves of one draw are off by up to a point together. And testing is on 20000 fresh samples instead of 400, which are
-too few to tell a method from the Bayes rule.
+too few to distinguish a method from the Bayes rule.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ import warnings
 from time import perf_counter
 
 import numpy as np
-from kernelweave.combiners.descent.learning import Run
 from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
@@ -29,7 +28,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.problems import VIEWS, gaussian_features
 from benchmarks.timing import HEADING, compare, interleaved, multifeat, quartiles, unit
 from kernelweave import MKLClassifier, datasets
-from kernelweave.combiners import Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners import FitControl, Localized, Mean, Sigmoid, Softmax
+from kernelweave.combiners.descent.run import Loop, Run
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 from kernelweave.solvers.stacks.sums import sum_kernels
@@ -55,9 +55,16 @@ def fits(quick: bool) -> None:
 class Recorded(Localized):
     """Keeps the gating parameters of every evaluation."""
 
-    def pullback(self, state, theta, coef):
-        self.thetas.append(theta.copy())
-        return super().pullback(state, theta, coef)
+    def family(self, stack, machine, y, control):
+        family = super().family(stack, machine, y, control)
+        pullback = family.pullback
+
+        def recorded(kernel, coef):
+            self.thetas.append(kernel.theta.copy())
+            return pullback(kernel, coef)
+
+        family.pullback = recorded
+        return family
 
 
 def steps(quick: bool) -> None:
@@ -67,13 +74,14 @@ def steps(quick: bool) -> None:
         stack, y = multifeat(n)
         machine, recorded, combiner = BinaryMachine(y, 10.0), Recorded(l2=1e-3), Localized(l2=0.0)
         recorded.thetas = []
-        recorded.fit(stack, machine, None, np.random.RandomState(0))
-        state = combiner.prepare(stack, None, np.random.RandomState(0))
-        run = Run(combiner, state, machine, None, 1e-3, None, 0.0, None)
+        recorded.fit(stack, machine, None)
+        control = FitControl()
+        family = combiner.family(stack, machine, None, control)
+        run = Run(family, machine, None, Loop(combiner.optimizer, combiner.max_iter, control, 0.0, lambda: None))
         times = np.empty((len(recorded.thetas), 2))
         for step, theta in enumerate(recorded.thetas):
             start = perf_counter()
-            expected = numpy_step(stack.matrices(), state.codes, theta, y)
+            expected = numpy_step(stack.matrices(), family.codes, theta, y)
             middle = perf_counter()
             _, gradient, _ = run.evaluate(theta)
             times[step] = middle - start, perf_counter() - middle
@@ -127,9 +135,7 @@ def growth(quick: bool) -> None:
             stack.matrices()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found = Localized(l2=0.0, max_iter=15).fit(
-                    stack, BinaryMachine(y, 1.0), None, np.random.RandomState(0), tol=1e-5
-                )
+                found = Localized(l2=0.0, max_iter=15).fit(stack, BinaryMachine(y, 1.0), None, FitControl(tol=1e-5))
             each[dtype] = np.median([line["seconds"] / line["solves"] for line in found.history[1:-1]])
         double, single = each["float64"], each["float32"]
         per_number = 1e9 * double / (n**2 * n_kernels)

@@ -1,9 +1,10 @@
 """One-class machines on each digit of MULTIFEAT: ``python -m benchmarks.novelty [--quick]``.
 
 A model learns 100 samples of one digit and then ranks the other 1900 samples of all digits; the area under the ROC
-curve says how well it tells its own digit from the nine others. Localized one-class models are bounded but degenerate
-(thesis 3.4.2 has the formulas and no experiment): the gates are the same for every sample, which a warning reports.
-Kernels are Gaussian: features are centred on the digit, so that a hyperplane through a linear kernel says nothing.
+curve measures how well it separates its own digit from the nine others. Localized one-class models are bounded but
+degenerate (thesis 3.4.2 has the formulas and no experiment): the gates are the same for every sample, which a warning
+reports. Kernels are Gaussian: features are centred on the digit, so that a hyperplane through a linear kernel says
+nothing.
 """
 
 from __future__ import annotations

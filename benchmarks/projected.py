@@ -26,8 +26,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.problems import VIEWS
 from benchmarks.timing import HEADING, compare, multifeat
 from kernelweave import MKLClassifier, datasets
-from kernelweave.combiners import Mean, Projected, Softmax
-from kernelweave.combiners.base import Combination
+from kernelweave.combiners import CombinedKernel, FitControl, Mean, Projected, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 
@@ -80,7 +79,7 @@ def memory(quick: bool) -> None:
             print(f"{name:<24}{n:>6}{64:>10}{(peak - data) / (8 * n * n):>10.2f}", flush=True)
 
 
-def _fit(kernel: Linear | Gaussian, n: int, n_features: int, features: str = "auto") -> Combination:
+def _fit(kernel: Linear | Gaussian, n: int, n_features: int, features: str = "auto") -> CombinedKernel:
     """Fifteen iterations on labels that follow one feature on each side of another."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, n_features))
@@ -89,7 +88,7 @@ def _fit(kernel: Linear | Gaussian, n: int, n_features: int, features: str = "au
     combiner = Projected(2, Softmax(), gating_components=2, features=features, max_iter=15)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return combiner.fit(stack, BinaryMachine(y, 1.0), y, np.random.RandomState(0), tol=1e-6)
+        return combiner.fit(stack, BinaryMachine(y, 1.0), y, FitControl(tol=1e-6))
 
 
 def accuracy(quick: bool) -> None:

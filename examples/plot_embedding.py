@@ -1,9 +1,9 @@
-"""What the kernel weights see: kernel PCA of a combined kernel (compare thesis Figure 5.1).
+"""Kernel PCA of a combined kernel, with equal and with learned weights (compare Gönen 2010, Figure 5.1).
 
 Each of six views of the handwritten digits gives a similarity between them, and kernel PCA draws the digits so that
-similar ones are close. Left: all views count alike. Right: they count as multiple kernel learning weighs them to tell
-the digits apart, and in the plane they come apart better. Filled: digits that the picture was made of. Open: new
-digits, placed by the same map and recognised by their nearest filled neighbours.
+similar ones are close. Left: all views count alike. Right: multiple kernel learning has weighted them so as to separate
+the digits, which are then better separated in the plane. Filled: digits that the picture was made of. Open: new digits,
+placed by the same map and recognised by their nearest filled neighbours.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Which kernel speaks where? Localized multiple kernel learning on GAUSS4 (thesis Figure 3.2).
+"""Which kernel decides where? Localized multiple kernel learning on GAUSS4 (Gönen 2010, Figure 3.2).
 
 Four Gaussians, two of each class. One weight for each kernel (left) gives one quadratic boundary for the whole plane. A
 gating model (middle) divides the plane: the linear kernel has one part, the quadratic kernel the other, and together

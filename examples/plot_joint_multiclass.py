@@ -1,8 +1,8 @@
-"""Three classes in one machine (thesis Figure 1.4).
+"""Three classes in one machine (Gönen 2010, Figure 1.4).
 
-One-vs-one and one-vs-all split a problem with several classes into binary ones. The joint machine asks for
-one discriminant per class, f^l, all at once: the own class is to lead every other class by 2. Solid: where the
-leading class changes. Dashed: where the lead over the second class reaches 2. Circled: the support vectors.
+One-vs-one and one-vs-all split a problem with several classes into binary ones. The joint machine learns one
+discriminant per class, f^l, all at once: that of the own class should exceed every other by 2. Solid: where the leading
+class changes. Dashed: where the lead over the second class reaches 2. Circled: the support vectors.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """How much does each view count? Learned kernel weights and their spread (MULTIFEAT).
 
 Six descriptions of handwritten digits, one kernel each. Left: small against large digits, over five folds. The mean
-kernel trusts all views alike; multiple kernel learning is about as accurate and tells which views it relies on, much
-the same ones in every fold, as the error bars (one standard deviation) show. Right: one machine for each digit, each
-with kernel weights of its own. What tells a digit from all others differs from digit to digit.
+kernel weights all views equally; multiple kernel learning is about as accurate and relies on few views, much the same
+ones in every fold, as the error bars (one standard deviation) show. Right: one machine for each digit, each with kernel
+weights of its own. The views that separate a digit from all others differ from digit to digit.
 """
 
 from sklearn.model_selection import StratifiedKFold, cross_validate

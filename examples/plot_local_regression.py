@@ -1,4 +1,4 @@
-"""A line for each stretch: localized regression with three linear kernels (compare thesis Figure 3.4).
+"""A line for each stretch: localized regression with three linear kernels (compare Gönen 2010, Figure 3.4).
 
 The target is flat, falls, and rises again, which no single line can follow. With a gating model, three kernels that
 know nothing but lines share the axis among them: each has its own line where its gate (below) is open, and the gates

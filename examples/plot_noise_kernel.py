@@ -2,8 +2,8 @@
 
 Six linear kernels over the views of handwritten digits, and a seventh, Gaussian kernel over five columns of random
 numbers. Multiple kernel learning does not promise that such a kernel gets weight 0. Left: at small C, where margins may
-be violated, it does; at large C, where every training sample is to be fitted, a Gaussian kernel that tells all samples
-apart is worth most of all, whatever it is made of. Right: that costs little test accuracy, but twice the support
+be violated, it does; at large C, where every training sample is to be fitted, a Gaussian kernel under which all samples
+differ lowers J most, even if it is made of noise. Right: that costs little test accuracy, but twice the support
 vectors. So look at the weights against C before you read them as importance.
 """
 

@@ -1,4 +1,4 @@
-"""Where do the samples live? A one-class support vector machine (thesis Figure 1.3).
+"""The region of the samples: a one-class support vector machine (Gönen 2010, Figure 1.3).
 
 Nothing but samples is given, no labels. The machine encloses most of them with the smoothest boundary it can find and
 leaves at most a share nu outside. Solid: the boundary with a Gaussian kernel of s = 2. Circled: the support

@@ -1,4 +1,4 @@
-"""Labels that may be wrong: soft labels from the neighbours (thesis Figure 1.5).
+"""Labels that may be wrong: soft labels from the neighbours (Gönen 2010, Figure 1.5).
 
 A few samples lie deep inside another class, as mislabelled ones do. With hard labels the joint machine pays for each of
 them and bends its boundary. With soft labels, posterior probabilities estimated as the share of each class among the

@@ -2,7 +2,8 @@
 
 A product of two kernels is large only where both views agree. `PolynomialMKL` has all products of two kernels and is
 far more accurate than any weighted sum, but stores many samples. Gates over the six kernels and their fifteen products
-are as accurate with little more than half of them, because each sample is compared where it is easy to tell.
+are as accurate with little more than half of them, because each sample is compared by the kernels under which its class
+is clear.
 """
 
 from itertools import combinations

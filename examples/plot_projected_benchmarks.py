@@ -1,10 +1,10 @@
-"""Three data sets in the plane, by principal components and by local projection kernels (thesis Figures 5.15 to 5.17).
+"""Three data sets in the plane, by principal components and by local projection kernels (Gönen 2010, Figures 5.15-17).
 
 Each problem has two classes (colours), one of which is made of two that differ (markers). Principal components (above)
-do not know the classes. Two local projections (below), learned together with a support vector machine, are drawn
+do not depend on the classes. Two local projections (below), learned together with a support vector machine, are drawn
 against each other, each times its gate: one straight line separates the classes.
 
-The data sets are not part of the package; without them the script says so and draws nothing.
+The data sets are not part of the package; without them the script prints a message and draws nothing.
 """
 
 import numpy as np

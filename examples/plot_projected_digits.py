@@ -1,10 +1,10 @@
-"""Six views of handwritten digits, each with a projection of its own, and a plane in which they share out the digits.
+"""Six views of handwritten digits, each with a projection of its own, and a plane with a region for each view.
 
 Small digits (0 to 4) against large ones by supervised and localized dimensionality reduction (SLDR Figures 1 and 3).
 The gates live in two learned dimensions of all 649 features: left, the regions of the views there. Beside it, each
-digit in the projection of the view that speaks for it, with the separating line and the margins. The gates are those of
-the paper, of sum 1; those below 0.2 are closed, and views whose gate is closed for every digit are switched off: only
-the gates still read them. Above: projections to a plane. Below: to a line.
+digit in the projection of the view with its largest gate, with the separating line and the margins. The gates are those
+of the paper, of sum 1; those below 0.2 are closed, and views whose gate is closed for every digit are switched off:
+only the gates still read them. Above: projections to a plane. Below: to a line.
 """
 
 import numpy as np

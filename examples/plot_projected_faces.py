@@ -1,12 +1,12 @@
-"""Women and men in two dimensions, and the faces that their directions draw (thesis Figure 5.18).
+"""Women and men in two dimensions, and these dimensions drawn as faces (Gönen 2010, Figure 5.18).
 
-Left: principal components of the Olivetti faces and, below, the two eigenfaces that are their axes; they know nothing
-of women and men. Right: local projection kernels with two regions, each with one direction in the space of 4096 pixels.
-The gated projections against each other separate women from men by a straight line. Below: both directions, and the
-slopes of the gates, which say what of a face speaks for which region (with two regions one is the negative of the
-other).
+Left: principal components of the Olivetti faces and, below, the two eigenfaces that are their axes; they do not depend
+on who is a woman or a man. Right: local projection kernels with two regions, each with one direction in the space of
+4096 pixels. The gated projections against each other separate women from men by a straight line. Below: both
+directions, and the slopes of the gates, which show the pixels that open the gate of each region (with two regions one
+is the negative of the other).
 
-The faces are not part of the package; without them the script says so and draws nothing.
+The faces are not part of the package; without them the script prints a message and draws nothing.
 """
 
 import numpy as np

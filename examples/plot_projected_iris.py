@@ -1,4 +1,4 @@
-"""Iris in the plane, by principal components and by local projection kernels (thesis Figure 5.14).
+"""Iris in the plane, by principal components and by local projection kernels (Gönen 2010, Figure 5.14).
 
 Setosa and virginica are one class, versicolor, which lies between them, is the other. Principal components keep the
 three species and leave no room for a line between the classes. Two local projections, learned together with a support

@@ -1,6 +1,6 @@
-"""Two regions with a line of their own each: local projection kernels on four clusters (thesis Figures 4.3 and 4.4).
+"""Two regions with a line of their own each: local projection kernels on four clusters (Gönen 2010, Figures 4.3, 4.4).
 
-Each class has two clusters. No single direction tells the classes apart; one direction in each of two regions does, and
+Each class has two clusters. No single direction separates the classes; one direction in each of two regions does, and
 the gating model finds regions and directions together. Left: the plane, with the line between the regions, the two
 learned directions W as arrows and the decision boundary. Middle: each sample along the direction of its region. Right:
 both gated projections against each other, a plane in which one straight line separates the classes and all four

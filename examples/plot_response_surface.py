@@ -1,7 +1,7 @@
-"""Regularised multiple kernel learning by response surfaces (thesis Figures 2.2 and 2.4).
+"""Regularised multiple kernel learning by response surfaces (Gönen 2010, Figures 2.2 and 2.4).
 
 Left: the cross-validated error on GAUSS3 over the costs of a quadratic and a Gaussian kernel, the linear kernel's being
-1, measured on a grid (shades) and as the search sees it, a quadratic surface (lines). The search measures the design
+1, measured on a grid (shades), and the quadratic surface that the search fits (lines). The search measures the design
 around equal costs (circles), then at the minimum of the surface, which it fits again, until that minimum stays. Right:
 plain MKL relies on the Gaussian kernel and overfits; at the costs of the star it is smoother, with fewer support
 vectors (circled).

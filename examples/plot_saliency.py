@@ -1,11 +1,11 @@
-"""Where a localized model looks: sixteen patches of a face, each with a gate that sees the face at 8 x 8 pixels only.
+"""Sixteen patches of a face, each with a gate that is a function of the face at 8 x 8 pixels.
 
 Men against women of the Olivetti faces. A linear kernel on each patch of 16 x 16 pixels, and gates that are functions
-of the same image at low resolution: from that little picture the model decides which patches to look at closely (thesis
-Figure 5.11). With softmax gates the patches compete and few are open; with sigmoid gates each is open or closed by
-itself. Bright patches have open gates; a gate multiplies its patch.
+of the same image at low resolution: they decide which patches are compared at full resolution (Gönen 2010, Figure
+5.11). With softmax gates the patches compete and few are open; with sigmoid gates each is open or closed by itself.
+Bright patches have open gates; a gate multiplies its patch.
 
-The faces are not part of the package; without them the script says so and draws nothing.
+The faces are not part of the package; without them the script prints a message and draws nothing.
 """
 
 import numpy as np

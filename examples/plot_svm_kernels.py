@@ -1,4 +1,4 @@
-"""One support vector machine, three kernels (thesis Figure 1.1).
+"""One support vector machine, three kernels (Gönen 2010, Figure 1.1).
 
 Two classes, one of which lies around the other on three sides. A linear discriminant has to give up some samples, a
 quadratic one bends around the inner class, a Gaussian one follows every sample. Solid: the discriminant, f = 0.

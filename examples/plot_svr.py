@@ -1,4 +1,4 @@
-"""Support vector regression and its tube (thesis Figure 1.2).
+"""Support vector regression and its tube (Gönen 2010, Figure 1.2).
 
 Errors inside a tube of half width epsilon cost nothing, so the fit is the flattest function whose tube still holds most
 samples. Solid: the fit with a Gaussian kernel of s = 1. Dashed: the tube. Circled: the support vectors, the samples

@@ -66,7 +66,7 @@ FEWER_COSTS = {"localized, softmax": [1.0, 10.0], "projected, R = 2": [100.0]}  
 
 
 @dataclass(frozen=True)
-class Method:
+class DemoMethod:
     """A way to classify, and a paper's test accuracy and support-vector percentage for it, if it has them."""
 
     name: str
@@ -80,16 +80,16 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Row:
+class DemoRow:
     """Mean and standard deviation over the ten machines of one method."""
 
-    method: Method
+    method: DemoMethod
     C: float
     accuracy: np.ndarray
     support: np.ndarray
 
 
-def methods() -> list[Method]:
+def methods() -> list[DemoMethod]:
     """Every method of the demo, in the order of the table."""
     thesis = dict(
         zip(
@@ -99,10 +99,10 @@ def methods() -> list[Method]:
         )
     )
     return [
-        *(Method(f"SVM on {view}", partial(_single, view), thesis[view]) for view in VIEWS),
-        Method("early: all views", partial(_single, None), (97.69, 23.36)),
-        Method("late: stacked SVMs", _stacked),
-        *(Method(name, partial(_combined, combiner), PAPER.get(name)) for name, combiner in COMBINERS.items()),
+        *(DemoMethod(f"SVM on {view}", partial(_single, view), thesis[view]) for view in VIEWS),
+        DemoMethod("early: all views", partial(_single, None), (97.69, 23.36)),
+        DemoMethod("late: stacked SVMs", _stacked),
+        *(DemoMethod(name, partial(_combined, combiner), PAPER.get(name)) for name, combiner in COMBINERS.items()),
     ]
 
 
@@ -115,7 +115,7 @@ def _combined(combiner: Combiner, C: float) -> MKLClassifier:
     return MKLClassifier([Linear(view) for view in VIEWS], combiner, C=C, random_state=0)
 
 
-def run_demo(output: Path, repeats: int = 5, *, random_state: int = 0) -> list[Row]:
+def run_demo(output: Path, repeats: int = 5, *, random_state: int = 0) -> list[DemoRow]:
     """Run every method, print the table and save the picture, if matplotlib is installed.
 
     Parameters
@@ -170,7 +170,7 @@ def _folds(repeats: int, random_state: int) -> tuple[list, tuple]:
     return folds, (X_test, y_test)
 
 
-def _evaluate(method: Method, folds: list, test: tuple, advance: Callable[[], None]) -> Row:
+def _evaluate(method: DemoMethod, folds: list, test: tuple, advance: Callable[[], None]) -> DemoRow:
     """Choose C by mean validation accuracy over the folds, then test the machines of that C."""
     X_test, y_test = test
 
@@ -190,7 +190,7 @@ def _evaluate(method: Method, folds: list, test: tuple, advance: Callable[[], No
         model = fold_models[best]
         accuracy.append(100 * model.score(scaler.transform(X_test), y_test))
         support.append(100 * _n_support(model) / len(X))
-    return Row(method, method.costs[best], np.array(accuracy), np.array(support))
+    return DemoRow(method, method.costs[best], np.array(accuracy), np.array(support))
 
 
 def _n_support(model: Any) -> int:
@@ -199,7 +199,7 @@ def _n_support(model: Any) -> int:
     return len(np.unique(np.concatenate([part.support_ for part in parts])))
 
 
-def _table(rows: list[Row], n_folds: int) -> Table:
+def _table(rows: list[DemoRow], n_folds: int) -> Table:
     table = Table(
         title="Test accuracy and share of training samples stored\n"
         f"(mean of {n_folds} machines; paper: thesis Table 5.16, SLDR Table 2)"
@@ -220,7 +220,7 @@ def _table(rows: list[Row], n_folds: int) -> Table:
     return table
 
 
-def _draw(rows: list[Row], output: Path, plt: Any) -> None:
+def _draw(rows: list[DemoRow], output: Path, plt: Any) -> None:
     plt.switch_backend("Agg")
     names = [row.method.name for row in rows]
     figure, panels = plt.subplots(1, 2, figsize=(10, 4.3), sharey=True, layout="constrained")

@@ -26,7 +26,7 @@ _MARGIN = 0.08  # of the range of the samples, on both sides
 
 
 @dataclass(frozen=True)
-class Space:
+class DrawnSpace:
     """Samples along a line or in a plane, and values of the model there.
 
     Attributes
@@ -53,7 +53,7 @@ class Space:
     values: Any = None
 
 
-def gating_space(model: Any, X: Any, resolution: int) -> Space | None:
+def gating_space(model: Any, X: Any, resolution: int) -> DrawnSpace | None:
     """The projected gating space with the gates in it; None where the model's gates read whole inputs."""
     if not hasattr(model, "gating_space"):
         return None
@@ -63,7 +63,7 @@ def gating_space(model: Any, X: Any, resolution: int) -> Space | None:
     )
 
 
-def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> list[Space]:
+def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> list[DrawnSpace]:
     """The projection space of every kernel that has the largest gate of some sample, with those samples.
 
     Without a gating model all samples lie in the space of every kernel. Only a kernel whose gate is 1 has decision
@@ -83,7 +83,7 @@ def region_spaces(model: Any, X: Any, gates: pd.DataFrame, resolution: int) -> l
     return spaces
 
 
-def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution: int) -> Space:
+def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution: int) -> DrawnSpace:
     """Two gated components against each other; decision values where linear kernels depend on nothing else."""
     gated = model.project(X)
     by_kernel = {name: list(model.projections_[name].columns) for name in model.active_kernels_}
@@ -100,7 +100,7 @@ def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution
     shows_all = len(columns) == 2 and is_linear_in_projections(model)
     space = _space("", np.arange(len(points)), points, "", decide if shows_all else None, resolution)
     names = tuple(f"gated projection {column}" for column in chosen)
-    return Space("gated projections", space.rows, space.points, names, space.grid, space.values)
+    return DrawnSpace("gated projections", space.rows, space.points, names, space.grid, space.values)
 
 
 def crossings(grid: np.ndarray, values: np.ndarray, level: float = 0.0) -> np.ndarray:
@@ -119,7 +119,7 @@ def crossings(grid: np.ndarray, values: np.ndarray, level: float = 0.0) -> np.nd
     return grid[at] + share * (grid[at + 1] - grid[at])
 
 
-def label_places(space: Space, positions: np.ndarray, strongest: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def label_places(space: DrawnSpace, positions: np.ndarray, strongest: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Where the name of each region fits: far from its border and from samples, and more so sideways."""
     if space.values is None:
         for m in np.unique(strongest):
@@ -147,15 +147,15 @@ def _decision(model: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
 
 def _space(
     title: str, rows: np.ndarray, points: np.ndarray, axis: str, evaluate: Callable | None, resolution: int
-) -> Space:
+) -> DrawnSpace:
     """A space of these points, with values of a function on a grid; more than two dimensions lose the latter."""
     n_components = points.shape[1]
     if n_components > 2:
         names = tuple(f"principal axis {k + 1} of {n_components} {axis}s" for k in range(2))
-        return Space(title, rows, _principal(points), names)
+        return DrawnSpace(title, rows, _principal(points), names)
     names = tuple(f"{axis} {k + 1}" for k in range(n_components))
     if evaluate is None:
-        return Space(title, rows, points, names)
+        return DrawnSpace(title, rows, points, names)
     low, high = points.min(axis=0), points.max(axis=0)
     margin = _MARGIN * np.where(high > low, high - low, 1.0)
     count = resolution if n_components == 2 else 10 * resolution
@@ -163,7 +163,7 @@ def _space(
     places = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, n_components)
     values = evaluate(places)
     shape = (count,) if n_components == 1 else (count, count)
-    return Space(title, rows, points, names, grid, values.reshape(*shape, *values.shape[1:]))
+    return DrawnSpace(title, rows, points, names, grid, values.reshape(*shape, *values.shape[1:]))
 
 
 def _principal(points: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier, is_regressor
 
 from ..validation import Choice, check
 from ._models import check_length, check_support, differences, is_quantity, locate_projected
-from ._spaces import Space, crossings, gating_space, joint_space, label_places, region_spaces
+from ._spaces import DrawnSpace, crossings, gating_space, joint_space, label_places, region_spaces
 from ._style import DARK, colour, legend_below, marker, new_axes, options
 
 _KINDS = Choice("spaces", "joint")
@@ -43,10 +43,10 @@ class ProjectionDisplay:
 
     Parameters
     ----------
-    spaces : list of Space
-        The panels beside the gating space. A `Space` has ``title``, ``rows`` (the samples in it), ``points``, ``names``
-        (of its axes), ``grid`` and ``values`` (decision values on that grid).
-    gating : Space or None
+    spaces : list of DrawnSpace
+        The panels beside the gating space. A `DrawnSpace` has ``title``, ``rows`` (the samples in it), ``points``,
+        ``names`` (of its axes), ``grid`` and ``values`` (decision values on that grid).
+    gating : DrawnSpace or None
         The projected gating space, with gates as values.
     kernels : list of str
         What the gates are called.
@@ -90,9 +90,9 @@ class ProjectionDisplay:
     def __init__(
         self,
         *,
-        spaces: list[Space],
+        spaces: list[DrawnSpace],
         strongest: np.ndarray,
-        gating: Space | None = None,
+        gating: DrawnSpace | None = None,
         kernels: Sequence[str] = (),
         y: Any = None,
         marks: np.ndarray | None = None,
@@ -227,7 +227,7 @@ class ProjectionDisplay:
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
         return self
 
-    def _axes(self, given: Any, panels: list[Space]) -> list[Any]:
+    def _axes(self, given: Any, panels: list[DrawnSpace]) -> list[Any]:
         columns = min(3, len(panels))
         rows = -(-len(panels) // columns)
         height = 2.2 if all(space.points.shape[1] == 1 for space in panels) else 3.0
@@ -246,11 +246,11 @@ class ProjectionDisplay:
         values = self.y.astype(float)
         return ScalarMappable(Normalize(values.min(), values.max()), cmap)
 
-    def _is_curve(self, space: Space) -> bool:
+    def _is_curve(self, space: DrawnSpace) -> bool:
         """Whether the vertical axis is a regression target."""
         return self.regression and space.points.shape[1] == 1 and space is not self.gating
 
-    def _positions(self, space: Space) -> np.ndarray:
+    def _positions(self, space: DrawnSpace) -> np.ndarray:
         """Where samples are drawn: of one dimension, in the strip of their class or at the height of their target."""
         if space.points.shape[1] == 2:
             return space.points
@@ -279,7 +279,7 @@ class ProjectionDisplay:
                         str(mark) if nested else f"{label}, {mark}",
                     )
 
-    def _draw_samples(self, ax: Any, space: Space, positions: np.ndarray, colours: Any, given: Any) -> None:
+    def _draw_samples(self, ax: Any, space: DrawnSpace, positions: np.ndarray, colours: Any, given: Any) -> None:
         for chosen, ink, _ in self._groups():
             here = chosen[space.rows]
             style = {"s": 20, "linewidth": 0.3, "edgecolor": "white", "zorder": 2, "marker": ink["marker"]}
@@ -289,12 +289,12 @@ class ProjectionDisplay:
                 style["facecolor"] = colours.to_rgba(self.y[space.rows][here].astype(float))
             ax.scatter(*positions[here].T, **options(style, given))
 
-    def _ring(self, ax: Any, space: Space, positions: np.ndarray, given: Any) -> None:
+    def _ring(self, ax: Any, space: DrawnSpace, positions: np.ndarray, given: Any) -> None:
         if self.support is not None:
             ring = {"s": 52, "facecolor": "none", "edgecolor": DARK, "linewidth": 0.8, "zorder": 3}
             ax.scatter(*positions[np.isin(space.rows, self.support)].T, **options(ring, given))
 
-    def _levels(self, space: Space) -> Iterator[tuple[str, float | None]]:
+    def _levels(self, space: DrawnSpace) -> Iterator[tuple[str, float | None]]:
         """The lines of a space: their names, and the value that is there (None: where the largest value changes)."""
         if space.values is None:
             return
@@ -310,7 +310,7 @@ class ProjectionDisplay:
                 yield _MARGINS, -1.0
                 yield _MARGINS, 1.0
 
-    def _draw_line(self, ax: Any, space: Space, level: float | None, colours: Any, style: dict[str, Any]) -> bool:
+    def _draw_line(self, ax: Any, space: DrawnSpace, level: float | None, colours: Any, style: dict[str, Any]) -> bool:
         """Draw one line; returns whether the space has it."""
         if self.regression and space is not self.gating:
             self._draw_fit(ax, space, colours, style)
@@ -328,7 +328,7 @@ class ProjectionDisplay:
             ax.contour(*space.grid, field, levels=[level], **_contour(style))
         return bool(fields)
 
-    def _draw_fit(self, ax: Any, space: Space, colours: Any, style: dict[str, Any]) -> None:
+    def _draw_fit(self, ax: Any, space: DrawnSpace, colours: Any, style: dict[str, Any]) -> None:
         """The fitted function of a regression: its curve, or its contour lines in the colours of the target."""
         if len(space.grid) == 1:
             ax.plot(space.grid[0], space.values, **style)
@@ -336,14 +336,14 @@ class ProjectionDisplay:
             lines = {"cmap": colours.cmap, "norm": colours.norm, "zorder": style["zorder"]}
             ax.contour(*space.grid, space.values, levels=7, linewidths=style["linewidth"], **lines)
 
-    def _name_regions(self, ax: Any, space: Space, positions: np.ndarray) -> None:
+    def _name_regions(self, ax: Any, space: DrawnSpace, positions: np.ndarray) -> None:
         """Names of kernels: in the emptiest place of their region, or amid their samples where no lines are drawn."""
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
         text = {"ha": "center", "va": "center", "fontsize": 9, "fontweight": "bold", "bbox": box, "zorder": 4}
         for m, place in label_places(space, positions, self.strongest):
             ax.text(*place, self.kernels[m], **text)
 
-    def _label_axes(self, ax: Any, space: Space) -> None:
+    def _label_axes(self, ax: Any, space: DrawnSpace) -> None:
         ax.set_title(f"{space.title}: {len(space.rows)} samples", fontsize=10)
         ax.set_xlabel(space.names[0], fontsize=9)
         ax.tick_params(labelsize=8)

@@ -37,8 +37,8 @@ from ..validation.inputs import (
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
 from .fitted import FittedKernels
+from .kernel_parameters import KernelParameters
 from .local_methods import LocalMethods
-from .parameters import KernelParameters
 from .progress import progress_bar
 from .summary import summarize
 

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..validation import blamed_on, shown
 from ..views import Views, as_views
-from ..views.selection import SEPARATOR, describe
+from ..views.selectors import SEPARATOR, describe
 from .base import Kernel
 
 _BLOCK_ROWS = 32

@@ -42,7 +42,7 @@ def plain_dtype(text: Any) -> np.dtype:
     return np.dtype(text)
 
 
-def check_plain(dtype: np.dtype) -> None:
+def check_savable(dtype: np.dtype) -> None:
     """Raise a `NotSavableError` where arrays of this type cannot be saved."""
     if not _DTYPE.fullmatch(dtype.str):
         raise NotSavableError(f"holds values of type {dtype}, which cannot be saved")
@@ -56,12 +56,12 @@ def as_atom(value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, np.generic):
         array = np.asarray(value)
-        check_plain(array.dtype)
+        check_savable(array.dtype)
         return {"scalar": [array.dtype.str, array.tobytes().hex()]}
     if type(value) is bytes:
         return {"bytes": value.hex()}
     if isinstance(value, np.dtype):
-        check_plain(value)
+        check_savable(value)
         return {"dtype": value.str}
     return NotImplemented
 

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_plain, from_atom
+from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_savable, from_atom
 from .extensions import clash, is_known, is_registered
 from .records import unpack
 from .registry import fields_of, instance_of, is_data, name_now
@@ -99,7 +99,7 @@ class Encoder:
             saved = {name: self.value(part, f"{path}.{name}") for name, part in fields.items()}
             return {"kind": "object", "class": cls.__name__, "fields": saved}
         if cls is np.ndarray and value.dtype.kind != "O":
-            check_plain(value.dtype)
+            check_savable(value.dtype)
             member = f"arrays/{len(self.arrays)}.npy"
             self.arrays[member] = value
             return {"kind": "array", "member": member, "writeable": bool(value.flags.writeable)}

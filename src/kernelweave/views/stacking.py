@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..validation.inputs import check_unmasked, without_mask
-from .selection import SEPARATOR
+from .selectors import SEPARATOR
 
 
 def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple[pd.DataFrame, pd.Series]:

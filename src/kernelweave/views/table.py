@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..validation.inputs import is_date, without_mask
 from .kept import KeptColumns, kept_columns, take_columns
-from .selection import resolve_columns
+from .selectors import resolve_columns
 
 BLOCK_VALUES = 2**23  # how many kernel values `Views.in_blocks` lets a block of samples take
 

@@ -33,7 +33,7 @@ from kernelweave.experiments import (
     write_report,
 )
 from kernelweave.experiments.engine import comparison_run as module
-from kernelweave.experiments.engine.comparison_run import ComparisonOutcome, Result
+from kernelweave.experiments.engine.comparison_run import ComparisonOutcome, ContenderResult
 from kernelweave.experiments.methods.default_settings import scaling
 from kernelweave.experiments.reports.standings import gains
 from kernelweave.model_selection import RepeatedDraws
@@ -80,7 +80,9 @@ def made(errors, default):
     """An outcome with given errors, {data set: {contender: errors}}."""
     names = list(next(iter(errors.values())))
     results = {
-        (row, name): Result(np.array(values, dtype=float), ["C = 1"], 0.5, candidates=("C = 1",), validation=values[0])
+        (row, name): ContenderResult(
+            np.array(values, dtype=float), ["C = 1"], 0.5, candidates=("C = 1",), validation=values[0]
+        )
         for row, figures in errors.items()
         for name, values in figures.items()
     }

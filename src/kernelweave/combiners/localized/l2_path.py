@@ -31,7 +31,7 @@ TIE = 1e-12
 PATH = (np.inf, 0.3, 0.1, 0.03, 0.01, 0.003)
 
 
-class Choice(NamedTuple):
+class ChosenL2(NamedTuple):
     """The penalty that was chosen.
 
     Attributes
@@ -51,7 +51,7 @@ class Choice(NamedTuple):
 
 def choose_l2(
     family: GatedFamily, machine: Machine, theta: np.ndarray, rng: np.random.RandomState, learner: Learner
-) -> Choice:
+) -> ChosenL2:
     """Follow the path from theta on parts of the samples, and choose.
 
     Parameters
@@ -72,10 +72,10 @@ def choose_l2(
         family.options.n_jobs,
     )
     if not found:  # no class has a second sample
-        return Choice(np.inf, [], pd.DataFrame(columns=["risk", "difference", "error"], dtype=float))
+        return ChosenL2(np.inf, [], pd.DataFrame(columns=["risk", "difference", "error"], dtype=float))
     losses = np.vstack([losses for _, losses in found])
     chosen, path = one_standard_error(losses, machine.bound[np.concatenate(splits)])
-    return Choice(PATH[chosen], [thetas[chosen] for thetas, _ in found], path)
+    return ChosenL2(PATH[chosen], [thetas[chosen] for thetas, _ in found], path)
 
 
 def follow(

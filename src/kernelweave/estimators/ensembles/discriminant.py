@@ -28,7 +28,7 @@ from ...validation.inputs import (
 )
 from ...views import Views
 from ..fitted import FittedStack
-from ..parameters import KernelParameters
+from ..kernel_parameters import KernelParameters
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from .comparison import Comparison, Problem
 
 
 @dataclass(frozen=True)
-class Result:
+class ContenderResult:
     """What one contender achieved on one data set.
 
     Attributes
@@ -70,23 +70,23 @@ class ComparisonOutcome:
     Attributes
     ----------
     experiment : Comparison
-    results : dict from (data set, contender) to Result
+    results : dict from (data set, contender) to ContenderResult
         Of the candidates that count.
     n_folds : int
         Of each data set.
     quick : bool
-    first : dict from (data set, contender) to Result
+    first : dict from (data set, contender) to ContenderResult
         Of the first candidate of each contender, chosen or not.
     absent : tuple of str
         Data sets that were not there.
     """
 
     experiment: Comparison
-    results: dict[tuple[str, str], Result]
+    results: dict[tuple[str, str], ContenderResult]
     _: KW_ONLY
     n_folds: int
     quick: bool
-    first: dict[tuple[str, str], Result] = field(default_factory=dict)
+    first: dict[tuple[str, str], ContenderResult] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
 
     @property
@@ -221,14 +221,14 @@ def _rows(X: Any, index: np.ndarray) -> Any:
     return X.iloc[index] if hasattr(X, "iloc") else X[index]
 
 
-def _results(comparison: Comparison, cells: Cells, splits: list[Split]) -> dict[str, Result]:
+def _results(comparison: Comparison, cells: Cells, splits: list[Split]) -> dict[str, ContenderResult]:
     """Results on one data set, those that no contender beats significantly marked."""
     runs = np.array([split.run for split in splits])
     names = [contender.name for contender in comparison.contenders]
     found = {name: _result(comparison, [cells[name, fold] for fold in range(len(splits))], runs) for name in names}
     first = min(found.values(), key=lambda result: result.mean)
 
-    def tied(result: Result) -> bool:
+    def tied(result: ContenderResult) -> bool:
         if result is first or len(first.errors) < 2:
             return result.mean == first.mean
         return not comparison.protocol.compare(first.errors, result.errors).significant(comparison.level)
@@ -236,7 +236,7 @@ def _results(comparison: Comparison, cells: Cells, splits: list[Split]) -> dict[
     return {name: dataclasses.replace(result, best=tied(result)) for name, result in found.items()}
 
 
-def _result(comparison: Comparison, folds: list[list[dict[str, Any]]], runs: np.ndarray) -> Result:
+def _result(comparison: Comparison, folds: list[list[dict[str, Any]]], runs: np.ndarray) -> ContenderResult:
     test = np.array([[record["test"] for record in records] for records in folds])
     validated = folds[0][0]["validation"] is not None
     judged = np.array([[record["validation"] for record in records] for records in folds]) if validated else test
@@ -253,4 +253,4 @@ def _result(comparison: Comparison, folds: list[list[dict[str, Any]]], runs: np.
     if comparison.protocol.one_result_per_run:
         errors = np.array([errors[runs == run].mean() for run in np.unique(runs)])
     seconds = float(np.mean([sum(record["seconds"] for record in records) for records in folds]))
-    return Result(errors, chosen, seconds, candidates=tuple(labels), validation=float(held_out.mean()))
+    return ContenderResult(errors, chosen, seconds, candidates=tuple(labels), validation=float(held_out.mean()))

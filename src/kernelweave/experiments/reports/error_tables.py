@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..engine.comparison_run import ComparisonOutcome, Result
+from ..engine.comparison_run import ComparisonOutcome, ContenderResult
 from .ranked_tables import ranked_dict, ranked_sections
 from .sections import TextTable, sections
 from .writing import about, as_dict
@@ -104,7 +104,7 @@ def _details(outcome: ComparisonOutcome) -> TextTable:
     return TextTable(["settings chosen (seconds a fold)", *names], rows, n_text=1, narrow=_threes(len(names)))
 
 
-def _choice(result: Result) -> str:
+def _choice(result: ContenderResult) -> str:
     """The candidate, or the most frequent one where runs differ."""
     counts = pd.Series(result.chosen).value_counts()
     return str(counts.index[0]) if len(counts) == 1 else f"mostly {counts.index[0]}"

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from ...model_selection import wilcoxon_signed_rank, win_tie_loss
-from ..engine.comparison_run import ComparisonOutcome, Result
+from ..engine.comparison_run import ComparisonOutcome, ContenderResult
 
 DECIMALS = 1  # of the scores as printed, which decide wins and ties
 
@@ -150,7 +150,7 @@ def has_choice(outcome: ComparisonOutcome) -> bool:
     return any(outcome.results[key].candidates != result.candidates for key, result in outcome.first.items())
 
 
-def _of(outcome: ComparisonOutcome, first: bool) -> Mapping[tuple[str, str], Result]:
+def _of(outcome: ComparisonOutcome, first: bool) -> Mapping[tuple[str, str], ContenderResult]:
     return outcome.first if first else outcome.results
 
 

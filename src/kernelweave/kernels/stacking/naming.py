@@ -12,7 +12,7 @@ import numpy as np
 
 from ...validation import shown
 from ...views import Views
-from ...views.selection import prefixes
+from ...views.selectors import prefixes
 from ..base import Kernel
 from ..features import Linear
 from ..function import Function

@@ -49,7 +49,7 @@ _NO_SCATTER = 1e-12
 
 
 class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Local Fisher discriminant analysis: classes apart, and near members of a class, but only these, together.
+    """Local Fisher discriminant analysis: classes apart, and near members of each class together.
 
     Maximises ``v' S_b v / v' (S_w + ridge t I) v`` over directions v of input space, ``t = tr(S_w) / n_features``
     (M. Sugiyama, Dimensionality reduction of multimodal labeled data by local Fisher discriminant analysis, 2007; the

@@ -73,7 +73,7 @@ class SubspaceKernel(KernelTransformer):
     max_iter : int
         Limit on iterations.
     tol : float
-        Stop where the objective improves by less than this share an iteration, on average over ten.
+        Stop where the objective improves by less than this share per iteration, on average over ten.
     random_state : int, RandomState or None
         For random starts.
     verbose : int

@@ -160,10 +160,10 @@ class _Line:
         return float(2.0 * np.sum(moved * self.K_direction) - np.sum(inner * (self.linear + 2.0 * t * self.quadratic)))
 
     def search(self, value: float, slope: float, unit: float) -> float | None:
-        """A step that satisfies the strong Wolfe conditions, looked for around `unit`; None where none is found."""
+        """A step that satisfies the strong Wolfe conditions, searched around `unit`; None where none is found."""
         if not (slope > 0.0 and np.isfinite(value)):
             return None
-        with warnings.catch_warnings():  # no step found is an answer, not an accident
+        with warnings.catch_warnings():  # finding no step is a valid outcome
             warnings.simplefilter("ignore", RuntimeWarning)
             step = line_search(
                 lambda t: -self.at(unit * float(t[0]))[2],

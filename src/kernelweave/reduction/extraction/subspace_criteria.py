@@ -1,4 +1,4 @@
-"""What a subspace is judged by: its kernel's alignment with the labels, or the radius-margin bound.
+"""Criteria of a subspace: the alignment of its kernel with the labels, or the radius-margin bound.
 
 A criterion takes the features of the training samples in the subspace (n x n_f; the subspace kernel is ``F F'``) and
 returns a value to maximise, with the product ``M F`` of its derivative ``M = d value / d K^w`` and the features. No
@@ -25,7 +25,7 @@ from ...machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ...solvers import solve_box_qp
 from ..base import indicators
 
-# The machines inside a line search are solved so closely that the bound looks smooth to it.
+# The machines inside a line search are solved so closely that the bound is smooth along the line.
 _GAP = 1e-8
 
 

@@ -1,4 +1,4 @@
-"""`local_affinity`: how alike samples are, each measured in the scale of its own neighbourhood.
+"""`local_affinity`: affinities of samples, each measured in the scale of its own neighbourhood.
 
 ================  ==============================
 Sugiyama (2007)   here

@@ -1,7 +1,7 @@
 """Graphs of nearest neighbours: LPP, LDE, MFA, LFDA and the semi-supervised graph.
 
 Neighbours are found under each kernel, by the distance ``d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z)`` of its feature
-space, and the affinities of all kernels are averaged (003, section 4.3). A sample without a row in a kernel has no
+space, and the affinities of all kernels are averaged (MKL-DR, section 4.3). A sample without a row in a kernel has no
 neighbours there.
 
 ==========================  ========================================================

@@ -27,7 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...combiners.named import as_numbers
 from ...estimators.fitted import FittedStack
-from ...estimators.parameters import KernelParameters
+from ...estimators.kernel_parameters import KernelParameters
 from ...estimators.progress import progress_bar
 from ...kernels import KernelStack
 from ...kernels.stacking.naming import default_kernels
@@ -58,7 +58,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         Which samples to bring together and which to keep apart; None means `LDAGraph()`.
     n_components : int or None
         Dimension of the embedding; None means one less than there are classes, or 2 where the graph reads no labels.
-        Components in which all samples are alike are left out, with a warning where a number was given.
+        Components that separate no samples are left out, with a warning where a number was given.
     normalize : {"unit-diagonal", "unit-trace", "center", None}
         Normalisation of each kernel, with constants from the training samples.
     step : {"ratio-trace", "trace-ratio", "paper"}
@@ -118,7 +118,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
 
     Notes
     -----
-    Cost: O(M n^2 + n^2 p + n^3) an iteration for M kernels, n samples and p components; M n^2 p with the weights of
+    Cost: O(M n^2 + n^2 p + n^3) per iteration for M kernels, n samples and p components; M n^2 p with the weights of
     (22). Memory: the M Gram matrices, the combined one and at most four more of that size. Afterwards all training
     samples are kept, of their columns only those of kernels with a weight.
 

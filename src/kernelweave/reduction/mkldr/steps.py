@@ -47,7 +47,7 @@ from ...solvers.weights import cone_ratio
 
 # Up to this many kernels the weights are found exactly.
 EXACT_KERNELS = 12
-# The search along slopes: most evaluations of the objective an iteration, and slopes (relative) that count as zero.
+# The search along slopes: most evaluations of the objective per iteration, and slopes (relative) that count as zero.
 _EVALUATIONS = 20
 _FLAT = 1e-9
 

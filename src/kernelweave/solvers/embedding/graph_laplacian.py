@@ -123,7 +123,7 @@ def class_laplacians(labels: np.ndarray) -> tuple[GraphLaplacian, GraphLaplacian
 
 
 def mean_affinity(affinities: list[Any]) -> sp.csr_array | np.ndarray:
-    """The mean of sparse affinity matrices, one for each kernel (003, section 4.3); dense where products gain by it."""
+    """The mean of sparse affinity matrices, one for each kernel (MKL-DR, section 4.3); dense if that is faster."""
     total = affinities[0]
     for affinity in affinities[1:]:
         total = total + affinity
