@@ -75,8 +75,9 @@ def steps(quick: bool) -> None:
         machine, recorded, combiner = BinaryMachine(y, 10.0), Recorded(l2=1e-3), Localized(l2=0.0)
         recorded.thetas = []
         recorded.fit(stack, machine, None)
-        family = combiner.family(stack, machine, None, FitControl())
-        run = Run(family, machine, None, Loop("lbfgs", 0, FitControl(), begin=0.0, report=lambda: None))
+        control = FitControl()
+        family = combiner.family(stack, machine, None, control)
+        run = Run(family, machine, None, Loop(combiner.optimizer, combiner.max_iter, control, 0.0, lambda: None))
         times = np.empty((len(recorded.thetas), 2))
         for step, theta in enumerate(recorded.thetas):
             start = perf_counter()

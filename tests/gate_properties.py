@@ -46,6 +46,8 @@ def check_prepared(gate, inputs, spread):
         check_values(gate, point, codes, present)
     check_closing(gate, theta, codes, present)
     check_pullback(gate, theta, codes, present)
+    if gate.codes_pullback is not None or gate.coefficients(theta, P) is not None:
+        assert_array_equal(codes, inputs, "slopes by the inputs are promised, so the codes must be the inputs")
     check_codes_pullback(gate, theta, codes)
     check_coefficients(gate, theta, codes)
 

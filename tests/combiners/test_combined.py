@@ -222,7 +222,7 @@ FEW[1, 3:] = np.nan
 FEW[4, :3] = np.nan
 
 
-@pytest.mark.parametrize("features", ["auto", "kpca", "kernel"])
+@pytest.mark.parametrize("features", ["auto", "kpca", "map"])
 @pytest.mark.parametrize("gating", ["none", "softmax", "softmax, projected", "gaussian"])
 def test_projected_kernels(gating, features):
     family, theta = projected_problem.prepared(gating=gating, features=features, gate_tol=0.05)
@@ -337,6 +337,7 @@ def test_every_combined_kernel_of_the_package_is_here():
         "FormKernel",
         "GatedSum",
         "OutputKernels",
+        "PointwiseKernel",
         "ProductKernel",
         "ProjectedKernel",
         "WeightedSum",

@@ -2,6 +2,7 @@
 
 from inspect import signature
 
+import pandas as pd
 import pytest
 
 import saved_files
@@ -42,6 +43,10 @@ def test_models_give_what_they_gave(kept):
         saved_files.assert_close(found[name], numbers, name)
 
 
+@pytest.mark.skipif(
+    int(pd.__version__.partition(".")[0]) < 3,
+    reason="the files hold tables of pandas 3, whose text has a type of its own",
+)
 def test_saving_again_gives_the_same_document(kept, tmp_path):
     path, model, *_ = kept
     save(model, tmp_path / "again")

@@ -16,7 +16,7 @@ numbers are sections of the thesis (M. Gönen, Localized multiple kernel algorit
 """
 
 from .base import Combiner, FitControl
-from .combined import CombinedKernel
+from .combined import CombinedKernel, PointwiseKernel
 from .descent.combiner import DescentCombiner
 from .descent.family import KernelFamily
 from .gates.base import Gate, Sigmoid, Softmax
@@ -82,6 +82,7 @@ __all__ = [
     "LpMKL",
     "Mean",
     "PerOutput",
+    "PointwiseKernel",
     "PolynomialMKL",
     "Product",
     "Projected",

@@ -20,14 +20,15 @@ the fit                                     `theta`, `solution`, `history`
 A subclass implements `gram` or `rows` (each has a default that calls the other), `cross`, `weights` and `restrict`. A
 subclass with the attribute `stack` (a `KernelStack`) inherits the rest; one without implements `n_samples`, `names`,
 `active`, `columns`, `sample_weights`, `replace` and `lookups` too. What must hold of every combined kernel is listed in
-``tests/combined_properties.py``.
+``tests/combined_properties.py``. `PointwiseKernel` is for a function of the values of the base kernels: its subclasses
+implement `combine` only.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -208,3 +209,76 @@ class CombinedKernel(ABC):
     def attributes(self) -> Mapping[str, Any]:
         """What a fitted estimator shows of this kernel, by attribute name; nothing by default."""
         return {}
+
+
+class PointwiseKernel(CombinedKernel):
+    """k(x, z) = f(k_1(x, z), ..., k_P(x, z); theta): a function of the values of the base kernels.
+
+    Subclasses implement `combine`, and override `weights` where the kernels have any. A sample that lacks a view has
+    the value 0 in its kernel.
+
+    Parameters
+    ----------
+    stack : KernelStack
+    theta : ndarray
+        The parameters of the function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.combiners import PointwiseKernel
+    >>> from kernelweave.kernels import Gaussian, KernelStack, Linear
+    >>> class SquaredSum(PointwiseKernel):
+    ...     def combine(self, values):
+    ...         return sum(values) ** 2
+    >>> stack = KernelStack([Linear(), Gaussian(scale=1.0)]).fit([[1.0], [-1.0]])
+    >>> SquaredSum(stack, np.empty(0)).gram().round(2)
+    array([[4.  , 0.96],
+           [0.96, 4.  ]])
+    """
+
+    def __init__(self, stack: KernelStack, theta: np.ndarray):
+        self.stack, self.theta = stack, theta
+
+    @abstractmethod
+    def combine(self, values: Iterator[np.ndarray]) -> np.ndarray:
+        """The combined values from those of the active kernels, one matrix after the other.
+
+        The matrices are new and may be written to. Each is computed when the iterator reaches it, so that they need not
+        be in memory together.
+        """
+
+    def check(self, present: np.ndarray, views: Views) -> None:
+        """Refuse samples that cannot be combined, given which sample has a row in which kernel; none by default."""
+
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """K of the training samples."""
+        self.check(self.stack.present, self.stack.support)
+        K = self.combine(self.stack.gram(m) for m in self._used)
+        if out is None:
+            return K
+        out[...] = K
+        return out
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """K between some training samples and all of them, without the whole matrix."""
+        self.check(self.stack.present, self.stack.support)
+        return self.combine(self.stack.gram_rows(m, index) for m in self._used)
+
+    def cross(self, views: Views) -> np.ndarray:
+        """K between new samples and the training samples; only active kernels are computed."""
+        present = self.stack.presence(views, self.active)
+        self.check(present, views)
+        return self.combine(self.stack.cross(m, views, present[:, m]) for m in self._used)
+
+    def weights(self) -> np.ndarray:
+        """One for each kernel: all count alike."""
+        return np.ones(self.n_kernels)
+
+    def restrict(self, index: np.ndarray) -> CombinedKernel:
+        """The same function over some training samples."""
+        return type(self)(self.stack.restrict(index, self.active), self.theta)
+
+    @property
+    def _used(self) -> list[int]:
+        return np.flatnonzero(self.active).tolist()

@@ -385,16 +385,13 @@ def columns(values: np.ndarray, n_outputs: int, n_samples: int | None = None) ->
     if n_outputs == 1 and values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[1] != n_outputs or n_samples not in (None, len(values)):
-        rows = "n" if n_samples is None else n_samples
-        raise ValueError(f"expected an array of shape ({rows}, {n_outputs}), got {values.shape}")
+        raise ValueError(f"expected an array of shape ({n_samples or 'n'}, {n_outputs}), got {values.shape}")
     return values
 
 
 def as_bound(bound: float | np.ndarray, n_samples: int) -> np.ndarray:
     """The upper bound C_i of every sample, from one number or n of them."""
-    bound = np.asarray(bound, dtype=np.float64)
-    if bound.ndim == 0:
-        bound = np.full(n_samples, float(bound))
+    bound = np.full(n_samples, bound, np.float64) if np.ndim(bound) == 0 else np.asarray(bound, dtype=np.float64)
     if bound.shape != (n_samples,):
         raise ValueError(f"bound must be one number or {n_samples}, got shape {bound.shape}")
     if not np.isfinite(bound).all() or (bound < 0).any():

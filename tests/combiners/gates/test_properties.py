@@ -57,9 +57,15 @@ class Together(Softmax):
         return inputs - inputs.mean(axis=0)
 
 
+class Wider(Softmax):
+    def encode(self, inputs):
+        return np.hstack([inputs, inputs**2])
+
+
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
+        (Wider(), "must be the inputs"),
         (WrongSlope(), "pullback"),
         (WrongPull(), "codes_pullback"),
         (Lopsided(), "mean of the kernels"),

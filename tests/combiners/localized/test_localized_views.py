@@ -205,7 +205,9 @@ def test_summary_of_the_gates():
     summary = model.gating_summary_
     assert list(summary) == ["samples", "class", "kernel", "weight", "gate", "share"]
     weights, parts = model.kernel_weights(VIEWS[:160]), summary.groupby(["samples", "class"], sort=False)
-    assert list(parts.groups) == [(samples, of) for samples in ("training", "support") for of in ("all", False, True)]
+    assert [key for key, _ in parts] == [
+        (samples, of) for samples in ("training", "support") for of in ("all", False, True)
+    ]
     np.testing.assert_allclose(parts.get_group(("training", "all"))["weight"], weights.mean())
     np.testing.assert_allclose(parts.get_group(("training", True))["weight"], weights[truth[:160]].mean())
     np.testing.assert_allclose(parts.get_group(("training", "all"))["gate"], model.gates(VIEWS[:160]).mean())

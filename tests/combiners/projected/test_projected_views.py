@@ -36,8 +36,8 @@ def views_model(features="auto"):
 
 
 def closing_model(kernels, frame, **options):
-    """The smallest of eight minima: some others leave the last kernel open."""
-    options = {"gate_tol": 0.16, "l2": 1e-5, "inputs": "a", "n_init": 8, **options}
+    """The smallest of twelve minima: some others leave the last kernel open."""
+    options = {"gate_tol": 0.16, "l2": 1e-5, "inputs": "a", "n_init": 12, **options}
     model = MKLClassifier(kernels, Projected(1, Softmax("paper"), **options), C=10.0, normalize=None, random_state=0)
     return model.fit(frame[:120], TRUTH[:120])
 

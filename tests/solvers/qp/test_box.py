@@ -224,6 +224,15 @@ def test_gradient_is_refreshed_after_cancellation():
     assert result.violation == pytest.approx(true, abs=1e-16)
 
 
+def test_newton_steps_on_a_nearly_singular_kernel_keep_the_sum():
+    X = np.array([[0, -17, -53], [-51, -80, -18], [0, 0, 0], [-59, 80, -24], [24, 26, -100], [0, 0, 0], [1, 26, 87]])
+    upper = np.array([715_800.0, 768_653.0, 10_470_391.0, 867_670.0, 1_985_382.0, 148_320.0, 24_019_294.0])
+    for total in np.linspace(1.39e7, 1.392e7, 10):
+        for start in (None, upper):
+            result = solve_box_qp(5e4 * X @ X.T, np.zeros(7), np.zeros(7), upper, total, start=start)
+            assert abs(result.solution.sum() - total) <= 1e-12 * upper.sum()
+
+
 def test_refresh_repairs_the_sum_without_touching_zeros_or_bounds():
     rng = np.random.default_rng(0)
     K = np.eye(6)

@@ -63,4 +63,6 @@ def test_always_ends_and_tells_the_truth(case, from_the_top):
     least = 1.0 if problem["linear"].any() else 1e-6 * problem["total"] ** 2 * np.abs(K.diagonal()).max()
     within = result.violation <= 1e-3 and result.gap <= 1e-2 * max(least, abs(result.objective))
     assert result.converged == within
-    assert result.converged or result.steps >= 200_000 or violation <= 1e3 * slack
+    # A solve may have come by any point of the box, where the gradient is rounded relative to K times its coefficients.
+    rounding = np.finfo(float).eps * np.abs(K).max() * (problem["upper"] - problem["lower"]).sum()
+    assert result.converged or result.steps >= 200_000 or violation <= max(1e3 * slack, 10 * rounding)

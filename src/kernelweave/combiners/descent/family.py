@@ -23,6 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.descent.domains import Domain, Space
 from ..combined import CombinedKernel
@@ -33,7 +34,16 @@ Learner = Callable[["KernelFamily", Machine], Run]
 
 
 class KernelFamily(ABC):
-    """Combined kernels K_theta over the same training samples, with the gradient of J by theta."""
+    """Combined kernels K_theta over the same training samples, with the gradient of J by theta.
+
+    Parameters
+    ----------
+    stack : KernelStack
+        The base kernels over the training samples.
+    """
+
+    def __init__(self, stack: KernelStack):
+        self.stack = stack
 
     @property
     def is_settled(self) -> bool:

@@ -55,7 +55,7 @@ class Gate(ABC, BaseEstimator):
         Whether each training sample has parameters of its own, so that no sample can be held out.
     codes_pullback : callable or None
         ``codes_pullback(theta, codes, slopes)`` is dJ/dcodes from dJ/dscores; None for gates whose inputs cannot be
-        projected.
+        projected, such as those whose codes are not the inputs themselves.
     """
 
     _constraints = Constraints(norm=Choice(*NORMS))
@@ -85,7 +85,7 @@ class Gate(ABC, BaseEstimator):
         """dJ/dtheta from dJ/dscores."""
 
     def coefficients(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """Slopes of the scores by the codes, of shape (n_kernels, n_codes), and biases; None if not linear."""
+        """Slopes of the scores by the inputs, of shape (n_kernels, n_inputs), and biases; None if not linear."""
         return None
 
     def values(self, theta: np.ndarray, codes: np.ndarray, present: np.ndarray, tol: float = 0.0) -> np.ndarray:

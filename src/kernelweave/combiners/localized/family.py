@@ -82,7 +82,8 @@ class GatedFamily(KernelFamily):
         codes: np.ndarray,
         options: GatingOptions,
     ):
-        self.stack, self.gate, self.inputs, self.codes, self.options = stack, gate, inputs, codes, options
+        super().__init__(stack)
+        self.gate, self.inputs, self.codes, self.options = gate, inputs, codes, options
         self.l2 = 0.0
         self.l2_path: pd.DataFrame | None = None
         self.strength = 0.0

@@ -77,8 +77,9 @@ class FormFamily(KernelFamily):
     """
 
     def __init__(self, stack: KernelStack, form: Monomials | GaussianForm):
+        super().__init__(stack)
         stack.matrices()
-        self.stack, self.form, self.diagonals = stack, form, form.diagonals(stack)
+        self.form, self.diagonals = form, form.diagonals(stack)
 
     def at(self, theta: np.ndarray) -> FormKernel:
         """The form with these weights."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ...kernels import KernelStack
 from ...machines import Machine
 from ...views import Views
 from ..base import Combiner, FitControl
-from ..combined import CombinedKernel
+from ..combined import PointwiseKernel
 from ..weighted.sums import check_every_view
 
 
@@ -42,7 +42,7 @@ class Product(Combiner):
         return ProductKernel(stack).solve(machine, control or FitControl(), begin)
 
 
-class ProductKernel(CombinedKernel):
+class ProductKernel(PointwiseKernel):
     """k(x, z) = prod_m k_m(x, z).
 
     Parameters
@@ -51,27 +51,18 @@ class ProductKernel(CombinedKernel):
     """
 
     def __init__(self, stack: KernelStack):
-        self.stack, self.theta = stack, np.ones(stack.n_kernels)
+        super().__init__(stack, np.ones(stack.n_kernels))
 
-    def rows(self, index: np.ndarray) -> np.ndarray:
-        """The product between some training samples and all of them."""
-        check_every_view("Product", self.stack, self.stack.present, self.stack.support)
-        return self._product(lambda m: self.stack.gram_rows(m, index))
+    def combine(self, values: Iterator[np.ndarray]) -> np.ndarray:
+        """The product, in place of the first of the matrices."""
+        product = next(values)
+        for other in values:
+            product *= other
+        return product
 
-    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
-        """The product for the training samples."""
-        check_every_view("Product", self.stack, self.stack.present, self.stack.support)
-        return self._product(self.stack.gram, out)
-
-    def cross(self, views: Views) -> np.ndarray:
-        """The product for new samples."""
-        present = self.stack.presence(views)
+    def check(self, present: np.ndarray, views: Views) -> None:
+        """Every sample needs every view."""
         check_every_view("Product", self.stack, present, views)
-        return self._product(lambda m: self.stack.cross(m, views, present[:, m]))
-
-    def weights(self) -> np.ndarray:
-        """One for each kernel."""
-        return self.theta
 
     def sample_weights(self, views: Views) -> np.ndarray:
         """One for each kernel and sample."""
@@ -79,13 +70,4 @@ class ProductKernel(CombinedKernel):
 
     def restrict(self, index: np.ndarray) -> ProductKernel:
         """The product over some training samples."""
-        return ProductKernel(self.stack.restrict(index, self.active))
-
-    def _product(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
-        product = kernel_of(0)
-        if out is not None:
-            out[...] = product
-            product = out
-        for m in range(1, self.n_kernels):
-            product *= kernel_of(m)
-        return product
+        return ProductKernel(self.stack.restrict(index))

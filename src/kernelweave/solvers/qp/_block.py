@@ -43,6 +43,7 @@ NEWTON_WAIT = 0.3
 NEWTON_PATIENCE = 3.0
 NEWTON_LEAST = 30.0
 RIDGE = 1e-11  # times the diagonal entry
+SUM_KEPT = 1e-12  # of the sizes of the coefficients: what a step may do to their sum
 PINS = 6  # about one in so many free samples may be pinned before the step ends
 
 
@@ -194,7 +195,8 @@ def follow(A, work, columns, pinned, S, m, free, c, gradient):
     give (N'A^-1 N) m = N'A^-1 r - (0, wanted), from A^-1 r, A^-1 1 and A^-1 E_B (columns). There are no more pins than
     columns. What rounding left of the step's sum goes to the sample with most room on both sides.
 
-    Returns r'd - d'g_before / 2.
+    Returns r'd - d'g_before / 2, or -inf where the step does not keep the sum: the kernel of the free samples is nearly
+    singular, and rounding left more than that sample has room for.
     """
     here, low, high, slopes, newton, ones = work[0], work[1], work[2], work[3], work[4], work[5]
     step, aim = work[6], work[7]
@@ -251,7 +253,7 @@ def follow(A, work, columns, pinned, S, m, free, c, gradient):
             widest = min(high[a] - value, value - low[a])
             place = a
     step[place] -= excess
-    gain = 0.0
+    gain, total, sizes = 0.0, 0.0, 0.0
     for a in range(size):
         value = here[a] + step[a]
         rounding = 2e-15 * (abs(here[a]) + abs(step[a]))  # a step to a bound must end on it, or the next is idle
@@ -262,7 +264,9 @@ def follow(A, work, columns, pinned, S, m, free, c, gradient):
         step[a] = value - here[a]
         c[free[a]] = value
         gain += step[a] * (slopes[a] - 0.5 * gradient[free[a]])
-    return gain
+        total += step[a]
+        sizes += abs(here[a]) + abs(step[a])
+    return gain if abs(total) <= SUM_KEPT * sizes else -np.inf
 
 
 def newton_step(K, block, rows, slot, c, gradient, lower, upper, insensitivity, size):

@@ -102,7 +102,9 @@ def solve_box_qp(
     -----
     Beside K, memory is a dozen vectors and the rows of the block being solved that were touched: of n/3 samples, or
     half as many again as there are free ones, so at most a ninth of K unless most samples are free. The gradient
-    is double precision throughout, and is computed afresh where the rounding of its updates could matter.
+    is double precision throughout, and is computed afresh where the rounding of its updates could matter. Where
+    ``2.2e-16 * max|K| * sum(upper - lower)`` exceeds the linear term, double precision does not hold the gradient at
+    the bounds, and the solve may end there without having converged.
 
     Examples
     --------
