@@ -303,10 +303,9 @@ def test_sample_weights_are_repetitions():
     for normalize, C in (("unit-trace", 10.0), ("center", 10.0), ("unit-diagonal", 10.0)):
         for init in ("random", "lda") if normalize != "center" else ("pca",):
             options = {"C": C, "random_state": 0, "tol": 1e-4, "normalize": normalize}
-            for kernels, gates in ((KERNELS["linear"], (Softmax(), 2)), ([Gaussian(scale=3.0)], (None, None))):
-                model = MKLClassifier(
-                    kernels, Projected(2, gates[0], gating_components=gates[1], init=init, max_iter=500), **options
-                )
+            for kernels, gate, dimensions in ((KERNELS["linear"], Softmax(), 2), ([Gaussian(scale=3.0)], None, None)):
+                combiner = Projected(2, gate, gating_components=dimensions, init=init, max_iter=500)
+                model = MKLClassifier(kernels, combiner, **options)
                 weighted = clone(model).fit(X, y, sample_weight=weight)
                 plain = clone(model).fit(X[repeated], y[repeated])
                 first = [fitted.history_["objective"].iloc[0] for fitted in (weighted, plain)]
@@ -318,13 +317,9 @@ def test_sample_weights_are_repetitions():
 def test_the_order_of_samples_does_not_matter():
     order = np.random.default_rng(1).permutation(N)
     for init in ("random", "lda"):
-        for kernels, gates in ((KERNELS["linear"], (Softmax(), 2)), ([Gaussian(scale=3.0)], (None, None))):
-            model = MKLClassifier(
-                kernels,
-                Projected(2, gates[0], gating_components=gates[1], init=init, max_iter=500),
-                random_state=0,
-                tol=1e-6,
-            )
+        for kernels, gate, dimensions in ((KERNELS["linear"], Softmax(), 2), ([Gaussian(scale=3.0)], None, None)):
+            combiner = Projected(2, gate, gating_components=dimensions, init=init, max_iter=500)
+            model = MKLClassifier(kernels, combiner, random_state=0, tol=1e-6)
             one, other = clone(model).fit(X, SIGNS), clone(model).fit(X[order], SIGNS[order])
             assert one.history_["objective"].iloc[0] == pytest.approx(other.history_["objective"].iloc[0], rel=1e-6)
         assert one.objective_ == pytest.approx(other.objective_, rel=1e-3)

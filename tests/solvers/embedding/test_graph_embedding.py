@@ -101,7 +101,7 @@ def test_principal_beyond_the_rank_is_zero():
     K, _ = problem(30, rank=2)
     found = principal(K, class_laplacians(np.zeros(30, dtype=int))[1], 4)
     assert found.solution[:, :2].any() and not found.solution[:, 2:].any()
-    with pytest.raises(ValueError, match="all alike"):
+    with pytest.raises(ValueError, match="all samples are equal"):
         principal(np.ones((5, 5)), class_laplacians(np.zeros(5, dtype=int))[1], 1)
 
 
