@@ -15,7 +15,7 @@ SCRIPTS = sorted(path.name for path in FOLDER.glob("plot_*.py"))
 
 def test_there_is_one_script_for_each_figure_of_chapter_one():
     titles = " ".join((FOLDER / script).read_text().partition("\n")[0] for script in SCRIPTS)
-    assert all(f"thesis Figure 1.{number})" in titles for number in range(1, 6))
+    assert all(f"Figure 1.{number})" in titles for number in range(1, 6))
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
