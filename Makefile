@@ -5,16 +5,14 @@ RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 
-.PHONY: demo test coverage test-oldest bench results defaults lint types format clean
+.PHONY: demo test test-oldest bench results defaults lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
 
+# PYTEST: further options of pytest, such as --cov=kernelweave
 test: $(INSTALLED)
-	$(RUN) -m pytest -n 2 --dist worksteal
-
-coverage: $(INSTALLED)
-	$(RUN) -m pytest -n 2 --dist worksteal --cov=kernelweave
+	$(RUN) -m pytest -n 2 --dist worksteal $(PYTEST)
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal
