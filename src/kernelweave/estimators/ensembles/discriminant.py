@@ -8,7 +8,7 @@ nearest class mean, in that space.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -109,7 +109,19 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
         random_state=Seed(),
     )
 
-    def _fit(self, X: Any, y: Any) -> DiscriminantEnsemble:
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit one discriminant for each kernel, and what each kernel counts.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels of any type.
+
+        Returns
+        -------
+        self
+        """
         with unchanged_on_failure(self):
             rule = self._checked_rule()
             check_row_labels(X, y=y)

@@ -107,21 +107,6 @@ class KernelSAMME(DiscriminantEnsemble):
         self.dtype = dtype
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> KernelSAMME:
-        """Fit one discriminant for each kernel, and their weights.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Class labels of any type.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y)
-
     def decision_function(self, X: Any) -> np.ndarray:
         """Votes for each class, weighted by kernel: (n_samples, n_classes), or their difference for two classes.
 

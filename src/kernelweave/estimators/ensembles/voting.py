@@ -79,21 +79,6 @@ class KernelVoting(DiscriminantEnsemble):
         self.dtype = dtype
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> KernelVoting:
-        """Fit one discriminant for each kernel.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Class labels of any type.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit(X, y)
-
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the most votes.
 
