@@ -1,7 +1,10 @@
-"""One thread of linear algebra for each worker, and code that is compiled before the workers begin.
+"""One thread of linear algebra for each worker, code that is compiled before they begin, and the same random numbers.
 
 With as many threads as cores in each of as many workers as cores, threads wait for each other: that takes 1.6 times the
 processor time of one thread for each worker.
+
+Which tests a worker runs differs from run to run, so random numbers from a generator of a test's module must not depend
+on the tests before it.
 """
 
 import os
@@ -9,8 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before NumPy is imported; workers inherit it
+
+import numpy as np  # noqa: E402
 
 WARM_UP = Path(__file__).parent / "warmup.py"
 SOLVERS = Path(__file__).parents[1] / "src" / "kernelweave" / "solvers"
@@ -23,3 +30,14 @@ def pytest_sessionstart(session):
         halves = [subprocess.Popen([sys.executable, WARM_UP, half]) for half in ("0", "1")]
         if any([half.wait() for half in halves]):
             raise RuntimeError(f"{WARM_UP} failed")
+
+
+_states = {}  # of each generator, when the first test of its module began
+
+
+@pytest.fixture(autouse=True)
+def same_random_numbers_in_any_order(request):
+    """Set the generators of the test's module back to where they were after its import."""
+    for value in list(vars(getattr(request.node, "module", None) or object).values()):
+        if isinstance(value, np.random.Generator):
+            value.bit_generator.state = _states.setdefault(id(value), value.bit_generator.state)

@@ -33,7 +33,7 @@ def off_diagonal(distances):
 class TestEveryKernel:
     def test_rules(self, name):
         make, metric = KERNELS[name]
-        A = rng.gamma(2.0, size=(600, 2)) if name != "function" else X  # more than one block of rows
+        A = rng.gamma(2.0, size=(600, 5)) if name != "function" else X  # more than one block of rows
         distances = pairwise_distances(A, metric=metric) if metric else -additive_chi2_kernel(A)
         pairs = off_diagonal(distances)
         widths = {

@@ -31,7 +31,7 @@ class Counted(GatedKernel):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("move", [0.0, 0.02, 0.05])
+@pytest.mark.parametrize("move", [0.0, 0.01, 0.03])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_optimum_is_that_of_the_whole_problem(name, move, dtype):
     problem = PROBLEMS[name]
