@@ -1,4 +1,4 @@
-"""Every combined kernel has the properties of combined kernels, and every family those of families."""
+"""Every combined kernel has the properties of combined kernels."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import localized_problem
 import projected_problem
 from combined_doubles import DenseKernel, Doubled, FeatureKernel, RowKernel
-from combined_properties import check_combined_kernel, check_family
+from combined_properties import check_combined_kernel
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, save
 from kernelweave.combiners import (
     CombinedKernel,
@@ -16,7 +16,6 @@ from kernelweave.combiners import (
     FixedWeights,
     GeneralizedMKL,
     KernelDifference,
-    KernelFamily,
     KernelMap,
     LinearMKL,
     Localized,
@@ -342,49 +341,6 @@ def test_every_combined_kernel_of_the_package_is_here():
         "ProjectedKernel",
         "WeightedSum",
     }
-    families = {cls.__name__ for cls in below(KernelFamily) if cls.__module__.startswith("kernelweave.")}
-    assert families == {
-        "KernelFamily",
-        "FormFamily",
-        "BallFamily",
-        "PenalizedFamily",
-        "GatedFamily",
-        "ProjectedFamily",
-    }
-
-
-# Families
-
-
-def form_family(combiner, samples, kernels):
-    family = combiner.family(KernelStack(kernels).fit(samples), MACHINES["binary"], LABELS, FitControl())
-    return family, family.domain().enter(np.linspace(0.3, 0.8, len(kernels)))
-
-
-@pytest.mark.parametrize("combiner", FORMS, ids=str)
-def test_families_of_forms(combiner):
-    for samples, kernels in ((X, THREE), (MISSING, TWO)):
-        family, theta = form_family(combiner, samples, kernels)
-        check_family(family, MACHINES["binary"], theta)
-
-
-@pytest.mark.parametrize("gate", localized_problem.GATES)
-def test_families_of_gated_sums(gate):
-    for stack, norm in (("complete", "paper"), ("missing views", "unit")):
-        family, theta = localized_problem.prepared(gate, stack, norm=norm)
-        check_family(family, MACHINES["regression"], theta)
-
-
-@pytest.mark.parametrize("gating", projected_problem.GATINGS)
-def test_families_of_projected_kernels(gating):
-    family, theta = projected_problem.prepared(gating=gating)
-    check_family(family, MACHINES["binary"], family.domain().enter(theta))
-
-
-@pytest.mark.parametrize("constraint", ["norm", "penalty"])
-def test_families_of_projected_kernels_of_every_constraint(constraint):
-    family, theta = projected_problem.prepared(constraint=constraint)
-    check_family(family, MACHINES["binary"], family.domain().enter(theta))
 
 
 # The list itself
@@ -415,10 +371,3 @@ class TestTheListFindsBrokenPromises:
             members = {**members, "restrict": lambda self, index: type(self)(self.stack.restrict(index), self.theta)}
         with pytest.raises(AssertionError, match=message):
             check_combined_kernel(self.broken(**members), as_views(X), as_views(NEW))
-
-    def test_families(self):
-        family, theta = form_family(FORMS[1], X, THREE)
-        right = family.pullback
-        family.pullback = lambda kernel, coef: 1.01 * right(kernel, coef)
-        with pytest.raises(AssertionError, match="pullback"):
-            check_family(family, MACHINES["binary"], theta)
