@@ -68,6 +68,7 @@ sys.modules["matplotlib"] = None
 import kernelweave
 for name in kernelweave.__all__:
     getattr(kernelweave, name)
-kernelweave.MKLClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[4.0]])
+print(*kernelweave.MKLClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]).predict([[4.0]]))
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert run.stdout == "1\n"

@@ -260,6 +260,9 @@ def test_validation_risk_is_that_of_the_held_out_samples():
     training = watch.family.stack.rows
     held_out = np.setdiff1d(np.arange(N), training)
     assert len(held_out) == 8
+    # the penalty is measured in the optimum of the part's own mean kernel
+    mean = watch.machine.solve(watch.family.stack.matrices().mean(axis=0), gap_tol=1e-8)
+    assert watch.family.strength == pytest.approx(0.1 * abs(mean.objective), rel=1e-3)
     K = family.at(theta).gram()
     values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
     assert watch.risk(theta, solution) == pytest.approx(machine.subset(held_out).risk(values))

@@ -12,14 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
-from kernelweave.combiners import (
-    GaussianGate,
-    InstanceGate,
-    KernelMap,
-    Projected,
-    Sigmoid,
-    Softmax,
-)
+from kernelweave.combiners import GaussianGate, InstanceGate, KernelMap, Projected, Sigmoid, Softmax
 from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed, Spectrum
 from localized_problem import LABELS, SIGNS, TARGET, N
 from projected_problem import KERNELS, MISSING, SIDE, WIDE, A, B, X, local_model

@@ -79,8 +79,13 @@ def test_memory_is_not_mentioned_where_there_is_enough(monkeypatch, recwarn):
 
 
 def test_matrices_of_few_samples_are_made_without_a_look(monkeypatch):
-    monkeypatch.setattr(memory_module, "available_memory", lambda: pytest.fail("looked"))
+    looks = []
+    monkeypatch.setattr(memory_module, "available_memory", lambda: looks.append(1) or 10**9)
     KernelStack(KERNELS).fit(X).matrices()
+    assert not looks
+    monkeypatch.setattr(stack_module, "SMALL_BYTES", 0)
+    KernelStack(KERNELS).fit(X).matrices()
+    assert looks
 
 
 def test_nothing_is_repaired_where_kernels_are_positive_semidefinite_by_construction(monkeypatch):
