@@ -171,3 +171,15 @@ def test_parts_have_the_source_and_positions_of_the_whole():
     assert part.source is views.source and part.positions.tolist() == [1]
     assert Views(views.X).source is not views.source
     assert views.objects(np.array([0])).source is not views.source
+
+
+def test_partly_missing_views_keep_their_gaps_where_asked_for():
+    views = Views(pd.DataFrame({"a": [1.0, np.nan, np.nan], "b": [2.0, 4.0, np.nan], "c": ["x", None, np.nan]}))
+    values, present = views.read(np.array([0, 1]), "a", partly=True)
+    assert present.tolist() == [True, True, False]
+    np.testing.assert_array_equal(values, [[1.0, 2.0], [np.nan, 4.0], [0.0, 0.0]])
+    mixed, present = views.read(np.array([1, 2]), "bc", text=True, partly=True)
+    assert present.tolist() == [True, True, False]
+    assert mixed.tolist() == [[2.0, "x"], [4.0, None], [None, None]]
+    with pytest.raises(ValueError, match="some of its columns"):
+        views.read(np.array([0, 1]), "a")

@@ -231,6 +231,11 @@ class ViewKernel(Kernel):
         return False
 
     @property
+    def takes_missing_cells(self) -> bool:
+        """Whether a sample may lack some columns of the view; the array functions then get NaN (None in text) there."""
+        return False
+
+    @property
     def name(self) -> str:
         """The view's name, or the kernel's where the view has none."""
         return self.view if isinstance(self.view, str) else type(self).__name__.lower()
@@ -317,7 +322,9 @@ class ViewKernel(Kernel):
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
         """The values of the kernel's columns, and which samples have them; see `Views.read`."""
         check_is_fitted(self)
-        values, present = views.read(self.columns_, self._view_label, text=self.takes_text)
+        values, present = views.read(
+            self.columns_, self._view_label, text=self.takes_text, partly=self.takes_missing_cells
+        )
         if not isinstance(values, np.ndarray) and not self.takes_sparse:
             raise ValueError(f"the kernel {self.label_!r} ({type(self).__name__}) does not take sparse views")
         # Samples to predict may come in another container than those of the fit; kernels get one kind only.

@@ -137,7 +137,9 @@ class Views:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": {}}
 
-    def read(self, columns: np.ndarray, label: str, text: bool = False) -> tuple[Any, np.ndarray]:
+    def read(
+        self, columns: np.ndarray, label: str, text: bool = False, *, partly: bool = False
+    ) -> tuple[Any, np.ndarray]:
         """Values of some columns, and which samples have them.
 
         Parameters
@@ -147,6 +149,8 @@ class Views:
             What messages call this view.
         text : bool
             Whether columns that are not numbers are allowed; they come as an object array.
+        partly : bool
+            Whether a sample may lack some of the columns; its missing cells are then NaN (None in an object array).
 
         Returns
         -------
@@ -154,9 +158,9 @@ class Views:
             Rows of absent samples are zero (None in an object array).
         present : ndarray of bool, shape (n_samples,)
         """
-        key = (text, columns.tobytes())
+        key = (text, partly, columns.tobytes())
         if key not in self._read:
-            self._read[key] = self._check(columns, label, text)
+            self._read[key] = self._check(columns, label, text, partly)
         return self._read[key]
 
     def digests(self) -> list[bytes]:
@@ -165,7 +169,7 @@ class Views:
             self._read["digests"] = [hashlib.blake2b(row, digest_size=16).digest() for row in _rows_as_bytes(self.X)]
         return self._read["digests"]
 
-    def _check(self, columns: np.ndarray, label: str, text: bool) -> tuple[Any, np.ndarray]:
+    def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
             return _checked_sparse(self.X[:, columns], label)
         values = _take(self.X, columns)
@@ -173,14 +177,14 @@ class Views:
             numbers = _as_numbers(values)
             if numbers is None and text:
                 values = values.astype(object)
-                return self._without_missing(values, pd.isna(values), label, None, "missing (NaN)")
+                return self._without_missing(values, label, None, partly)
             if numbers is None:
                 raise ValueError(
                     f"view {label!r} holds values that are not numbers{self._example(values, columns)}; this kernel "
                     "needs numbers, a callable kernel can compare other values"
                 )
             values = numbers
-        return self._checked_numbers(values.astype(np.float64, copy=False), label)
+        return self._checked_numbers(values.astype(np.float64, copy=False), label, partly)
 
     def _example(self, values: np.ndarray, columns: np.ndarray) -> str:
         """The first column that is not of numbers, in a message."""
@@ -192,7 +196,7 @@ class Views:
                 return f" (column {name!r} has {str(other)!r}{remedy})"
         return ""
 
-    def _checked_numbers(self, values: np.ndarray, label: str) -> tuple[np.ndarray, np.ndarray]:
+    def _checked_numbers(self, values: np.ndarray, label: str, partly: bool) -> tuple[np.ndarray, np.ndarray]:
         # One sum shows whether every entry is finite; where it is not (huge entries too), each entry is checked.
         with np.errstate(over="ignore", invalid="ignore"):
             finite = np.isfinite(values.sum())
@@ -201,18 +205,22 @@ class Views:
         infinite = np.isinf(values).any(axis=1)
         if infinite.any():
             raise ValueError(f"view {label!r} contains infinity ({self.first(infinite)}); remove or replace it")
-        return self._without_missing(values, np.isnan(values), label, 0.0, "NaN")
+        return self._without_missing(values, label, 0.0, partly)
 
     def _without_missing(
-        self, values: np.ndarray, missing: np.ndarray, label: str, fill: Any, word: str
+        self, values: np.ndarray, label: str, fill: Any, partly: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        absent = np.asarray(missing.all(axis=1))
-        partly = np.logical_and(missing.any(axis=1), ~absent)
-        if partly.any():
+        missing = np.asarray(pd.isna(values))
+        absent = missing.all(axis=1)
+        some = np.logical_and(missing.any(axis=1), ~absent)
+        word = "missing (NaN)" if fill is None else "NaN"
+        if some.any() and not partly:
             raise ValueError(
-                f"view {label!r} of {self.first(partly)} is {word} in some of its columns but not in all; impute "
+                f"view {label!r} of {self.first(some)} is {word} in some of its columns but not in all; impute "
                 f"those values, or make the whole view {word} for a sample that does not have it"
             )
+        if some.any() and fill is None:
+            values = np.where(missing, np.array(None), values)
         if absent.any():
             values = values.copy()
             values[absent] = fill
