@@ -163,6 +163,12 @@ class Views:
             self._read[key] = self._check(columns, label, text, partly)
         return self._read[key]
 
+    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """What a function makes of these samples, computed once: `key` is kept, and compared by identity or value."""
+        if key not in self._read:
+            self._read[key] = compute()
+        return self._read[key]
+
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
         if "digests" not in self._read:
