@@ -18,7 +18,8 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
 
     Columns of a two-dimensional view are named ``view__0``, ``view__1``, ... (or ``view__column`` for a data
     frame); a one-dimensional view, such as a list of strings, is the one column ``view``. Kernels then select
-    views by name.
+    views by name. A model fitted on such a frame finds the columns of new frames by name, in any order; a view of which
+    a new frame has no column is missing for all its samples.
 
     Parameters
     ----------

@@ -211,7 +211,7 @@ class Views:
         self, values: np.ndarray, label: str, fill: Any, partly: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         missing = np.asarray(pd.isna(values))
-        absent = missing.all(axis=1)
+        absent = np.asarray(missing.all(axis=1))
         some = np.logical_and(missing.any(axis=1), ~absent)
         word = "missing (NaN)" if fill is None else "NaN"
         if some.any() and not partly:
