@@ -116,7 +116,7 @@ NEW = X.iloc[:3]
 PREDICT = [
     (changed(NEW, 1, "a__0", np.nan), "view 'a' of sample 1 is NaN in some"),
     (changed(NEW, 1, "a__0", np.inf), "view 'a' contains infinity"),
-    (ALL_NAN.iloc[3:5], "sample 1 has no view at all"),
+    (ALL_NAN.iloc[3:5], "sample 4 has no view at all"),
     (NEW.drop(columns="b__0"), "X lacks 1 of 2 columns of the view 'b': 'b__0'"),
     (NEW.rename(columns={"a__0": "A__0"}), "did you mean 'A__0' for 'a__0'?"),
     (NEW.rename(columns=str.upper), "no column of the views 'a', 'b'"),
