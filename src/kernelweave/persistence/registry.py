@@ -99,6 +99,7 @@ CLASSES: dict[str, type] = {
         machines.SquaredError,
         machines.SquaredHinge,
         machines.SquaredMargin,
+        machines.TargetsMachine,
         # combiners
         DifferenceState,
         EvenGate,
