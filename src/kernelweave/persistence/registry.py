@@ -220,7 +220,7 @@ def fields_of(value: Any) -> dict[str, Any]:
 
 
 def _is_default(value: Any, name: str) -> bool:
-    defaults = _defaults(type(value))
+    defaults = _defaults(value.__class__)
     return name in defaults and vars(value).get(name) is defaults[name]
 
 
