@@ -140,6 +140,25 @@ class OutputKernels(CombinedKernel):
         parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
         return np.hstack([kernel.values(views, column[rows, None]) for kernel, rows, column in parts])
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether each output's kernel is a sum."""
+        return all(kernel.is_sum for kernel in self.kernels)
+
+    @property
+    def terms(self) -> list[str]:
+        """The terms of all outputs; an output may have fewer."""
+        return list(dict.fromkeys(term for kernel in self.kernels for term in kernel.terms))
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """What each term of each output's own kernel adds to its values."""
+        place = {term: position for position, term in enumerate(self.terms)}
+        shares = np.zeros((views.n_samples, len(self.kernels), len(place)))
+        for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True)):
+            own = kernel.shares(views, coef[rows, output, None])
+            shares[:, output, [place[term] for term in kernel.terms]] = own[:, 0]
+        return shares
+
     def weights(self) -> np.ndarray:
         """One row of weights for each output."""
         return np.stack([kernel.weights() for kernel in self.kernels])

@@ -36,6 +36,7 @@ from ..validation.inputs import (
 )
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
+from .explanations import Explanations
 from .fitted import FittedKernels
 from .kernel_parameters import KernelParameters
 from .local_methods import LocalMethods
@@ -43,7 +44,7 @@ from .progress import progress_bar
 from .summary import summarize
 
 
-class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC):
+class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
     _constraints = Constraints(
@@ -129,7 +130,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         return combiner
 
     def _output_names(self) -> list[Any]:
-        """What the machine's outputs are called, where each has weights of its own."""
+        """What the machine's outputs are called, where there are several."""
         return list(range(len(self.dual_coef_)))
 
     def _store(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:

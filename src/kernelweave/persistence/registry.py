@@ -169,7 +169,7 @@ CLASSES: dict[str, type] = {
 
 # Attributes that are not saved, and what makes them anew.
 TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
-    Views: {"_read": dict, "source": object},
+    Views: {"_read": dict, "source": object, "labels": lambda: None},
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 

@@ -18,6 +18,7 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
+from .columns import by_name, has_views
 from .parameters import shown
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
@@ -54,7 +55,9 @@ def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]
 def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.ndarray | None]:
     """X of a prediction, and the names of its columns or None.
 
-    Columns that the model does not use may be absent from a data frame.
+    Columns that the model does not use may be absent from a data frame. Where columns are named by view
+    (``view__column``) they are found by name, and a view may be absent; see `columns.by_name`. Other names must be
+    those of the fit, in that order, as in scikit-learn.
 
     Parameters
     ----------
@@ -67,7 +70,9 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     X = _other_than_numbers_as_frame(without_mask(X))
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, reset=False, **_ARRAYS), names
-    if names is not None:
+    if names is not None and has_views(names) and all(isinstance(name, str) for name in X.columns):
+        X = by_name(estimator, X, names, used)
+    elif names is not None:
         absent = set(names) - set(X.columns)
         if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
             X = X.reindex(columns=list(names))
