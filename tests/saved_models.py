@@ -82,6 +82,7 @@ NEW = rng.normal(size=(11, 5))
 TWO = np.where(A[:, 0] + 0.5 * rng.normal(size=N) > 0, "yes", "no")
 THREE = np.array(["a", "b", "c"])[np.digitize(A[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])]
 VALUE = np.sin(A[:, 0]) + A[:, 1]
+TARGETS = pd.DataFrame({"first": VALUE, 2: A[:, 2] * A[:, 3]})
 WORDS = np.array(["".join(rng.choice(list("abµ"), size=rng.integers(1, 9))) for _ in range(N + 11)], dtype=object)
 FRAME = pd.DataFrame(np.vstack([A, NEW]), columns=["u__0", "u__1", "v__0", "v__1", "w"]).assign(
     flag=np.arange(N + 11) % 2 == 0, count=np.arange(N + 11), word=WORDS, id=np.arange(N + 11)
@@ -139,8 +140,8 @@ def one_class(*kernels, **options):
     return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
 
 
-def regressor(**options):
-    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, VALUE), NEW)
+def regressor(y=VALUE, **options):
+    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, y), NEW)
 
 
 def labelled(model, X=A, new=NEW, y=THREE):
@@ -173,6 +174,10 @@ MODELS = {
     "regressor": regressor(),
     "regressor without support": regressor(epsilon=100.0),
     "regressor, centred": regressor(normalize="center", epsilon=np.float32(0.25)),
+    "targets": regressor(TARGETS, combiner=LpMKL(), n_jobs=2),
+    "targets, least squares": regressor(TARGETS.to_numpy(), machine="least-squares"),
+    "targets, one column": regressor(TARGETS[["first"]], machine="squared-epsilon-insensitive"),
+    "weights per target": regressor(TARGETS, combiner=ConvexMKL(), weights="per-target"),
     "one-class": one_class(Gaussian()),
     "one-class, convex": one_class(Gaussian([0, 1]), Linear(), combiner=ConvexMKL()),
     "product": classifier(combiner=Product()),
