@@ -135,6 +135,25 @@ def extended():
     return model, FRAME.iloc[N:]
 
 
+def by_label(n=N + 11, missing=(), **options):
+    """A model over matrices with labels; for n = N new samples come by blocks, of which some lack the last samples."""
+    names = [f"s{row}" for row in range(N + 11)]
+    first, second = (pd.DataFrame(values, names, names) for values in (GRAM, DISTANCES))
+    frame = pd.DataFrame({"a": names, "b": names}, names)
+    frame.loc[list(missing), "b"] = None
+    known = frame.index[:n]
+    kernels = [
+        ("first", Precomputed(first.loc[known, known[::-1]], "a")),
+        ("second", Distance(second.loc[known, known], "b")),
+        ("third", Precomputed(first.loc[known, known], "a")),
+    ]
+    model = MKLClassifier(kernels, **options).fit(frame.iloc[:N], TWO)
+    if n == N:
+        blocks = {"first": first.iloc[N:], "second": second.iloc[N:-1], "third": first.iloc[N:-2]}
+        return model, model.extend_kernels(blocks)
+    return model, frame.iloc[N:]
+
+
 def one_class(*kernels, **options):
     return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
 
@@ -303,6 +322,9 @@ MODELS = {
     "precomputed, inactive": on_frame([Precomputed(GRAM, "id"), Linear("v")], combiner=FixedWeights({"v": 1.0})),
     "precomputed, missing": on_frame([Precomputed(GRAM, "id"), Linear("v")], missing=[(3, "id"), (N + 1, "id")]),
     "extended": extended,
+    "precomputed, labels": functools.partial(by_label, missing=["s3", "s30"]),
+    "precomputed, labels, blocks": functools.partial(by_label, N, combiner=ConvexMKL()),
+    "precomputed, labels, unknown diagonal": functools.partial(by_label, N, normalize=None, C=0.1),
     "precomputed, support vector without id": on_frame(
         [Precomputed(GRAM, "id"), Linear("v")], missing=[(row, "id") for row in range(0, N, 2)], normalize=None
     ),
