@@ -232,7 +232,7 @@ MODELS = {
     ),
     "localized, kernel map of text": on_frame(
         [Linear("u"), Linear("v")],
-        combiner=Localized(Softmax("paper"), inputs=KernelMap(Spectrum(2, "word")), l2=0.01),
+        combiner=Localized(Softmax("paper"), inputs=KernelMap(Spectrum("word", k=2)), l2=0.01),
         random_state=0,
     ),
     "projected": classifier(combiner=Projected(2), random_state=0),
@@ -260,7 +260,7 @@ MODELS = {
         random_state=0,
     ),
     "projected, text": on_frame(
-        [Spectrum(2, "word"), Linear("u")],
+        [Spectrum("word", k=2), Linear("u")],
         combiner=Projected(2, Sigmoid()),
         missing=[(4, "word"), (N + 2, "word")],
         random_state=0,
@@ -339,7 +339,7 @@ MODELS = {
         ("bad", Precomputed(INDEFINITE, repair="clip")), ("good", Precomputed(GRAM)), combiner=FixedWeights([0.0, 1.0])
     ),
     "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
-    "spectrum": on_frame([Spectrum(2, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "spectrum": on_frame([Spectrum("word", k=2), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
     "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), first="u", second="v"), Linear("u")]),
     "pairwise, sparse": classifier(
         [Pairwise(Linear(), first=[0, 1], second=[2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)
