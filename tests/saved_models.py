@@ -136,6 +136,25 @@ def extended():
     return model, FRAME.iloc[N:]
 
 
+def by_label(n=N + 11, missing=(), **options):
+    """A model over matrices with labels; for n = N new samples come by blocks, of which some lack the last samples."""
+    names = [f"s{row}" for row in range(N + 11)]
+    first, second = (pd.DataFrame(values, names, names) for values in (GRAM, DISTANCES))
+    frame = pd.DataFrame({"a": names, "b": names}, names)
+    frame.loc[list(missing), "b"] = None
+    known = frame.index[:n]
+    kernels = [
+        ("first", Precomputed(first.loc[known, known[::-1]], "a")),
+        ("second", Distance(second.loc[known, known], "b")),
+        ("third", Precomputed(first.loc[known, known], "a")),
+    ]
+    model = MKLClassifier(kernels, **options).fit(frame.iloc[:N], TWO)
+    if n == N:
+        blocks = {"first": first.iloc[N:], "second": second.iloc[N:-1], "third": first.iloc[N:-2]}
+        return model, model.extend_kernels(blocks)
+    return model, frame.iloc[N:]
+
+
 def one_class(*kernels, **options):
     return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
 
@@ -218,7 +237,7 @@ MODELS = {
     ),
     "localized, kernel map of text": on_frame(
         [Linear("u"), Linear("v")],
-        combiner=Localized(Softmax("paper"), inputs=KernelMap(Spectrum(2, "word")), l2=0.01),
+        combiner=Localized(Softmax("paper"), inputs=KernelMap(Spectrum("word", k=2)), l2=0.01),
         random_state=0,
     ),
     "projected": classifier(combiner=Projected(2), random_state=0),
@@ -246,7 +265,7 @@ MODELS = {
         random_state=0,
     ),
     "projected, text": on_frame(
-        [Spectrum(2, "word"), Linear("u")],
+        [Spectrum("word", k=2), Linear("u")],
         combiner=Projected(2, Sigmoid()),
         missing=[(4, "word"), (N + 2, "word")],
         random_state=0,
@@ -308,6 +327,9 @@ MODELS = {
     "precomputed, inactive": on_frame([Precomputed(GRAM, "id"), Linear("v")], combiner=FixedWeights({"v": 1.0})),
     "precomputed, missing": on_frame([Precomputed(GRAM, "id"), Linear("v")], missing=[(3, "id"), (N + 1, "id")]),
     "extended": extended,
+    "precomputed, labels": functools.partial(by_label, missing=["s3", "s30"]),
+    "precomputed, labels, blocks": functools.partial(by_label, N, combiner=ConvexMKL()),
+    "precomputed, labels, unknown diagonal": functools.partial(by_label, N, normalize=None, C=0.1),
     "precomputed, support vector without id": on_frame(
         [Precomputed(GRAM, "id"), Linear("v")], missing=[(row, "id") for row in range(0, N, 2)], normalize=None
     ),
@@ -322,7 +344,7 @@ MODELS = {
         ("bad", Precomputed(INDEFINITE, repair="clip")), ("good", Precomputed(GRAM)), combiner=FixedWeights([0.0, 1.0])
     ),
     "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
-    "spectrum": on_frame([Spectrum(2, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "spectrum": on_frame([Spectrum("word", k=2), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
     "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), first="u", second="v"), Linear("u")]),
     "pairwise, sparse": classifier(
         [Pairwise(Linear(), first=[0, 1], second=[2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)

@@ -189,7 +189,7 @@ class TestPrecomputed:
         assert again.fit(FRAME.iloc[rows], TWO[rows]).predict(FRAME.iloc[:N]).shape == (N,)
 
     def test_extend_still_checks_its_input(self, again):
-        with pytest.raises(ValueError, match="extend needs rows"):
+        with pytest.raises(ValueError, match="rows of extend must be of shape"):
             again.kernels_[0].extend(np.zeros((1, N + 1)), [1.0])
 
 

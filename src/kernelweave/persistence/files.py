@@ -160,18 +160,32 @@ def load(
 class _SupportColumns:
     """Replace each precomputed kernel of a model by one with the columns that prediction looks up.
 
-    Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that prediction
-    does not look up stays whole.
+    Kernels that share a matrix (the parameter and its fitted copy), or have equal ones, share the smaller one too. A
+    matrix that prediction does not look up stays whole.
     """
 
     def __init__(self, model: Any):
-        self._ids: dict[int, np.ndarray] = {}
+        self._matrices: list[Any] = []
+        self._ids: list[np.ndarray] = []
+        self._place: dict[int, int] = {}
         for kernel, ids in lookups_of(model):
-            self._ids[id(kernel.K)] = np.union1d(self._ids.get(id(kernel.K), ids), ids)
+            place = self._place_of(kernel)
+            self._ids[place] = np.union1d(self._ids[place], ids)
+
+    def _place_of(self, kernel: Any) -> int:
+        """The place of the kernel's matrix among those that differ."""
+        if id(kernel.K) not in self._place:
+            equal = (place for place, other in enumerate(self._matrices) if kernel.equals(other))
+            place = next(equal, len(self._matrices))
+            if place == len(self._matrices):
+                self._matrices.append(kernel)
+                self._ids.append(np.empty(0, dtype=np.int64))
+            self._place[id(kernel.K)] = place
+        return self._place[id(kernel.K)]
 
     def __call__(self, value: Any) -> Any:
-        if isinstance(value, Precomputed) and id(value.K) in self._ids:
-            return value.with_columns(self._ids[id(value.K)])
+        if isinstance(value, Precomputed) and id(value.K) in self._place:
+            return value.with_columns(self._ids[self._place[id(value.K)]])
         return value
 
 
