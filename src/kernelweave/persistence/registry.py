@@ -36,6 +36,7 @@ from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..views import Views
 from ..views.kept import KeptColumns
+from .preparation import OPERATIONS
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack, packed
 
 # What `save` takes.
@@ -82,6 +83,8 @@ CLASSES: dict[str, type] = {
         kernels.Precomputed,
         kernels.Repair,
         kernels.Spectrum,
+        # what transformers do
+        *OPERATIONS,
         # machines
         machines.BinaryMachine,
         machines.EpsilonInsensitive,

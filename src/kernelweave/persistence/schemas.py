@@ -42,6 +42,7 @@ from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
+from .operations import OPERATION_SCHEMAS
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
@@ -91,6 +92,7 @@ _COMBINED = Schema(
 )
 
 SCHEMAS |= {
+    **OPERATION_SCHEMAS,
     # views
     KeptColumns: Schema(
         {

@@ -16,8 +16,8 @@ operation                   transformers of scikit-learn
 `ByColumnsOperation`        `ColumnTransformer`
 ==========================  ======================================================================
 
-`as_operation` turns the fitted transformer into its operation. `unfitted` describes the transformer that a kernel was
-given, so that a loaded model can be fitted again.
+`as_operation` turns the fitted transformer into its operation. `described` and `built` write down and make again the
+transformer that a kernel was given, so that a loaded model can be fitted again.
 """
 
 from .base import Operation
@@ -28,6 +28,7 @@ from .filling import FillOperation
 from .rotation import RotateOperation
 from .scaling import ScaleOperation, UnitNormOperation
 from .text import CountTermsOperation, WeighTermsOperation
+from .unfitted import TRANSFORMERS, Description, built, described
 
 OPERATIONS: tuple[type[Operation], ...] = (
     ByColumnsOperation,
@@ -44,4 +45,24 @@ OPERATIONS: tuple[type[Operation], ...] = (
     WeighTermsOperation,
 )
 
-__all__ = ["OPERATIONS", "Operation", "as_operation", *(each.__name__ for each in OPERATIONS)]
+__all__ = [
+    "OPERATIONS",
+    "TRANSFORMERS",
+    "ByColumnsOperation",
+    "ChainOperation",
+    "CountTermsOperation",
+    "Description",
+    "FillOperation",
+    "KeepOperation",
+    "NamedOperation",
+    "OneHotOperation",
+    "Operation",
+    "OrdinalOperation",
+    "RotateOperation",
+    "ScaleOperation",
+    "UnitNormOperation",
+    "WeighTermsOperation",
+    "as_operation",
+    "built",
+    "described",
+]
