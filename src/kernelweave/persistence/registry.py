@@ -102,6 +102,7 @@ CLASSES: dict[str, type] = {
         machines.SquaredError,
         machines.SquaredHinge,
         machines.SquaredMargin,
+        machines.TargetsMachine,
         # combiners
         DifferenceState,
         EvenGate,
@@ -171,7 +172,7 @@ CLASSES: dict[str, type] = {
 
 # Attributes that are not saved, and what makes them anew.
 TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
-    Views: {"_read": dict, "source": object},
+    Views: {"_read": dict, "source": object, "labels": lambda: None},
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 
@@ -201,6 +202,9 @@ RENAMED: dict[str, dict[str, str]] = {
     for cls in classes
 }
 
+# Parameters that came after the first files, which are saved only where they differ from the default.
+ADDED = ("transformer",)
+
 
 @cache
 def _defaults(cls: type) -> dict[str, Any]:
@@ -213,9 +217,14 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object that are saved."""
-    transient = TRANSIENT.get(type(value), {})
+    left_out = {*TRANSIENT.get(type(value), {}), *(name for name in ADDED if _is_default(value, name))}
     renamed = RENAMED.get(type(value).__name__, {})
-    return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in transient}
+    return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in left_out}
+
+
+def _is_default(value: Any, name: str) -> bool:
+    defaults = _defaults(value.__class__)
+    return name in defaults and vars(value).get(name) is defaults[name]
 
 
 def name_now(cls: str, field: str) -> str:

@@ -55,6 +55,12 @@ def _is_entry(entry: Any) -> bool:
     return entry is None or isinstance(entry, str | bool | int | float | np.generic)
 
 
+def label(value: Any, sizes: Sizes, path: str) -> None:
+    """A name of a row or column: text, a number, or a tuple of such."""
+    if not all(map(_is_entry, value if type(value) is tuple else (value,))):
+        refuse(path, "is no label: neither text nor a number")
+
+
 def precomputed_rule(value: Any, sizes: Sizes, path: str) -> None:
     """Every id has a similarity to itself, and the columns kept are those of ids."""
     n_ids = len(value.K) + len(value.rows)

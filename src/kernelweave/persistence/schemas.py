@@ -185,6 +185,7 @@ SCHEMAS |= {
     machines.OneVsAllMachine: Schema({"n_classes": count(2)}),
     machines.JointMachine: Schema({"n_classes": count(2)}),
     machines.LeastSquaresMachine: Schema({"n_outputs": count(1)}),
+    machines.TargetsMachine: Schema({"n_outputs": count(1)}),
     # combiners and their states
     combiners.PolynomialMKL: Schema({"degree": count(1, 1000), "constant": number(0.0), "tau_": number(0.0)}),
     combiners.GeneralizedMKL: Schema({"form": one_of("product", "sum")}),
@@ -321,7 +322,7 @@ SCHEMAS |= {
     | _COMBINED
     | Schema(rule=rules.combined_rule),
     estimators.MKLClassifier: _CLASSES | Schema(rule=rules.machine_rule),
-    estimators.MKLRegressor: Schema(rule=rules.machine_rule),
+    estimators.MKLRegressor: Schema({"target_names_": optional(several(rules.label, "outputs"))}, rules.machine_rule),
     estimators.MKLOneClass: Schema(rule=rules.machine_rule),
     estimators.SparseLargeMarginClassifier: _COLUMNS
     | _KERNELS
