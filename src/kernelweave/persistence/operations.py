@@ -1,4 +1,4 @@
-"""What the operations of `preparation` consist of, in the language of `schema`.
+"""What the preparation of a view and its operations (see `preparation`) consist of, in the language of `schema`.
 
 Sizes: ``in`` and ``out`` are the columns that an operation takes and gives.
 """
@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..kernels.preparation import Preparation
+from ..views.handed import TableKind
 from .preparation import (
     OPERATIONS,
+    TRANSFORMERS,
     ByColumnsOperation,
     ChainOperation,
     CountTermsOperation,
@@ -53,6 +56,26 @@ _SMALLEST = float(np.finfo(np.float32).tiny)
 def operation(value: Any, sizes: Sizes, path: str) -> None:
     """An operation, that is right in itself."""
     part(OPERATIONS)(value, {}, path)
+
+
+def transformer(value: Any, sizes: Sizes, path: str) -> None:
+    """A transformer of scikit-learn, not fitted, which prediction does not read."""
+    if TRANSFORMERS.get(type(value).__name__) is not type(value):
+        refuse(path, f"is a {type(value).__name__}, which it never is")
+
+
+def _nothing_inside(value: Any, sizes: Sizes, path: str) -> None:
+    """An empty dict."""
+    if type(value) is not dict or value:
+        refuse(path, "is not an empty dict")
+
+
+def _preparation_rule(value: Preparation, sizes: Sizes, path: str) -> None:
+    """The operation takes the view's columns, or documents, and gives the features."""
+    agree(sizes, "own", value.transformer.n_in, f"{path}.transformer")
+    agree({"features": value.n_features}, "features", value.transformer.n_out, f"{path}.transformer")
+    if value.transformer.takes_documents != value.documents:
+        refuse(f"{path}.documents", f"is {value.documents} for an operation of the other kind")
 
 
 def _entry(value: Any, sizes: Sizes, path: str) -> None:
@@ -151,6 +174,11 @@ def _named_rule(value: NamedOperation, sizes: Sizes, path: str) -> None:
 _constants = maybe(numbers("in", nan=True))
 
 OPERATION_SCHEMAS: dict[type, Schema] = {
+    Preparation: Schema(
+        {"transformer": operation, "kind": part(TableKind, "own"), "documents": flag, "n_features": count()},
+        _preparation_rule,
+    ),
+    TableKind: Schema({"is_frame": flag, "names": maybe(several(text, "own")), "dtypes": _nothing_inside}),
     KeepOperation: Schema({"width": size("in")}),
     ScaleOperation: Schema(
         {

@@ -34,7 +34,9 @@ from ..combiners.projected.layout import Layout
 from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
+from ..kernels.preparation import Preparation
 from ..views import Views
+from ..views.handed import TableKind
 from ..views.kept import KeptColumns
 from .preparation import OPERATIONS
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack, packed
@@ -83,7 +85,9 @@ CLASSES: dict[str, type] = {
         kernels.Precomputed,
         kernels.Repair,
         kernels.Spectrum,
-        # what transformers do
+        # preparation of views
+        Preparation,
+        TableKind,
         *OPERATIONS,
         # machines
         machines.BinaryMachine,

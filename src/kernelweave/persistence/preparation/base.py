@@ -46,6 +46,9 @@ class Operation:
         """Names of the result's columns, made of those of the table's (by default x0, x1, ...)."""
         return self._names_in(input_features)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n_in={self.n_in}, n_out={self.n_out})"
+
     def _names_in(self, given: Sequence[str] | None) -> np.ndarray:
         if given is None:
             return np.array([f"x{place}" for place in range(self.n_in)], dtype=object)

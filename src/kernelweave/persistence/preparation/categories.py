@@ -54,7 +54,7 @@ class _Encoding(Operation):
         return codes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OneHotOperation(_Encoding):
     """A column of flags per category, or per group of rare ones; each category of a column sets at most one flag.
 
@@ -116,7 +116,7 @@ class OneHotOperation(_Encoding):
         return np.array([f"{name}_{label}" for name, label in pairs], dtype=object)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrdinalOperation(_Encoding):
     """A number for each category.
 

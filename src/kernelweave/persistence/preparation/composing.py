@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from .base import Operation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class KeepOperation(Operation):
     """The table as it is."""
 
@@ -30,7 +30,7 @@ class KeepOperation(Operation):
         return X
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChainOperation(Operation):
     """One operation after another.
 
@@ -71,7 +71,7 @@ class ChainOperation(Operation):
         return np.asarray(names, dtype=object)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ByColumnsOperation(Operation):
     """Operations on groups of columns, and their results side by side.
 
@@ -147,7 +147,7 @@ def _chosen(X: Any, columns: np.ndarray, single: bool) -> Any:
     return X[:, columns[0]] if single else X[:, columns]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class NamedOperation(Operation):
     """An operation that was fitted on columns with names.
 

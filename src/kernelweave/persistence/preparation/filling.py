@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .base import FLOATS, Operation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FillOperation(Operation):
     """Missing cells of each kept column are filled with its value; then come columns that flag missing cells.
 

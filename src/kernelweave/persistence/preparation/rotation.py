@@ -11,7 +11,7 @@ import numpy as np
 from .base import Operation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RotateOperation(Operation):
     """z = (x - mean) V' / scale, with the components as the rows of V.
 

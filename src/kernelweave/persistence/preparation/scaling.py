@@ -13,7 +13,7 @@ from sklearn.utils.sparsefuncs import inplace_column_scale
 from .base import FLOATS, Operation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ScaleOperation(Operation):
     """z = clip((x - center) / divisor * factor + offset), column by column; cells may be NaN and stay so.
 
@@ -66,7 +66,7 @@ class ScaleOperation(Operation):
         return values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnitNormOperation(Operation):
     """Rows divided by their norm, which is ``"l1"``, ``"l2"`` or ``"max"``; rows of zeros stay so."""
 

@@ -15,7 +15,7 @@ from .analysis import analyser_of
 from .base import Operation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CountTermsOperation(Operation):
     """The number of times that each term of a vocabulary is in a document.
 
@@ -95,7 +95,7 @@ def _documents(X: Any) -> Any:
     return X
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class WeighTermsOperation(Operation):
     """Counts of terms, their logarithms where asked for, times a weight for each term, then rows of norm 1.
 
