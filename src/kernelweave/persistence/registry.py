@@ -34,8 +34,11 @@ from ..combiners.projected.layout import Layout
 from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
+from ..kernels.preparation import Preparation
 from ..views import Views
+from ..views.handed import TableKind
 from ..views.kept import KeptColumns
+from .preparation import OPERATIONS
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack, packed
 
 # What `save` takes.
@@ -82,6 +85,10 @@ CLASSES: dict[str, type] = {
         kernels.Precomputed,
         kernels.Repair,
         kernels.Spectrum,
+        # preparation of views
+        Preparation,
+        TableKind,
+        *OPERATIONS,
         # machines
         machines.BinaryMachine,
         machines.EpsilonInsensitive,

@@ -174,11 +174,18 @@ def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.nda
     names : list or None
     """
     check_plain(y, "y of a regression")
-    if y is None or np.ndim(y) != 2:
+    names = list(getattr(y, "columns", ()))
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"y has several columns of the name {repeated[0]!r}; give each target a name of its own")
+    options = {"ensure_2d": False, "dtype": None, "ensure_all_finite": False, "ensure_min_features": 0}
+    table = None if y is None else check_array(y, **options, input_name="y")
+    if table is None or table.ndim != 2:
         y = check_target(estimator, y, n_samples)
+        check_plain(y, "y of a regression")  # a list of dates
         return _as_numbers(y, "y of a regression must be numbers"), None
-    names = list(getattr(y, "columns", range(np.shape(y)[1])))
-    table = check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False, ensure_min_features=0, input_name="y")
+    check_plain(table, "y of a regression")
+    names = names or list(range(table.shape[1]))
     if len(table) != n_samples:
         raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(table)}")
     if not names:
@@ -191,9 +198,11 @@ def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.nda
         wrong = np.flatnonzero(~np.isfinite(numbers[:, place]))
         if len(wrong):
             what = "NaN" if np.isnan(numbers[wrong[0], place]) else "infinity"
+            sample = y.index[wrong[0]] if isinstance(y, pd.DataFrame) else wrong[0].item()
+            more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
             raise ValueError(
-                f"Input y contains {what}: target {name!r}, row {wrong[0]} and {len(wrong) - 1} more; leave these "
-                "samples out, or fit that target by itself on the samples that have it"
+                f"Input y contains {what}: target {name!r} of sample {sample!r}{more}; leave such samples out, or fit "
+                "that target by itself on the samples that have it"
             )
     return numbers, names
 

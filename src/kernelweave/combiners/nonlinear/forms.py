@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
+from ...kernels.stacking.normalization import check_known
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ...views import Views
 from ..combined import CombinedKernel
@@ -275,6 +276,7 @@ class GaussianForm:
         exponent -= (kernel.diagonals @ eta)[None, :]
         for m in np.flatnonzero(eta).tolist():
             K, diagonal = stack.compare(m, views, present[:, m])
+            check_known(diagonal, stack.names[m])
             K *= 2.0
             K -= diagonal[:, None]
             K *= eta[m]
