@@ -29,7 +29,7 @@ class TableKind:
     names : list of str or None
         The names of a data frame's columns; None numbers them from 0.
     dtypes : dict from int to dtype
-        The types that the columns of the fit had, by their place in the table, where that was not float64.
+        The types of the columns of the fit, by their place in the table, where some are not numbers; text has none.
     """
 
     is_frame: bool
@@ -55,7 +55,8 @@ class TableKind:
             found = views.X.dtypes.iloc[columns].tolist()
         else:
             found = [np.dtype(float) if sp.issparse(views.X) else views.X.dtype] * len(columns)
-        dtypes = {place: dtype for place, dtype in enumerate(found) if dtype != np.dtype(float)}
+        plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
+        dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
         return cls(isinstance(views.X, pd.DataFrame) or names is not None, names, dtypes)
 
     def table(self, views: Views, columns: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -80,14 +81,12 @@ class TableKind:
     def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Columns that arrays or `KeptColumns` hold as objects, or as plain numbers, with the types of the fit."""
         changes = {}
-        for place, (label, dtype) in enumerate(frame.dtypes.items()):
-            wanted = self.dtypes.get(place, np.dtype(float))
-            if isinstance(wanted, np.dtype) and wanted.kind in "fiub":
-                wanted = np.dtype(float)  # of which NaN is one
-                if dtype.kind == "O":
-                    changes[label] = wanted
-            elif not _is_text(wanted):
+        for place, wanted in self.dtypes.items():
+            label, is_number = frame.columns[place], isinstance(wanted, np.dtype) and wanted.kind in "fiub"
+            if not is_number:
                 changes[label] = wanted
+            elif frame.dtypes.iloc[place].kind == "O":
+                changes[label] = np.dtype(float)  # of which NaN is one
         return frame.astype(changes) if changes else frame
 
     def _labels(self, columns: np.ndarray) -> list[Any]:
