@@ -19,6 +19,7 @@ import numpy as np
 
 from ...kernels import KernelStack
 from ...kernels.stacking.feature_weights import feature_weights
+from ...kernels.stacking.normalization import check_known
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ...views import Views
 from ..combined import CombinedKernel
@@ -292,6 +293,7 @@ class GaussianForm:
         exponent -= (kernel.diagonals @ eta)[None, :]
         for m in np.flatnonzero(eta).tolist():
             K, diagonal = stack.compare(m, views, present[:, m])
+            check_known(diagonal, stack.names[m])
             K *= 2.0
             K -= diagonal[:, None]
             K *= eta[m]
