@@ -112,7 +112,7 @@ def check_shares(kernel, new, close):
     whole = np.flatnonzero(present[:, kernel.active].all(axis=1))
     for m, base in enumerate(kernel.stack.kernels):
         vectors = kernel.feature_weights(m, coef) if base.is_linear and kernel.active[m] else None
-        if vectors is not None and kernel.normalization is None:
+        if vectors is not None and kernel.stack.normalizers[0].method is None:
             added, place = base.read(new.rows(whole))[0] @ vectors, terms.index(kernel.names[m])
             assert_allclose(added, shares[whole, :, place], rtol=0.0, atol=atol, err_msg="feature_weights")
     some = np.array([2, 0])

@@ -6,8 +6,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, save
@@ -257,3 +260,45 @@ def test_precomputed_kernels_are_not_linear_in_columns():
     ids = np.arange(50.0)[:, None]
     model = MKLRegressor([Precomputed(X.to_numpy() @ X.to_numpy().T)], normalize=None).fit(ids, TARGET)
     assert not hasattr(model, "coef_")
+
+
+class TestTransformers:
+    def test_scaled_columns(self):
+        kernels = [Linear("rna", transformer=StandardScaler()), Linear("protein")]
+        model = MKLRegressor(kernels, normalize=None).fit(X, TARGET)
+        weights = model.feature_weights("rna")
+        assert list(weights.index) == list(model.kernels_[0].transformer_.get_feature_names_out()) == ["a", "b", "c"]
+        scaled = StandardScaler().fit_transform(X[COLUMNS[:3]])
+        assert_allclose(scaled @ weights, model.contributions(X)["rna"], rtol=0, atol=1e-10)
+        assert not hasattr(model, "coef_")
+
+    def test_words_and_categories(self):
+        texts = [" ".join(rng.choice(["tall", "oak", "old", "elm"], 3)) for _ in range(50)]
+        table = X.assign(notes=texts, clinical__sex=rng.choice(["f", "m"], 50), clinical__age=X["age"])
+        table.iloc[::5, table.columns.get_loc("notes")] = None
+        mixed = make_column_transformer((OneHotEncoder(), ["clinical__sex"]), remainder="passthrough")
+        kernels = [Linear("notes", transformer=TfidfVectorizer()), Linear("clinical", transformer=mixed), Linear("rna")]
+        model = MKLClassifier(kernels, LpMKL()).fit(table, LABELS)
+        words = model.feature_weights("notes")
+        assert list(words.index) == ["elm", "oak", "old", "tall"] and list(words) == list(model.classes_)
+        there = table["notes"].notna()
+        tfidf = TfidfVectorizer().fit_transform(table["notes"][there])
+        parts = model.contributions(table[there]).xs("notes", axis=1, level="kernel")
+        assert_allclose(tfidf @ words.to_numpy(), parts, rtol=0, atol=1e-10)
+        clinical = model.feature_weights("clinical")
+        assert len(clinical) == 3 and clinical.index[0].endswith("sex_f")
+
+
+def test_several_targets():
+    Y = pd.DataFrame({"mass": TARGET, "height": TARGET**2 - X["age"]})
+    for options in ({}, {"weights": "per-target"}, {"machine": "least-squares"}):
+        model = MKLRegressor(KERNELS, LpMKL(), normalize=None, **options).fit(X, Y)
+        parts = model.contributions(X)
+        assert list(parts.columns.unique("output")) == ["mass", "height"]
+        assert_allclose(parts.T.groupby(level="output", sort=False).sum().T, model.predict(X), rtol=0, atol=1e-10)
+        assert list(model.feature_weights("protein")) == ["mass", "height"]
+        assert model.coef_.shape == (2, 6)
+        assert_allclose(X @ model.coef_.T + model.intercept_, model.predict(X), rtol=0, atol=1e-10)
+    one = MKLRegressor(KERNELS, normalize=None).fit(X, Y[["mass"]])
+    assert list(one.contributions(X)) == ["rna", "protein", "years", "intercept"]
+    assert_allclose(X @ one.coef_.T + one.intercept_, one.predict(X), rtol=0, atol=1e-10)

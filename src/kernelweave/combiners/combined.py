@@ -170,11 +170,6 @@ class CombinedKernel(ABC):
         """
         return None
 
-    @property
-    def normalization(self) -> str | None:
-        """The normalisation of the base kernels."""
-        return self.stack.normalizers[0].method
-
     # Weights
 
     @abstractmethod

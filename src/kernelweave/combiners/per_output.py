@@ -173,11 +173,6 @@ class OutputKernels(CombinedKernel):
         weights[:, list(found)] = np.hstack(vectors)
         return weights
 
-    @property
-    def normalization(self) -> str | None:
-        """The normalisation of the base kernels."""
-        return self.kernels[0].normalization
-
     def weights(self) -> np.ndarray:
         """One row of weights for each output."""
         return np.stack([kernel.weights() for kernel in self.kernels])

@@ -19,7 +19,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import CombinedKernel
-from ..kernels import Kernel
+from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..validation import shown
 from ..views import Views
@@ -38,6 +38,7 @@ class Explanations:
     _kernel: CombinedKernel
     _rule: Machine
     _new_views: Callable[..., Views]
+    _stack: Callable[[], KernelStack]
     _values_per_sample: Callable[[], int]
     _output_names: Callable[[], list[Any]]
 
@@ -199,8 +200,9 @@ class Explanations:
             weights = self._feature_weights(m)
             if weights is None:
                 return f"{type(self.combiner_).__name__} does not give each kernel one weight"
-            if self._kernel.normalization not in (None, "unit-trace"):
-                return f"samples are normalised (normalize={self._kernel.normalization!r}), see feature_weights"
+            normalize = self._stack().normalizers[m].method
+            if normalize not in (None, "unit-trace"):
+                return f"samples are normalised (normalize={normalize!r}), see feature_weights"
             np.add.at(coef.T, self.kernels_[m].columns(), weights)
         return coef
 
