@@ -50,7 +50,9 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     if labels is None:
         _check_shared(views)
         overlap = _overlap(views, order, None)
-        return ViewTables(_stacked(views, order), None, overlap, _matched(matched_by), None)
+        return ViewTables(
+            X=_stacked(views, order), y=None, overlap=overlap, matched_by=_matched(matched_by), unlabelled=None
+        )
     y = _targets(labels, pd.Index(matching.ids[-1], name=matching.name))
     if all(labels.shown != view.table.shown for view in views):
         matched_by[labels.shown] = matching.how[-1]
@@ -61,8 +63,13 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
         "%s: target %r, %d labels, rows matched by %s; %d samples have a label and a view",
         *(labels.shown, y.name, len(y), matching.how[-1], len(chosen)),
     )
-    X, rest = _stacked(views, chosen), _stacked(views, order[~is_labelled])
-    return ViewTables(X, y.loc[chosen], _overlap(views, order, y.index), _matched(matched_by), rest)
+    return ViewTables(
+        X=_stacked(views, chosen),
+        y=y.loc[chosen],
+        overlap=_overlap(views, order, y.index),
+        matched_by=_matched(matched_by),
+        unlabelled=_stacked(views, order[~is_labelled]),
+    )
 
 
 def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None, name: str | None) -> _View | None:

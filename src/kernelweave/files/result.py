@@ -9,7 +9,7 @@ import pandas as pd
 _SHOWN_VIEWS = 20
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ViewTables:
     """Views that were read from files: the samples of all tables in one frame, their targets, and the overlap.
 

@@ -11,6 +11,7 @@ import csv
 import gzip
 import lzma
 import re
+import zlib
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import IO, Any, NamedTuple
@@ -49,7 +50,9 @@ def read(source: Source, options: Options, target: str | None) -> Loaded:
         return _read(source, options, target)
     except UnicodeDecodeError as error:
         raise ValueError(_undecodable(source, options, error)) from None
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the file could not be opened
+            raise
         raise ValueError(f"{source.shown} cannot be decompressed: {error}; write the file again") from None
     finally:
         csv.field_size_limit(limit)
@@ -70,7 +73,7 @@ def _read(source: Source, options: Options, target: str | None) -> Loaded:
         place = _key_place(names, options.id_of(source), target, source)
         stream = _Checked(chain(start, records), sep, names, place, source.shown)
         frame = _parsed(stream, sep, options, len(names))
-    if not len(frame):
+    if len(frame) == stream.n_trailing:
         raise ValueError(f"{source.shown} has column names and no rows; it needs a line for each sample")
     return _as_table(frame, names, stream, place, source, options, target)
 
@@ -97,7 +100,8 @@ def _as_table(
         key = Key(position, stream.cells, how, is_certain=name == wanted or not name, is_raw=True)
     odd = frame.drop(columns=position) if key is not None and key.is_certain else frame
     warn_of_odd_cells(odd, lines, source.shown, options.decimal)
-    return divided(Table(source.name, source.shown, frame, key, lines), target, options.id_of(source))
+    table = Table(source.name, source.shown, frame, key, lines, n_trailing=stream.n_trailing)
+    return divided(table, target, options.id_of(source))
 
 
 def _opened(source: Source, options: Options) -> IO[str]:
@@ -245,8 +249,8 @@ def _key_place(names: list[str], wanted: Any, target: str | None, source: Source
 class _Checked:
     """The records of a table as a stream of text for pandas; what it finds on the way is kept.
 
-    Blank lines are left out, except that in a table of one column they are empty cells. Lines of separators alone
-    at the end, which spreadsheets write, are left out too. An error ends the stream, and is raised by `finish`.
+    Blank lines are left out, except that in a table of one column they are empty cells. Rows of empty cells at the end
+    are counted: a spreadsheet may have written them. An error ends the stream, and is raised by `finish`.
     """
 
     def __init__(self, records: Iterator[Record], sep: str, names: list[str], place: int | None, shown: str):
@@ -254,6 +258,7 @@ class _Checked:
         self._texts = self._checked()
         self.lines: list[int] = []
         self.cells: list[str] = []
+        self.n_trailing = 0
         self._error: Exception | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -278,10 +283,9 @@ class _Checked:
             raise self._error
 
     def _checked(self) -> Iterator[str]:
-        waiting: list[Record] = []
-        empty = self._sep + " \t\n"
+        waiting: list[Record] = []  # until a row with a value follows
         for record in self._records:
-            if not record.text.lstrip(empty):
+            if self._is_empty(record):
                 if len(self._names) == 1 or record.n_fields > 1:
                     waiting.append(record)
                 continue
@@ -289,6 +293,15 @@ class _Checked:
                 yield self._taken(one)
             waiting.clear()
             yield self._taken(record)
+        waiting = [record for record in waiting if record.n_fields == len(self._names)]
+        self.n_trailing = len(waiting)
+        for one in waiting:
+            yield self._taken(one)
+
+    def _is_empty(self, record: Record) -> bool:
+        if record.fields is None:
+            return not record.text.lstrip(self._sep + " \t\n")
+        return not any(field.strip() for field in record.fields)
 
     def _taken(self, record: Record) -> str:
         if record.n_fields != len(self._names):
