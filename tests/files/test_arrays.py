@@ -25,7 +25,7 @@ def test_arrays_of_one_file_are_views_of_their_names(folder):
     assert list(tables.X.columns) == ["rna__0", "rna__1", "scan_x__0", "scan_x__1"]
     assert tables.y.tolist() == ["u", "v", "u"]
     named = read_views({"visit": "data.npz"}, target="y")
-    assert named.matched_by.index.tolist() == ["visit_rna", "visit_scan_x"]
+    assert named.matched_by.index.tolist() == ["visit_rna", "visit_scan_x", "data.npz, array 'y'"]
 
 
 def test_a_single_array_of_a_file_has_the_files_name(folder):

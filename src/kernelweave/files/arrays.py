@@ -65,7 +65,7 @@ def _members(members: dict[str, np.ndarray], source: Source, wanted: Any, target
             raise ValueError(
                 f"{source.shown}: the array {target!r} is the target and has {column.shape[1]} columns, not 1"
             )
-        found = Table(source.name, source.shown, column.set_axis([target], axis=1))
+        found = Table(source.name, f"{source.shown}, array {target!r}", column.set_axis([target], axis=1))
     views = {name: array for name, array in arrays.items() if name not in ids}
     tables = []
     for name, array in views.items():
