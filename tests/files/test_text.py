@@ -48,6 +48,9 @@ WAYS = {
     "separators at the ends of lines": ("id,a,b,\ns1,1.5,u,\ns2,2.5,v,\n", {}),
     "separators at the ends of rows": ("id,a,b\ns1,1.5,u,\ns2,2.5,v,\n", {}),
     "row names of R": ('"a","b"\n"s1",1.5,"u"\n"s2",2.5,"v"\n', {}),
+    "comments above": ("# made by hand\n#\n\nid,a,b\ns1,1.5,u\ns2,2.5,v\n", {}),
+    "a header like a comment": ("# made, by, hand, today\n#id,a,b\ns1,1.5,u\ns2,2.5,v\n", {"id": "#id"}),
+    "a separator that the file declares": ("sep=;\nid;a;b\ns1;1.5;u\ns2;2.5;v\n", {}),
     "unnamed index of pandas": (",a,b\ns1,1.5,u\ns2,2.5,v\n", {}),
 }
 
@@ -55,7 +58,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_table_in_many_ways(write, way):
     content, options = WAYS[way]
-    X = read(write, content, **options)
+    X = read(write, content, **options).rename_axis("id")
     pd.testing.assert_frame_equal(X, PLAIN, check_dtype=False, check_index_type=False, check_column_type=False)
 
 
@@ -63,6 +66,22 @@ def test_the_same_table_in_many_ways(write, way):
 def test_tables_with_tabs(write, name):
     X = read(write, "id\ta\tb\ns1\t1.5\tu, v; w\ns2\t2.5\tx\n", name)
     assert X["b"].tolist() == ["u, v; w", "x"]
+
+
+def test_a_line_of_comments_keeps_the_count_of_lines(write):
+    with pytest.raises(ValueError, match="the id 's1' stands in line 3 and again in line 4"):
+        read(write, "# made by hand\nid,a\ns1,1\ns1,2\n")
+
+
+def test_row_names_of_r_beside_one_column(write):
+    assert read(write, '"y"\n"s1" "u"\n"s2" "v w"\n', "x.txt")["y"].tolist() == ["u", "v w"]
+    assert read(write, '"y"\n"s1","u"\n"s2","v"\n')["y"].tolist() == ["u", "v"]
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04\xff\xfe", bytes(range(256))])
+def test_what_is_no_text(write, content):
+    with pytest.raises(ValueError, match="x.csv is no text file; if it is a spreadsheet save it as CSV"):
+        read(write, content)
 
 
 def test_a_text_file_with_blanks_between_columns(write):
@@ -196,7 +215,7 @@ def test_a_stray_text_among_numbers_is_a_warning(write):
 
 
 def test_forgotten_decimal_commas_are_a_warning(write):
-    with pytest.warns(UserWarning, match=r"line 2, column 'a'.*decimal commas, '1,5' .*1 more columns.*decimal=','"):
+    with pytest.warns(UserWarning, match=r"line 2, column 'a'.*commas, '1,5' .*1 more columns.*decimal=','"):
         read(write, "id;a;b\ns1;1,5;1\ns2;2,5;1,5\ns3;3,25;\n")
 
 
@@ -220,6 +239,10 @@ RAGGED = {
     "later too few": ("a,b\ns1,1,5\ns2,2,5\ns3,3\n", r"x.csv, line 4 .*: 2 fields where the header has 3"),
     "after line ends": ('id,a\ns1,"x\ny"\n\ns2\n', r"x.csv, line 5 .*: 1 fields? where the header has 2"),
     "far down": ("id,a\n" + "s,1\n" * 5000 + "s,1,1\n", r"x.csv, line 5002"),
+    "open quote at the end": (
+        'id,a\ns1,x\ns2,"y\n',
+        r"x.csv, line 3: a cell begins with a quotation mark that is never",
+    ),
     "open quote": (
         'id,a\ns1,"x\ns2,y\ns3,z\n',
         r"x.csv, line 2: a cell begins with a quotation mark that is never closed",

@@ -182,7 +182,9 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
         "target": "pass target='FILE:COLUMN' with a column that is there",
     }[role]
     if meant is not None:
-        remedy = f"did you mean {f'id={meant!r}' if role == 'id' else repr(meant)}?"
+        remedy = f"did you mean {meant!r}?"
+        if role == "id":
+            remedy += f" Where tables differ in that, pass id as a mapping, such as {{FILE: {meant!r}}}"
     return f"{start} column {wanted!r} (there are {listed}{more}); {remedy}"
 
 
