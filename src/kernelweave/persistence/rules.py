@@ -202,10 +202,18 @@ def _check_map(stack: Any, feature_map: Any, m: int, path: str, is_read: bool) -
 
 
 def feature_source_rule(value: FeatureSource, sizes: Sizes, path: str) -> None:
-    """There are columns, as many as inputs."""
-    agree(sizes, "inputs", sum(len(columns) for _, columns in value.groups_), f"{path}.groups_")
+    """There are columns, and as many of them, or of what kernels make of them, as inputs."""
     if not value.groups_:
         refuse(f"{path}.groups_", "are empty")
+    readers = [None] * len(value.groups_) if value.readers_ is None else value.readers_
+    if len(readers) != len(value.groups_):
+        refuse(f"{path}.readers_", f"has {len(readers)} entries for {len(value.groups_)} groups of columns")
+    total = 0
+    for (_, columns), reader in zip(value.groups_, readers, strict=True):
+        if reader is not None and not np.array_equal(reader.columns_, columns):
+            refuse(f"{path}.readers_", "has a kernel of other columns")
+        total += len(columns) if reader is None else n_features_of(reader)
+    agree(sizes, "inputs", total, f"{path}.groups_")
 
 
 def projected_features_rule(value: ProjectedFeatures, sizes: Sizes, path: str) -> None:

@@ -229,6 +229,7 @@ SCHEMAS |= {
             "selector": anything,
             "takes_sparse": optional(flag),
             "groups_": several(together(text, positions("own", below="columns", filled=True)), own=("own",)),
+            "readers_": optional(maybe(several(maybe(part(ViewKernel, "columns"))))),
         },
         rules.feature_source_rule,
     ),

@@ -48,7 +48,7 @@ class FetchedViews(Views):
             raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {shown(fetch)}")
         super().__init__(views.X, views.names)
         self.positions, self.source, self.labels = views.positions, views.source, views.labels
-        self._read = views._read
+        self._read, self._prepared = views._read, views._prepared
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
 
@@ -58,19 +58,19 @@ class FetchedViews(Views):
         part._fetched = self._fetched
         return part
 
-    def complete(self, columns: np.ndarray, label: str) -> Views:
-        """These samples with these columns, of which nothing is missing."""
+    def complete(self, columns: np.ndarray, label: str, *, partly: bool = False) -> Views:
+        """These samples with these columns, of which nothing is missing; `partly`: of no sample all of them."""
         if sp.issparse(self.X):
             return self
         columns = np.sort(columns)
         values = _take(self.X, columns)
-        missing = np.flatnonzero(pd.isna(values).any(axis=1))
+        missing = np.flatnonzero(pd.isna(values).all(axis=1) if partly else pd.isna(values).any(axis=1))
         if len(missing) == 0:
             return self
         known = self._fetched.setdefault(columns.tobytes(), {})
         unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
         if len(unknown):
-            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns), strict=True))
+            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns, partly), strict=True))
         new = np.stack([known[row] for row in self.positions[missing].tolist()])
         values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
         values[missing] = new
@@ -78,7 +78,7 @@ class FetchedViews(Views):
         part.positions, part.labels = self.positions, self.labels
         return part
 
-    def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray, partly: bool) -> np.ndarray:
         got = self._fetch(label, rows)
         if isinstance(got, pd.DataFrame) and self.names is not None:
             wanted = list(self.names[columns])
@@ -91,6 +91,6 @@ class FetchedViews(Views):
                 f"fetch({label!r}, ...) returned an array of shape {got.shape}; {len(rows)} samples and {len(columns)} "
                 f"columns were needed, shape {(len(rows), len(columns))}"
             )
-        if pd.isna(got).any():
+        if (pd.isna(got).all(axis=1) if partly else pd.isna(got)).any():
             raise ValueError(f"fetch({label!r}, ...) returned missing values (NaN)")
         return got
