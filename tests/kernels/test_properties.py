@@ -1,5 +1,7 @@
 """Every kernel has the properties of kernels, and keeps the promises of its capabilities."""
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,8 +88,8 @@ OF_OTHERS = [
     (ChiSquared(), np.abs(NUMBERS)),
     (Precomputed(SIMILARITY), IDS),
     (Distance(DISTANCES), IDS),
-    (Spectrum(2), TEXT),
-    (Spectrum(2, "text") + 1.0, TEXT),
+    (Spectrum(k=2), TEXT),
+    (Spectrum("text", k=2) + 1.0, TEXT),
     (Precomputed(SIMILARITY) * Precomputed(SIMILARITY), IDS),
     (SharedKernel(Gaussian(), [KernelSheet.compute(Gaussian(), NUMBERS, NUMBERS[:0])]), NUMBERS),
 ]
@@ -176,3 +178,13 @@ def test_derivatives_with_sparse_samples(kernel):
     dense, thin = kernel.fit(A).pullback(A, Z, weights), kernel.fit(A).pullback(sp.csr_matrix(A), Z, weights)
     assert isinstance(thin, np.ndarray)
     np.testing.assert_allclose(thin, dense, atol=1e-12)
+
+
+def test_the_view_comes_first():
+    """Or second, after the matrix, metric or function that the kernel is made of."""
+    made_of = {Precomputed: "K", Distance: "metric", Function: "function"}
+    public = [getattr(kernels, name) for name in kernels.__all__]
+    for kernel in public:
+        if isinstance(kernel, type) and issubclass(kernel, ViewKernel) and kernel is not ViewKernel:
+            expected = [made_of[kernel], "view"] if kernel in made_of else ["view"]
+            assert list(signature(kernel).parameters)[: len(expected)] == expected, kernel
