@@ -5,8 +5,21 @@ import functools
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.compose import make_column_selector
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import (
@@ -83,6 +96,7 @@ NEW = rng.normal(size=(11, 5))
 TWO = np.where(A[:, 0] + 0.5 * rng.normal(size=N) > 0, "yes", "no")
 THREE = np.array(["a", "b", "c"])[np.digitize(A[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])]
 VALUE = np.sin(A[:, 0]) + A[:, 1]
+TARGETS = pd.DataFrame({"first": VALUE, 2: A[:, 2] * A[:, 3]})
 WORDS = np.array(["".join(rng.choice(list("abµ"), size=rng.integers(1, 9))) for _ in range(N + 11)], dtype=object)
 FRAME = pd.DataFrame(np.vstack([A, NEW]), columns=["u__0", "u__1", "v__0", "v__1", "w"]).assign(
     flag=np.arange(N + 11) % 2 == 0, count=np.arange(N + 11), word=WORDS, id=np.arange(N + 11)
@@ -90,6 +104,7 @@ FRAME = pd.DataFrame(np.vstack([A, NEW]), columns=["u__0", "u__1", "v__0", "v__1
 GRAM = FRAME[["u__0", "u__1"]].to_numpy() @ FRAME[["u__0", "u__1"]].to_numpy().T
 
 DISTANCES = np.abs(FRAME["u__0"].to_numpy()[:, None] - FRAME["u__0"].to_numpy()[None, :])
+GAPS = np.where(np.random.default_rng(5).random(A.shape) < 0.2, np.nan, A)
 INDEFINITE = GRAM - 2.0 * np.outer(FRAME["w"], FRAME["w"])
 
 
@@ -171,8 +186,8 @@ def one_class(*kernels, **options):
     return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
 
 
-def regressor(**options):
-    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, VALUE), NEW)
+def regressor(y=VALUE, **options):
+    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, y), NEW)
 
 
 def labelled(model, X=A, new=NEW, y=THREE):
@@ -205,6 +220,10 @@ MODELS = {
     "regressor": regressor(),
     "regressor without support": regressor(epsilon=100.0),
     "regressor, centred": regressor(normalize="center", epsilon=np.float32(0.25)),
+    "targets": regressor(TARGETS, combiner=LpMKL(), n_jobs=2),
+    "targets, least squares": regressor(TARGETS.to_numpy(), machine="least-squares"),
+    "targets, one column": regressor(TARGETS[["first"]], machine="squared-epsilon-insensitive"),
+    "weights per target": regressor(TARGETS, combiner=ConvexMKL(), weights="per-target"),
     "one-class": one_class(Gaussian()),
     "one-class, convex": one_class(Gaussian([0, 1]), Linear(), combiner=ConvexMKL()),
     "product": classifier(combiner=Product()),
@@ -405,6 +424,103 @@ MODELS = {
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
+    "prepared": classifier(
+        [
+            Linear([0, 1], transformer=StandardScaler()),
+            Gaussian(slice(1, 4), transformer=make_pipeline(MinMaxScaler(clip=True), PCA(2, whiten=True))),
+            Polynomial(transformer=make_pipeline(RobustScaler(), "passthrough", Normalizer())),
+        ]
+    ),
+    "prepared, frame": on_frame(
+        [
+            Linear("u", transformer=StandardScaler()),
+            Gaussian(
+                ["word", "count", "flag", "w"],
+                transformer=make_column_transformer(
+                    (OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist"), ["word"]),
+                    (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["w"]),
+                    (MinMaxScaler(), make_column_selector(dtype_include=np.integer)),
+                    remainder="passthrough",
+                ),
+            ),
+        ],
+        missing=[(3, ["u__0", "u__1"]), (4, "word"), (5, "w"), (N + 1, "word"), (N + 2, "w")],
+    ),
+    "prepared, text": on_frame(
+        [
+            Linear("u"),
+            Linear("word", transformer=TfidfVectorizer(analyzer="char", ngram_range=(1, 2), sublinear_tf=True)),
+            (
+                "topics",
+                Gaussian(
+                    "word",
+                    transformer=make_pipeline(
+                        CountVectorizer(token_pattern=r"(?u)\w", stop_words=["b"]),
+                        TfidfTransformer(norm=None),
+                        TruncatedSVD(2, random_state=0),
+                    ),
+                ),
+            ),
+        ],
+        missing=[(4, "word"), (N + 2, "word")],
+    ),
+    "prepared, sparse": classifier(
+        [
+            Linear([0, 3], transformer=MaxAbsScaler()),
+            Gaussian([1, 2], transformer=StandardScaler(with_mean=False)),
+            ("all", Gaussian(transformer=TruncatedSVD(2, random_state=0))),
+        ],
+        X=sp.csr_matrix(A),
+        new=sp.csr_matrix(NEW),
+    ),
+    "prepared, missing cells": classifier(
+        [
+            Linear(transformer=make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())),
+            Gaussian([0, 1], transformer=make_pipeline(StandardScaler(), SimpleImputer())),
+        ],
+        X=GAPS,
+        new=np.where(NEW > 1.0, np.nan, NEW),
+        normalize="center",
+    ),
+    "prepared, ordinal": on_frame(
+        [
+            Linear(
+                ["word", "flag"],
+                transformer=OrdinalEncoder(
+                    handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2, dtype=np.float32
+                ),
+            )
+        ],
+        missing=[(4, "word"), (N + 2, "word")],
+    ),
+    "prepared, projected": classifier(
+        [
+            Linear(transformer=PCA(3)),
+            Gaussian([2, 3], transformer=StandardScaler()),
+            ("pairs", Linear([0], transformer=OneHotEncoder(handle_unknown="ignore"))),
+        ],
+        X=np.round(A),
+        new=np.round(NEW),
+        combiner=Projected(2, Softmax(), gating_components=1),
+        random_state=0,
+    ),
+    "prepared, localized": classifier(
+        [Linear([0, 1], transformer=StandardScaler()), Gaussian([2, 3], transformer=RobustScaler())],
+        combiner=Localized(inputs=KernelMap(Gaussian(transformer=StandardScaler()), n_landmarks=6), l2=0.01),
+        random_state=0,
+    ),
+    "prepared, parts": classifier(
+        [
+            Linear([0], transformer=StandardScaler()) + Gaussian([1, 2]) * Linear([3], transformer=MinMaxScaler()),
+            Distance("seuclidean", transformer=PCA(2)),
+            ("own", Distance("mahalanobis", view=[0, 1, 2], transformer=PCA(2))),
+        ]
+    ),
+    "prepared, regressor": lambda: (
+        MKLRegressor([Linear([0, 1], transformer=StandardScaler()), Gaussian(transformer=PCA(3))]).fit(A, VALUE),
+        NEW,
+    ),
+    "prepared, mkldr": labelled(MKLDR([Linear(transformer=StandardScaler()), Gaussian()], n_components=1)),
     "mean combiner": classifier(combiner=Mean(), tol=np.float64(1e-4), max_iter=10**6, verbose=0),
 }
 

@@ -5,7 +5,10 @@ import inspect
 
 import pytest
 
-PACKAGES = ("combiners", "datasets", "display", "estimators", "experiments", "kernels", "model_selection", "reduction")
+PACKAGES = (
+    *("combiners", "datasets", "display", "estimators", "experiments", "files", "kernels", "model_selection"),
+    "reduction",
+)
 
 
 def public(package: str) -> list:

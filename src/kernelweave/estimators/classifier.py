@@ -257,9 +257,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         return PerOutput(combiner)
 
     def _output_names(self) -> list[Any]:
-        if self.multiclass == "one-vs-all":
-            return list(self.classes_)
         k = len(self.classes_)
+        if self.multiclass != "one-vs-one" or k == 2:
+            return list(self.classes_)
         return [f"{self.classes_[a]} vs {self.classes_[b]}" for a in range(k) for b in range(a + 1, k)]
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:

@@ -56,6 +56,9 @@ class Distance(ViewKernel):
     repair : {"clip", "shift", None}
         What a model does where the kernel is not positive semidefinite among its training samples, see `Repair`; None
         only warns.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Attributes
     ----------
@@ -85,11 +88,13 @@ class Distance(ViewKernel):
         *,
         scale: float | str | None = None,
         repair: str | None = None,
+        transformer: Any = None,
     ):
         self.view = view
         self.metric = metric
         self.scale = scale
         self.repair = repair
+        self.transformer = transformer
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A matrix is wrapped, and checked, once, however it arrives: clones share the wrapped one.
@@ -158,6 +163,11 @@ class Distance(ViewKernel):
     def learn(self, values, sample_weight):
         """Take the metric's constants, and the width, by its rule where it is no number."""
         if isinstance(self.metric, DistanceMatrix):
+            if self.transformer is not None:
+                raise ValueError(
+                    f"the kernel {self.label_!r} looks distances up by id, so its view needs no transformer; set "
+                    "transformer to None"
+                )
             self.lookup_ = self.metric.bound_like(self)
             self.lookup_.learn(values, sample_weight)
         self.constants_ = _constants(self.metric, values, sample_weight)

@@ -267,9 +267,11 @@ class Precomputed(ViewKernel):
         values, present = self.read(as_views(X))
         return [(self, self._ids(values[present]))]
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Precomputed:
+    def fit(
+        self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None
+    ) -> Precomputed:
         """A copy, sharing K, that is bound to the id column of X."""
-        return super(Precomputed, self._copy()).fit(X, sample_weight, label)
+        return super(Precomputed, self._copy()).fit(X, sample_weight, label, y)
 
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
         """The ids, and which samples have one with similarities."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
 from ..estimators.fitted import lookups_of
-from ..kernels import Precomputed
+from ..kernels import Precomputed, ViewKernel
+from ..kernels.preparation import Preparation
 from .archive import read_archive, write_archive
 from .extensions import given_classes, needed_classes
 from .graph import Decoder, Encoder
+from .preparation import Description, as_operation, described
 from .registry import ESTIMATORS
 from .replacing import replace_file
 from .schemas import check_model
@@ -27,6 +31,12 @@ def save(model: Any, path: str | os.PathLike) -> None:
     support vectors, and of them only the columns that kernels with a weight use, constants, and of each `Precomputed`
     kernel the similarities to support vectors and the diagonal. With ``normalize="center"`` all training samples count
     as support vectors.
+
+    Transformers of kernels (``Linear("rna", transformer=StandardScaler())``) are saved as operations on arrays of
+    kernelweave's own: scikit-learn's `StandardScaler`, `MinMaxScaler`, `RobustScaler`, `MaxAbsScaler`, `Normalizer`,
+    `SimpleImputer`, `OneHotEncoder`, `OrdinalEncoder`, `CountVectorizer`, `TfidfVectorizer`, `TfidfTransformer`, `PCA`,
+    `TruncatedSVD`, and each `Pipeline` or `ColumnTransformer` of these. Others, and those with functions among their
+    parameters, are refused by name; pickle such models.
 
     Parameters
     ----------
@@ -67,7 +77,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
             "of a pipeline or search, save the model inside it"
         )
     check_is_fitted(model)
-    encoder = Encoder(_SupportColumns(model))
+    columns, preparations = _SupportColumns(model), _Preparations()
+    encoder = Encoder(lambda value: preparations(columns(value)))
     encoder.value(model, type(model).__name__)
     content = {"kernelweave": __version__, "callables": list(encoder.callables), "rows": encoder.rows}
     if encoder.classes:
@@ -83,11 +94,14 @@ def load(
 ) -> Any:
     """Load a model that `save` wrote.
 
-    Nothing in the file is run: it can name classes of kernelweave, from a fixed list, and those that you give, but no
-    others. Predictions are those of the saved model, bit by bit on the same machine and library versions. A
-    `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend` and
+    Nothing in the file is run: it can name classes of kernelweave and transformers of scikit-learn, from a fixed list,
+    and the classes that you give, but no others. Predictions are those of the saved model, bit by bit on the same
+    machine and library versions.
+
+    A `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend` and
     `replace_kernel` as before (with similarities to all ids, or to ``columns_kept`` only), but fitting again needs the
-    whole matrix.
+    whole matrix. The `transformer_` of a loaded kernel is an operation on arrays that gives what the fitted transformer
+    gave; `transformer` is scikit-learn's transformer again, with which the loaded model can be fitted anew.
 
     Parameters
     ----------
@@ -187,6 +201,39 @@ class _SupportColumns:
         if isinstance(value, Precomputed) and id(value.K) in self._place:
             return value.with_columns(self._ids[self._place[id(value.K)]])
         return value
+
+
+class _Preparations:
+    """Replace the transformers of each kernel by what a file holds of them.
+
+    The fitted one becomes an operation, and the one that the kernel was given a description. A transformer that kernels
+    share is replaced by one object.
+    """
+
+    def __init__(self) -> None:
+        self._fitted: dict[int, Preparation] = {}
+        self._given: dict[int, Description] = {}
+
+    def __call__(self, value: Any) -> Any:
+        if not isinstance(value, ViewKernel) or value.transformer is None:
+            return value
+        where = f"kernel {vars(value).get('label_', value.name)!r}: transformer"
+        kept = copy(value)
+        kept.transformer = described(value.transformer, where, self._given)
+        if value.preparation_ is not None:
+            kept.preparation_ = self._of(value.preparation_, where, len(value.columns_))
+        return kept
+
+    def _of(self, preparation: Preparation, where: str, width: int) -> Preparation:
+        if id(preparation) not in self._fitted:
+            self._fitted[id(preparation)] = Preparation(
+                as_operation(preparation.transformer, where, width),
+                # Operations need no types of data frames: equal categories, numbers and texts are alike to them.
+                replace(preparation.kind, dtypes={}),
+                documents=preparation.documents,
+                n_features=preparation.n_features,
+            )
+        return self._fitted[id(preparation)]
 
 
 def _checked_callables(names: Any, given: Mapping[str, Callable]) -> dict[str, Callable]:

@@ -35,6 +35,7 @@ from ..estimators.base import KernelMachineEstimator
 from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.points.projected import PointKernel
+from ..kernels.preparation import Preparation
 from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
 from ..kernels.stacking.repair import METHODS as REPAIRS
 from ..machines import Machine
@@ -42,6 +43,7 @@ from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
+from .operations import OPERATION_SCHEMAS, transformer
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
@@ -92,6 +94,7 @@ _COMBINED = Schema(
 )
 
 SCHEMAS |= {
+    **OPERATION_SCHEMAS,
     # views
     KeptColumns: Schema(
         {
@@ -113,7 +116,14 @@ SCHEMAS |= {
     ),
     # kernels
     ViewKernel: Schema(
-        {"label_": text, "columns_": positions("own", below="columns", filled=True), "sparse_": optional(maybe(flag))}
+        {
+            "label_": text,
+            "columns_": positions("own", below="columns", filled=True),
+            "sparse_": optional(maybe(flag)),
+            "transformer": optional(maybe(transformer)),
+            "preparation_": optional(part(Preparation, "own")),
+        },
+        rules.view_kernel_rule,
     ),
     kernels.Polynomial: Schema({"degree": count(1), "coef0": number(0.0)}),
     kernels.Gaussian: Schema({"scale_": number(positive=True)}),
@@ -195,6 +205,7 @@ SCHEMAS |= {
     machines.OneVsAllMachine: Schema({"n_classes": count(2)}),
     machines.JointMachine: Schema({"n_classes": count(2)}),
     machines.LeastSquaresMachine: Schema({"n_outputs": count(1)}),
+    machines.TargetsMachine: Schema({"n_outputs": count(1)}),
     # combiners and their states
     combiners.PolynomialMKL: Schema({"degree": count(1, 1000), "constant": number(0.0), "tau_": number(0.0)}),
     combiners.GeneralizedMKL: Schema({"form": one_of("product", "sum")}),
@@ -331,7 +342,7 @@ SCHEMAS |= {
     | _COMBINED
     | Schema(rule=rules.combined_rule),
     estimators.MKLClassifier: _CLASSES | Schema(rule=rules.machine_rule),
-    estimators.MKLRegressor: Schema(rule=rules.machine_rule),
+    estimators.MKLRegressor: Schema({"target_names_": optional(several(rules.label, "outputs"))}, rules.machine_rule),
     estimators.MKLOneClass: Schema(rule=rules.machine_rule),
     estimators.SparseLargeMarginClassifier: _COLUMNS
     | _KERNELS

@@ -47,7 +47,8 @@ class FetchedViews(Views):
         if not callable(fetch):
             raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {shown(fetch)}")
         super().__init__(views.X, views.names)
-        self.positions, self.source, self._read = views.positions, views.source, views._read
+        self.positions, self.source, self.labels = views.positions, views.source, views.labels
+        self._read = views._read
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
 
@@ -74,7 +75,7 @@ class FetchedViews(Views):
         values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
         values[missing] = new
         part = Views(KeptColumns(self.X.shape[0], self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
-        part.positions = self.positions
+        part.positions, part.labels = self.positions, self.labels
         return part
 
     def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

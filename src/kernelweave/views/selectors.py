@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..validation import shown
-
-SEPARATOR = "__"
+from ..validation.columns import SEPARATOR
 
 
 def resolve_columns(selector: Any, names: np.ndarray | None, n_features: int, X: Any = None) -> np.ndarray:

@@ -18,7 +18,8 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
 
     Columns of a two-dimensional view are named ``view__0``, ``view__1``, ... (or ``view__column`` for a data
     frame); a one-dimensional view, such as a list of strings, is the one column ``view``. Kernels then select
-    views by name.
+    views by name. A model fitted on such a frame finds the columns of new frames by name, in any order; a view of which
+    a new frame has no column is missing for all its samples.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
     Returns
     -------
     DataFrame of shape (n_samples, total number of columns)
-        Or, where `y` is given, this data frame and the targets as a series with its row labels.
+        Or, where `y` is given, this data frame and the targets as a series with its row labels. The index has the name
+        that the indices of labelled views have.
 
     Examples
     --------
@@ -72,7 +74,8 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
         _check_unique_index(labelled)
     target = frames.pop("y", None)
     X = pd.concat(frames.values(), axis=1, sort=False)
-    return X if target is None else (X, _matched(target, X.index))
+    X.index = _named(X.index, [*labelled.values()])
+    return X if target is None else (X, _matched(target, X.index).set_axis(X.index))
 
 
 def _check_name(name: Any) -> None:
@@ -143,6 +146,12 @@ def _common_index(frames: dict[str, pd.DataFrame], labelled: dict[str, pd.Index]
                 "(rows are then matched by label), or all as arrays in the same order"
             )
     return index
+
+
+def _named(index: pd.Index, given: list[pd.Index]) -> pd.Index:
+    """Row labels under the name that they have where they have one; under none where there are several."""
+    names = {one.name for one in given if one.nlevels == 1 and one.name is not None}
+    return index if index.nlevels > 1 else index.rename(names.pop() if len(names) == 1 else None)
 
 
 def _check_unique_index(labelled: dict[str, pd.Index]) -> None:

@@ -18,6 +18,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..validation import shown
 from ..validation.inputs import is_date, without_mask
 from .kept import KeptColumns, kept_columns, take_columns
 from .selectors import resolve_columns
@@ -49,7 +50,8 @@ class Views:
     >>> present
     array([ True, False])
 
-    `source` is one object for all `Views` that were made of this one by `rows` and `keep`.
+    `source` is one object for all `Views` that were made of this one by `rows` and `keep`. `labels` is the index of a
+    data frame, by which messages name samples; None where X is no frame, or has the default index (numbers from 0).
 
     Memory: each view is converted to float64 once, on first use, and kept; a block of adjacent columns
     of a float64 array is not copied.
@@ -68,6 +70,7 @@ class Views:
         self.names = None if names is None else np.asarray(names, dtype=object)
         self.positions = np.arange(self.X.shape[0])
         self.source = object()
+        self.labels = _labels_of(X)
         self._read: dict[Any, Any] = {}
 
     @property
@@ -83,6 +86,7 @@ class Views:
         """These samples only; their `positions` are those in the whole X, which has the same `source`."""
         part = Views(_take_rows(self.X, index), self.names)
         part.positions, part.source = self.positions[index], self.source
+        part.labels = None if self.labels is None else self.labels[index]
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -114,7 +118,7 @@ class Views:
         else:
             X = self.X[:, columns]
         part = Views(X, names)
-        part.positions = self.positions
+        part.positions, part.labels = self.positions, self.labels
         return part
 
     def followed_by(self, other: Views) -> Views:
@@ -125,13 +129,15 @@ class Views:
             X = sp.vstack([self.X, other.X]) if sp.issparse(self.X) else np.concatenate([self.X, other.X])
         joined = Views(X, self.names)
         joined.positions = np.concatenate([self.positions, other.positions])
+        if self.labels is not None and other.labels is not None:
+            joined.labels = self.labels.append(other.labels)
         return joined
 
     def keep(self, index: np.ndarray, columns: np.ndarray) -> Views:
         """A copy of these samples in which only these columns can be read, at the positions they have here."""
         part = self.rows(index)
         kept = Views(kept_columns(part.X, columns))
-        kept.positions, kept.source = part.positions, part.source
+        kept.positions, kept.source, kept.labels = part.positions, part.source, part.labels
         return kept
 
     def __getstate__(self) -> dict[str, Any]:
@@ -161,6 +167,12 @@ class Views:
         key = (text, partly, columns.tobytes())
         if key not in self._read:
             self._read[key] = self._check(columns, label, text, partly)
+        return self._read[key]
+
+    def remembered(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """What a function makes of these samples, computed once: `key` is kept, and compared by identity or value."""
+        if key not in self._read:
+            self._read[key] = compute()
         return self._read[key]
 
     def digests(self) -> list[bytes]:
@@ -211,7 +223,7 @@ class Views:
         self, values: np.ndarray, label: str, fill: Any, partly: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         missing = np.asarray(pd.isna(values))
-        absent = missing.all(axis=1)
+        absent = np.asarray(missing.all(axis=1))
         some = np.logical_and(missing.any(axis=1), ~absent)
         word = "missing (NaN)" if fill is None else "NaN"
         if some.any() and not partly:
@@ -227,8 +239,24 @@ class Views:
         return values, ~absent
 
     def first(self, mask: ArrayLike) -> str:
-        """Name the first sample of a boolean mask in a message."""
-        return f"sample {self.positions[np.flatnonzero(mask)[0]]}"
+        """Name the first sample of a boolean mask in a message: by its label, else by its position in the whole X."""
+        place = np.flatnonzero(mask)[0]
+        if self.labels is None:
+            return f"sample {self.positions[place]}"
+        label = self.labels[place]
+        return f"sample {shown(tuple(map(_plain, label)) if isinstance(label, tuple) else _plain(label))}"
+
+
+def _plain(label: Any) -> Any:
+    """A NumPy number or string as one of Python, which reads better in a message."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _labels_of(X: Any) -> pd.Index | None:
+    """The index of a data frame, unless it is the default one."""
+    if not isinstance(X, pd.DataFrame) or X.index.equals(pd.RangeIndex(len(X))):
+        return None
+    return X.index
 
 
 def _take_rows(X: Any, index: np.ndarray | slice) -> Any:

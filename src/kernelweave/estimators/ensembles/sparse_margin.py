@@ -157,7 +157,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             check_row_labels(X, y=y)
             views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
-            stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
+            stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views, y=y)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
             spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge=given.ridge)

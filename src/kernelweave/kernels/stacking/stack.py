@@ -87,7 +87,7 @@ class KernelStack:
         """Number of training samples (or of those kept by `restrict`)."""
         return len(self.rows)
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None) -> KernelStack:
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, y: Any = None) -> KernelStack:
         """Fit a copy of every kernel to the training samples and find out which sample has which view.
 
         Parameters
@@ -95,11 +95,13 @@ class KernelStack:
         X : array, DataFrame, sparse matrix or Views
         sample_weight : ndarray of shape (n_samples,), optional
             How often each sample counts in learned constants; all positive.
+        y : array of shape (n_samples,) or (n_samples, n_targets), optional
+            The targets as the user gives them, for transformers inside kernels.
         """
         views = as_views(X)
         weight = np.ones(views.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self.kernels = [
-            clone(kernel).fit(views, weight, label) for label, kernel in zip(self.names, self.kernels, strict=True)
+            clone(kernel).fit(views, weight, label, y) for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
         repairs = [_repair_of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
         active, present = np.ones(self.n_kernels, dtype=bool), self.presence(views)

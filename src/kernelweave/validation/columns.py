@@ -1,0 +1,149 @@
+"""Columns of new data by name, for models whose columns are named by view: ``view__column``.
+
+A view is here the columns with one prefix; a column without a prefix is a view by itself (`stack_views` names
+one-dimensional views so), or belongs to the columns without a prefix that a kernel reads together with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .._warnings import warn
+
+SEPARATOR = "__"
+_SHOWN = 5  # how many names a message lists
+_COMPARED = 2000  # how many unknown names are searched for one that is spelled alike
+
+
+def has_views(names: np.ndarray) -> bool:
+    """Whether some column is named by its view, and no two are named alike."""
+    return any(SEPARATOR in name for name in names) and len(set(names)) == len(names)
+
+
+def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray) -> pd.DataFrame:
+    """The columns of a fit, found in a new data frame by name.
+
+    Other columns of X are left out. A view of which X has no column is missing for all samples: its columns are NaN.
+    A view that lacks some of the columns that the model reads is a `ValueError`.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    X : DataFrame
+        Column names are strings.
+    names : ndarray of str
+        Column names of the fit, no two alike.
+    used : ndarray of int
+        Positions in `names` of the columns that the model reads.
+    """
+    if np.array_equal(X.columns, names):
+        return X
+    if not X.columns.is_unique:
+        X = _first_of_each(X, names, used)
+    there = np.array([name in X.columns for name in names])
+    views, known = _views(estimator, names), set(names)
+    unknown = [name for name in X.columns if name not in known]
+    started = set(views[there]) | {view for name in unknown for view in (name, name.partition(SEPARATOR)[0])}
+    read = list(dict.fromkeys(views[used]))
+    absent = [view for view in read if view not in started]
+    if absent and len(absent) == len(read):
+        raise ValueError(
+            f"X has no column of the {_listed('view', absent)} that {type(estimator).__name__} was fitted with, such "
+            f"as {names[used][0]!r}; the {_listed('column', X.columns)} of X must have the names of the fit, as "
+            "stack_views gives them"
+        )
+    is_used = np.isin(np.arange(len(names)), used)
+    wrong = [view for view in read if view in started and not there[is_used & (views == view)].all()]
+    if wrong:
+        raise ValueError(_lacking(wrong, views, names, is_used, there, unknown))
+    _warn_of_other_names(absent, unknown, set(views))
+    return X.reindex(columns=list(names))
+
+
+def _first_of_each(X: pd.DataFrame, names: np.ndarray, used: np.ndarray) -> pd.DataFrame:
+    again = X.columns.duplicated()
+    twice = X.columns[again & X.columns.isin(names[used])]
+    if len(twice):
+        raise ValueError(f"the column {twice[0]!r} occurs more than once in X; remove or rename the others")
+    return X.loc[:, ~again]
+
+
+def _views(estimator: Any, names: np.ndarray) -> np.ndarray:
+    """The view of each column."""
+    prefix = [name.partition(SEPARATOR)[0] for name in names]
+    known = {view for view, name in zip(prefix, names, strict=True) if SEPARATOR in name}
+    alone = np.array([view not in known for view in prefix])
+    views = np.where(alone, names, np.array(prefix, dtype=object))
+    for kernel in getattr(estimator, "kernels_", []):
+        columns = kernel.columns()
+        together = columns[alone[columns]]
+        views[together] = ", ".join(names[together][:_SHOWN])
+    return views
+
+
+def _lacking(
+    wrong: Sequence[str],
+    views: np.ndarray,
+    names: np.ndarray,
+    is_used: np.ndarray,
+    there: np.ndarray,
+    unknown: Sequence[str],
+) -> str:
+    """The message for views of which X has some columns only."""
+    parts = []
+    for view in wrong[:_SHOWN]:
+        own = is_used & (views == view)
+        lacking = names[own & ~there]
+        text = f"{len(lacking)} of {own.sum()} columns of the view {view!r}: {_quoted(lacking)}"
+        meant = {name: other for name in lacking[:_SHOWN] for other in _alike(name, unknown)}
+        if meant:
+            pairs = ", ".join(f"{other!r} for {name!r}" for name, other in meant.items())
+            text += f" (did you mean {pairs}?)"
+        parts.append(text)
+    more = f"; and columns of {len(wrong) - _SHOWN} more views" if len(wrong) > _SHOWN else ""
+    return (
+        f"X lacks {'; '.join(parts)}{more}. Add or rename them; where X has no column of a view at all, the view "
+        "counts as missing for all samples"
+    )
+
+
+def _alike(name: str, others: Sequence[str]) -> list[str]:
+    """The one of some names that is spelled like this one, if any."""
+    others = others[:_COMPARED]
+    plain = [_letters(other) for other in others]
+    close = get_close_matches(_letters(name), plain, n=1, cutoff=0.8)
+    return [others[plain.index(close[0])]] if close else []
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def _warn_of_other_names(absent: Sequence[str], unknown: Sequence[str], known: set[str]) -> None:
+    """Warn where X has views of other names in place of those that it lacks."""
+    if not absent or not unknown:
+        return
+    prefixed = dict.fromkeys(name.partition(SEPARATOR)[0] for name in unknown if SEPARATOR in name)
+    alone = [name for name in unknown if SEPARATOR not in name]
+    similar = [other for view in absent[:_SHOWN] for other in _alike(view, alone)]
+    others = [view for view in dict.fromkeys([*prefixed, *similar]) if view not in known]
+    if others:
+        warn(
+            f"X lacks the {_listed('view', absent)}, which is now missing for all samples, and has the "
+            f"{_listed('view', others)}, which was not there in the fit: if these are the same under another name, "
+            "rename the columns of X"
+        )
+
+
+def _listed(word: str, names: Sequence[Any]) -> str:
+    return f"{word}{'' if len(names) == 1 else 's'} {_quoted(names)}"
+
+
+def _quoted(names: Sequence[Any]) -> str:
+    more = f", ... ({len(names)} in all)" if len(names) > _SHOWN else ""
+    return ", ".join(repr(str(name)) for name in names[:_SHOWN]) + more
