@@ -126,7 +126,7 @@ class Clinical(ViewKernel):
     def learn(self, values, sample_weight):
         """Find the range of each variable."""
         seen = np.any(~np.isnan(values), axis=0)
-        for v in np.flatnonzero(seen & ~self.is_nominal_):
+        for v in np.flatnonzero(seen & ~self.is_nominal_).tolist():
             self.low_[v], high = np.nanmin(values[:, v]), np.nanmax(values[:, v])
             self.spread_[v] = high - self.low_[v]
             if not np.isfinite(self.spread_[v]):
@@ -138,10 +138,10 @@ class Clinical(ViewKernel):
         """Values as numbers, NaN where they are missing, and which samples have any."""
         values, present = super().read(views)
         numbers = np.full(values.shape, np.nan)
-        for v in np.flatnonzero(~np.isnan(self.low_)):  # others have no value among the training samples
+        for v in np.flatnonzero(~np.isnan(self.low_)).tolist():  # others have no value among the training samples
             there = present & ~np.asarray(pd.isna(values[:, v]))
             numbers[there, v] = self._numbers(v, values[there, v])
-        return numbers, ~np.isnan(numbers).all(axis=1)
+        return numbers, np.any(~np.isnan(numbers), axis=1)
 
     def gram_of(self, A):
         """The mean similarity of variables, exactly 1 on the diagonal."""
@@ -215,17 +215,18 @@ class Clinical(ViewKernel):
 
     def _place(self, column: Any, parameter: str) -> int:
         """The place of a column in the view, from its name or position in X, or what follows the view's name."""
+        found: list[int] = []
         if isinstance(column, Integral) and not isinstance(column, bool):
-            found = np.flatnonzero(self.columns_ == column)
-        else:
+            found = [v for v, position in enumerate(self.columns_.tolist()) if position == column]
+        elif isinstance(column, str):
             prefix = f"{self.view}{SEPARATOR}" if isinstance(self.view, str) else ""
-            found = np.flatnonzero([name in (column, f"{prefix}{column}") for name in self.variables_])
+            found = [v for v, name in enumerate(self.variables_) if name in (column, f"{prefix}{column}")]
         if len(found) != 1:
             raise ValueError(
                 f"{parameter} of the kernel {self.label_!r} (Clinical) has {shown(column)}, which is not one of the "
                 f"view's columns: {shown(self.variables_)}"
             )
-        return int(found[0])
+        return found[0]
 
 
 def _listed(columns: Any, parameter: str) -> list[Any]:
@@ -256,7 +257,7 @@ def _column(views: Views, column: int) -> Any:
     """A column of X with its type: a pandas series where X is a data frame."""
     if isinstance(views.X, pd.DataFrame):
         return views.X.iloc[:, column]
-    return pd.Series(views.X.take([column])[:, 0] if isinstance(views.X, KeptColumns) else views.X[:, column])
+    return pd.Series(views.X.take(np.array([column]))[:, 0] if isinstance(views.X, KeptColumns) else views.X[:, column])
 
 
 def _kind(column: pd.Series, order: list[str] | None, nominal: bool, what: str) -> tuple[str, list[str] | None]:
