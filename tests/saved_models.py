@@ -58,6 +58,7 @@ from kernelweave.combiners import (
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from kernelweave.kernels import (
     ChiSquared,
+    Clinical,
     Constant,
     Distance,
     Function,
@@ -167,6 +168,18 @@ def by_label(n=N + 11, missing=(), **options):
         blocks = {"first": first.iloc[N:], "second": second.iloc[N:-1], "third": first.iloc[N:-2]}
         return model, model.extend_kernels(blocks)
     return model, frame.iloc[N:]
+
+
+def clinical():
+    """All kinds of variables, with missing cells; one that is constant, and one without values."""
+    letters = np.array([word[0] for word in WORDS], dtype=object)
+    frame = FRAME.assign(letter=letters, same=2.0, none=np.nan).astype({"flag": object, "count": float})
+    columns = ["v__0", "v__1", "count", "flag", "word", "letter", "same", "none"]
+    holes = np.random.default_rng(5).random((N + 11, len(columns))) < 0.2
+    holes[[3, N + 1]] = True
+    frame[columns] = frame[columns].mask(holes)
+    kernel = Clinical(columns, ordinal={"letter": ["a", "b", "µ"]}, nominal=["count"])
+    return MKLClassifier([("table", kernel), Linear("u")]).fit(frame.iloc[:N], TWO), frame.iloc[N:]
 
 
 def one_class(*kernels, **options):
@@ -359,6 +372,7 @@ MODELS = {
     ),
     "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
     "spectrum": on_frame([Spectrum("word", k=2), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "clinical": clinical,
     "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), first="u", second="v"), Linear("u")]),
     "pairwise, sparse": classifier(
         [Pairwise(Linear(), first=[0, 1], second=[2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)

@@ -129,6 +129,10 @@ SCHEMAS |= {
     kernels.Gaussian: Schema({"scale_": number(positive=True)}),
     kernels.Laplacian: Schema({"scale_": number(positive=True)}),
     kernels.ChiSquared: Schema({"scale_": number(positive=True)}),
+    kernels.Clinical: Schema(
+        {"variables_": several(text, "own"), "levels_": several(maybe(several(text)), "own")}
+        | {"is_nominal_": flags("own"), "low_": numbers("own", nan=True), "spread_": numbers("own", low=0.0)}
+    ),
     kernels.Distance: Schema(
         {"scale_": number(positive=True), "metric": anything, "constants_": optional(anything)}, rules.distance_rule
     ),
