@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
@@ -138,6 +138,13 @@ def on_frame(kernels, y=TWO, missing=(), **options):
     for row, columns in missing:
         frame.loc[row, columns] = None if columns == "word" else np.nan
     return classifier(kernels, y, frame.iloc[:N], frame.iloc[N:], **options)
+
+
+def on_sparse_frame():
+    frame = stack_views({"s": sp.csr_array(np.where(A[:, :3] > 0, A[:, :3], 0.0)), "d": A[:, 3:]})
+    frame.loc[frame.index % 5 == 1, "s"] = np.nan
+    model = MKLClassifier([Linear("s"), Gaussian("d")], normalize=None).fit(frame, TWO)
+    return model, stack_views({"s": NEW[:, :3], "d": NEW[:, 3:]})
 
 
 def ids(*kernels, n=N, **options):
@@ -347,6 +354,12 @@ MODELS = {
     "partial": classifier([("half", functools.partial(dot, factor=0.5))]),
     "sparse matrix": classifier(X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)),
     "sparse array": classifier([Linear([0, 3]), Function(dot, [3])], X=sp.csr_array(A), new=NEW),
+    "sparse view": classifier(
+        [Linear("s"), Gaussian("d"), Gaussian(["s", "d"]), Pairwise(Linear(), first=["s__0"], second=["s__1"])],
+        X=stack_views({"s": sp.csr_matrix(A[:, :3]), "d": A[:, 3:], "word": ["ab"] * N}),
+        new=stack_views({"s": NEW[:, :3], "d": NEW[:, 3:]}),
+    ),
+    "sparse view, missing": on_sparse_frame,
     "precomputed": ids(Precomputed(GRAM)),
     "precomputed, float32": ids(Precomputed((GRAM + np.eye(N + 11)).astype(np.float32)), n=N + 11),
     "precomputed, centred": ids(Precomputed(GRAM), n=N + 11, normalize="center"),

@@ -208,6 +208,25 @@ def test_attributes_that_do_not_fit(forge, path, value, message):
     assert re.search(message, forge(BINARY, put(path, value)))
 
 
+def test_sparse_views_that_do_not_fit(forge):
+    model, _ = MODELS["sparse view, missing"]()
+    kept = "_state.reference.X.sparse"
+
+    def change(place, new):
+        return put(kept, lambda old: [tuple(new(part) if i == place else part for i, part in enumerate(old[0]))])
+
+    assert "sparse_ is True where the training samples are not sparse" in forge(model, put(kept, None))
+    assert "is a NoneType where a sparse matrix" in forge(model, change(1, lambda old: None))
+    assert "has the length 2 where 3 (block) is expected" in forge(model, change(1, lambda old: old[:, :2]))
+    assert "holds NaN or infinity" in forge(model, change(1, lambda old: old * np.nan))
+    assert "has the length" in forge(model, change(2, lambda old: old[1:]))
+    assert "is an array of float64" in forge(model, change(2, lambda old: old * 1.0))
+    assert "has entries of samples that lack the view" in forge(model, change(2, lambda old: np.zeros_like(old)))
+    assert "hold columns twice" in forge(model, change(0, lambda old: old + 1))
+    assert "holds 5 where numbers below 5" in forge(model, change(0, lambda old: old + 3))
+    assert "sparse_ is True where" in forge(model, put("_state.kernels.1.sparse_", True))
+
+
 def test_states_of_learned_kernels_that_do_not_fit(forge):
     localized = MKLClassifier(KERNELS, Localized(), random_state=0).fit(A, TWO)
     assert "_theta has the length" in forge(localized, put("_theta", lambda old: old[:-3]))

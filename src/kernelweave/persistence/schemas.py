@@ -104,6 +104,16 @@ SCHEMAS |= {
                 together(positions("block", below="columns"), array("fiubO", "samples", "block", nan=True)),
                 own=("block",),
             ),
+            "sparse": optional(
+                maybe(
+                    several(
+                        together(
+                            positions("block", below="columns"), sparse("samples", "block"), array("b", "samples")
+                        ),
+                        own=("block",),
+                    )
+                )
+            ),
         },
         rules.kept_columns_rule,
     ),
