@@ -70,6 +70,7 @@ CLASSES: dict[str, type] = {
         DistanceMatrix,
         PointKernel,
         kernels.ChiSquared,
+        kernels.Clinical,
         kernels.Constant,
         kernels.Distance,
         kernels.Function,
