@@ -122,7 +122,7 @@ def assert_same_document(found, expected):
 
 
 def _parts(row):
-    return row["fields"] if row["kind"] == "object" else dict(enumerate(row["parts"]))
+    return row["fields"] if "fields" in row else dict(enumerate(row["parts"]))
 
 
 def _objects(file):
