@@ -193,7 +193,7 @@ def _present(X: Any, columns: np.ndarray) -> np.ndarray:
     if sp.issparse(X):
         return np.ones(X.shape[0], dtype=bool)
     values = X.iloc[:, columns] if isinstance(X, pd.DataFrame) else X[:, columns]
-    return np.asarray(pd.notna(values)).any(axis=1)
+    return np.any(np.asarray(pd.notna(values)), axis=1, keepdims=True).ravel()
 
 
 def _permuted(X: Any, columns: np.ndarray, present: np.ndarray, rng: np.random.RandomState) -> Any:
