@@ -155,7 +155,7 @@ def test_columns_by_short_names_full_names_and_places(names):
 
 def test_names_of_features():
     assert Linear("rna").fit(MIXED).feature_names(MIXED.columns) == ["rna__a", "rna__b"]
-    assert Linear([1, 2]).fit(A).feature_names() == ["1", "2"]
+    assert Linear([1, 2]).fit(A).feature_names() == [1, 2]
     assert Linear("rna", transformer=StandardScaler()).fit(MIXED).feature_names() == ["a", "b"]
     assert Linear([1, 2], transformer=StandardScaler()).fit(A).feature_names() == ["1", "2"]
     assert Linear(transformer=CountVectorizer()).fit(TEXT).feature_names() == ["ash", "fir", "oak", "small", "tall"]

@@ -162,6 +162,10 @@ class _Pair(Kernel):
         views = as_views(X)
         return self._join(self.first_.diagonal(views), self.second_.diagonal(views), self.present(views))
 
+    def parts(self) -> list[Kernel]:
+        """Those of both parts."""
+        return self.first_.parts() + self.second_.parts()
+
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
         """Those of both parts."""
         return self.first_.lookups(X) + self.second_.lookups(X)

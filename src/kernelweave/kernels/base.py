@@ -176,6 +176,10 @@ class Kernel(BaseEstimator):
         """
         raise TypeError(f"the kernel {type(self).__name__} has no derivatives by features")
 
+    def parts(self) -> list[Kernel]:
+        """The fitted kernels that this one is a sum or product of; by default itself."""
+        return [self]
+
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
         """The precomputed matrices in which `cross` looks the samples of X up, each with their ids; none by default.
 
@@ -241,8 +245,11 @@ class ViewKernel(PreparedView, Kernel):
 
     @property
     def takes_missing_cells(self) -> bool:
-        """Whether a sample may lack some columns of the view; the array functions then get NaN (None in text) there."""
-        return False
+        """Whether a sample may lack some columns of the view, by default where there is a transformer.
+
+        Array functions of a kernel that declares this get NaN (None in text) there, or what a transformer makes of it.
+        """
+        return self.transformer is not None
 
     @property
     def name(self) -> str:

@@ -87,7 +87,7 @@ class Preparation:
                 )
             return _scattered(values, present), present
 
-        return views.remembered(self, compute)
+        return views.prepared(self, compute)
 
     def feature_names(self, columns: np.ndarray) -> list[str]:
         """What the features are called: by `get_feature_names_out`, else by the transformer's name and a number.
@@ -154,7 +154,7 @@ class PreparedView:
         values, present = preparation.read(views, self.columns_, self._described)
         return (values if self.takes_sparse or not sp.issparse(values) else values.toarray()), present
 
-    def feature_names(self, names: Any = None) -> list[str]:
+    def feature_names(self, names: Any = None) -> list[Any]:
         """What the features that the fitted kernel compares are called.
 
         By the transformer (`get_feature_names_out`) where there is one, else the names of the view's columns.
@@ -162,7 +162,7 @@ class PreparedView:
         Parameters
         ----------
         names : sequence of str, optional
-            The names of all columns of X; columns without names are called by their positions.
+            The names of all columns of X; without them, columns are called by their positions.
 
         Examples
         --------
@@ -173,7 +173,7 @@ class PreparedView:
         """
         if self.preparation_ is not None:
             return self.preparation_.feature_names(self.columns_)
-        return [str(column if names is None else names[column]) for column in self.columns_]
+        return self.columns_.tolist() if names is None else [names[column] for column in self.columns_]
 
     @property
     def _described(self) -> str:
@@ -236,7 +236,7 @@ def prepare(
         raise ValueError(f"{_named(transformer, who)} fails: {error}") from error
     values = _result(fitted, table, n_present, who)
     preparation.n_features = values.shape[1]
-    views.remembered(preparation, lambda: (_scattered(values, present), present))
+    views.prepared(preparation, lambda: (_scattered(values, present), present))
     return preparation
 
 

@@ -15,7 +15,9 @@ from .._version import __version__
 from ..estimators.fitted import lookups_of
 from ..kernels import Precomputed, ViewKernel
 from ..kernels.preparation import Preparation
+from ..views import Views
 from .archive import read_archive, write_archive
+from .codecs import NotSavableError
 from .extensions import given_classes, needed_classes
 from .graph import Decoder, Encoder
 from .preparation import Description, as_operation, described
@@ -215,6 +217,8 @@ class _Preparations:
         self._given: dict[int, Description] = {}
 
     def __call__(self, value: Any) -> Any:
+        if isinstance(value, Views) and value.holds_points:
+            raise NotSavableError("holds points among the features of a transformer, which cannot be saved; pickle it")
         if not isinstance(value, ViewKernel) or value.transformer is None:
             return value
         where = f"kernel {vars(value).get('label_', value.name)!r}: transformer"

@@ -104,6 +104,16 @@ SCHEMAS |= {
                 together(positions("block", below="columns"), array("fiubO", "samples", "block", nan=True)),
                 own=("block",),
             ),
+            "sparse": optional(
+                maybe(
+                    several(
+                        together(
+                            positions("block", below="columns"), sparse("samples", "block"), array("b", "samples")
+                        ),
+                        own=("block",),
+                    )
+                )
+            ),
         },
         rules.kept_columns_rule,
     ),
@@ -129,6 +139,10 @@ SCHEMAS |= {
     kernels.Gaussian: Schema({"scale_": number(positive=True)}),
     kernels.Laplacian: Schema({"scale_": number(positive=True)}),
     kernels.ChiSquared: Schema({"scale_": number(positive=True)}),
+    kernels.Clinical: Schema(
+        {"variables_": several(text, "own"), "levels_": several(maybe(several(text)), "own")}
+        | {"is_nominal_": flags("own"), "low_": numbers("own", nan=True), "spread_": numbers("own", low=0.0)}
+    ),
     kernels.Distance: Schema(
         {"scale_": number(positive=True), "metric": anything, "constants_": optional(anything)}, rules.distance_rule
     ),
@@ -229,6 +243,7 @@ SCHEMAS |= {
             "selector": anything,
             "takes_sparse": optional(flag),
             "groups_": several(together(text, positions("own", below="columns", filled=True)), own=("own",)),
+            "readers_": optional(maybe(several(maybe(part(ViewKernel, "columns"))))),
         },
         rules.feature_source_rule,
     ),

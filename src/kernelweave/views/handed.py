@@ -29,8 +29,7 @@ class TableKind:
     names : list of str or None
         The names of a data frame's columns; None numbers them from 0.
     dtypes : dict from int to dtype
-        The types of those columns of the fit, by their place in the table, that plain arrays do not keep: categories,
-        dates, numbers with a mask.
+        The types of the columns of the fit, by their place in the table, where some are not numbers; text has none.
     """
 
     is_frame: bool
@@ -51,12 +50,14 @@ class TableKind:
         wanted : set of str
             Names that the transformer mentions; columns keep their full names where one of those is among them.
         """
-        if not isinstance(views.X, pd.DataFrame):
-            return cls(views.names is not None, _names(views.names, columns, view, wanted))
-        dtypes = {
-            place: dtype for place, dtype in enumerate(views.X.dtypes.iloc[columns].tolist()) if not _is_plain(dtype)
-        }
-        return cls(True, _names(views.names, columns, view, wanted), dtypes)
+        names = _names(views.names, columns, view, wanted)
+        if isinstance(views.X, pd.DataFrame):
+            found = views.X.dtypes.iloc[columns].tolist()
+        else:
+            found = [np.dtype(float) if sp.issparse(views.X) else views.X.dtype] * len(columns)
+        plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
+        dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
+        return cls(isinstance(views.X, pd.DataFrame) or names is not None, names, dtypes)
 
     def table(self, views: Views, columns: np.ndarray) -> tuple[Any, np.ndarray]:
         """These columns as a table of this kind, and which samples have some value in them.
@@ -74,9 +75,19 @@ class TableKind:
         if isinstance(X, pd.DataFrame):
             frame = _with_nan(X.iloc[:, columns].set_axis(self._labels(columns), axis=1))
         else:
-            frame = _with_nan(_as_frame(X, columns, self._labels(columns)))
-            frame = frame.astype({frame.columns[place]: dtype for place, dtype in self.dtypes.items()})
+            frame = self._typed(_with_nan(_as_frame(X, columns, self._labels(columns))))
         return frame, ~frame.isna().to_numpy().all(axis=1)
+
+    def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Columns that arrays or `KeptColumns` hold as objects, or as plain numbers, with the types of the fit."""
+        changes = {}
+        for place, wanted in self.dtypes.items():
+            label, is_number = frame.columns[place], isinstance(wanted, np.dtype) and wanted.kind in "fiub"
+            if not is_number:
+                changes[label] = wanted
+            elif frame.dtypes.iloc[place].kind == "O":
+                changes[label] = np.dtype(float)  # of which NaN is one
+        return frame.astype(changes) if changes else frame
 
     def _labels(self, columns: np.ndarray) -> list[Any]:
         return list(range(len(columns))) if self.names is None else self.names
@@ -94,10 +105,10 @@ def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set
     return full if len(set(short)) < len(short) or wanted & (set(full) - set(short)) else short
 
 
-def _is_plain(dtype: Any) -> bool:
-    """Whether arrays keep the type of a column: numbers, and objects (text among them)."""
+def _is_text(dtype: Any) -> bool:
+    """Whether columns of this type are handed over as objects (those of pyarrow's numbers as float64)."""
     if isinstance(dtype, np.dtype):
-        return dtype.kind in "fiubO"
+        return dtype.kind not in "fiubmM"
     return isinstance(dtype, pd.StringDtype) or _is_arrow(dtype)
 
 
@@ -131,11 +142,7 @@ def _with_nan_array(values: np.ndarray) -> np.ndarray:
 
 def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame whose text is of objects, with NaN where it is missing; other columns as they are."""
-    texts = [
-        place
-        for place, dtype in enumerate(frame.dtypes.tolist())
-        if isinstance(dtype, pd.StringDtype) or _is_arrow(dtype) or dtype is np.dtype(object)
-    ]
+    texts = [place for place, dtype in enumerate(frame.dtypes.tolist()) if _is_text(dtype)]
     if not texts:
         return frame
     columns = [frame.iloc[:, place] for place in range(frame.shape[1])]

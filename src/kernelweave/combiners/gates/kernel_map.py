@@ -62,7 +62,7 @@ class KernelMap(BaseEstimator):
         """Fit the kernel and choose the landmarks among the samples of a stack; returns what `read` gives of them."""
         check_parameters(self)
         views = stack.support
-        self.kernel_ = clone(self.kernel).fit(views, stack.weight, "gating kernel")
+        self.kernel_ = clone(self.kernel).fit(views, stack.weight, "gating kernel", stack.y)
         present = np.flatnonzero(self.kernel_.present(views))
         if self.n_landmarks is not None:
             present = np.sort(rng.permutation(present)[: self.n_landmarks])

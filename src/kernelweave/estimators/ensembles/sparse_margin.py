@@ -202,7 +202,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         # f = F c with F = psi root^-T, so the expansion vectors' coefficients are root^-T F' c.
         coef = solve_triangular(projection.root, projection.features.T @ solution.coef, lower=True, trans="T")
         n_features = stack.reference.X.shape[1]
-        points = landmark_views(self.kernel_.columns(), self.expansion_vectors_, n_features)
+        points = landmark_views(self.kernel_, self.expansion_vectors_, n_features)
         self.combiner_, self._kernel = Mean(), WeightedSum(stack.compared_with(points), np.ones(1), owner="Mean")
         self.kernels_, self.kernel_names_ = stack.kernels, stack.names
         self._rule = optimum.machine.without_samples()

@@ -163,9 +163,18 @@ class KernelSheet(Kernel):
         return self.kernel.positive_semidefinite
 
     @property
+    def supervised(self) -> bool:
+        """Whether the kernel is."""
+        return self.kernel.supervised
+
+    @property
     def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """The repair of the kernel."""
         return self.kernel.repair
+
+    def parts(self) -> list[Kernel]:
+        """Those of the kernel."""
+        return self.kernel.parts()
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
         """The precomputed matrices inside the kernel."""
