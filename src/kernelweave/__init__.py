@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import combiners, datasets, display, kernels, model_selection, reduction
+    from . import combiners, datasets, display, files, kernels, model_selection, reduction
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
+    from .files import read_views
     from .persistence import load, save
     from .views import stack_views
 
@@ -30,9 +31,11 @@ __all__ = [
     "combiners",
     "datasets",
     "display",
+    "files",
     "kernels",
     "load",
     "model_selection",
+    "read_views",
     "reduction",
     "save",
     "stack_views",
@@ -40,7 +43,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display"),
+    *("model_selection", "datasets", "display", "files"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
@@ -49,6 +52,7 @@ _HOMES = {
     "MKLOneClass": "estimators",
     "MKLRegressor": "estimators",
     "load": "persistence",
+    "read_views": "files",
     "save": "persistence",
     "stack_views": "views",
 }

@@ -93,7 +93,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight, y)
             machine, targets = self._machine(y, weight, posterior, stack)
             if self._start is not None:
                 machine = machine.starting_at(self._start)

@@ -35,6 +35,7 @@ from ..estimators.base import KernelMachineEstimator
 from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.points.projected import PointKernel
+from ..kernels.preparation import Preparation
 from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
 from ..kernels.stacking.repair import METHODS as REPAIRS
 from ..machines import Machine
@@ -42,6 +43,7 @@ from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
+from .operations import OPERATION_SCHEMAS, transformer
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
@@ -53,6 +55,7 @@ from .schema import (
     flag,
     flags,
     function,
+    labels,
     maybe,
     nothing,
     number,
@@ -91,6 +94,7 @@ _COMBINED = Schema(
 )
 
 SCHEMAS |= {
+    **OPERATION_SCHEMAS,
     # views
     KeptColumns: Schema(
         {
@@ -99,6 +103,16 @@ SCHEMAS |= {
             "blocks": several(
                 together(positions("block", below="columns"), array("fiubO", "samples", "block", nan=True)),
                 own=("block",),
+            ),
+            "sparse": optional(
+                maybe(
+                    several(
+                        together(
+                            positions("block", below="columns"), sparse("samples", "block"), array("b", "samples")
+                        ),
+                        own=("block",),
+                    )
+                )
             ),
         },
         rules.kept_columns_rule,
@@ -112,12 +126,23 @@ SCHEMAS |= {
     ),
     # kernels
     ViewKernel: Schema(
-        {"label_": text, "columns_": positions("own", below="columns", filled=True), "sparse_": optional(maybe(flag))}
+        {
+            "label_": text,
+            "columns_": positions("own", below="columns", filled=True),
+            "sparse_": optional(maybe(flag)),
+            "transformer": optional(maybe(transformer)),
+            "preparation_": optional(part(Preparation, "own")),
+        },
+        rules.view_kernel_rule,
     ),
     kernels.Polynomial: Schema({"degree": count(1), "coef0": number(0.0)}),
     kernels.Gaussian: Schema({"scale_": number(positive=True)}),
     kernels.Laplacian: Schema({"scale_": number(positive=True)}),
     kernels.ChiSquared: Schema({"scale_": number(positive=True)}),
+    kernels.Clinical: Schema(
+        {"variables_": several(text, "own"), "levels_": several(maybe(several(text)), "own")}
+        | {"is_nominal_": flags("own"), "low_": numbers("own", nan=True), "spread_": numbers("own", low=0.0)}
+    ),
     kernels.Distance: Schema(
         {"scale_": number(positive=True), "metric": anything, "constants_": optional(anything)}, rules.distance_rule
     ),
@@ -140,8 +165,10 @@ SCHEMAS |= {
         {
             "repair": anything,
             "K": numbers("ids", "columns_kept"),
-            "rows": numbers("further", "columns_kept"),
-            "self_similarity": numbers("all"),
+            "rows": numbers("further", "columns_kept", nan=True),
+            "self_similarity": numbers("all", nan=True),
+            "labels": optional(labels("all")),
+            "absent": optional(flags("all")),
             "columns_kept": maybe(positions("columns_kept")),
             "columns_": positions(1, below="columns"),
         },
@@ -216,6 +243,7 @@ SCHEMAS |= {
             "selector": anything,
             "takes_sparse": optional(flag),
             "groups_": several(together(text, positions("own", below="columns", filled=True)), own=("own",)),
+            "readers_": optional(maybe(several(maybe(part(ViewKernel, "columns"))))),
         },
         rules.feature_source_rule,
     ),

@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
-from .columns import by_name, has_views
+from .columns import by_name, feature_names, has_sparse_rows, has_views
 from .parameters import shown
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
@@ -47,6 +47,11 @@ def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]
                 f"Found a data frame with {len(X)} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}), "
                 f"but {type(estimator).__name__} needs at least 2 samples and 1 feature"
             )
+        if has_sparse_rows(X):
+            names = feature_names(X)
+            estimator.n_features_in_ = len(names)
+            if hasattr(estimator, "feature_names_in_"):
+                estimator.feature_names_in_ = np.array(names, dtype=object)
     else:
         X = validate_data(estimator, X, ensure_min_samples=2, **_ARRAYS)
     return X, getattr(estimator, "feature_names_in_", None)
@@ -76,7 +81,8 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
         absent = set(names) - set(X.columns)
         if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
             X = X.reindex(columns=list(names))
-    validate_data(estimator, X, reset=False, skip_check_array=True)
+    if names is None or not has_sparse_rows(X):
+        validate_data(estimator, X, reset=False, skip_check_array=True)
     if len(X) < 1:
         raise ValueError(f"Found a data frame with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     return X, names

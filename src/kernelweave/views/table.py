@@ -2,7 +2,7 @@
 
 Each view is checked separately when a kernel first reads it: a sample whose view is wholly missing
 (NaN, masked, or None in text columns) has no row there and is reported absent; a view that is partly missing,
-infinite or of the wrong type is an error that names it.
+infinite or of the wrong type is an error that names it. Sparse views of a data frame are read as CSR matrices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..validation import shown
 from ..validation.inputs import is_date, without_mask
-from .kept import KeptColumns, kept_columns, take_columns
+from .kept import KeptColumns, has_sparse_views, kept_columns, take_columns, taken_apart
 from .selectors import resolve_columns
 
 BLOCK_VALUES = 2**23  # how many kernel values `Views.in_blocks` lets a block of samples take
@@ -57,6 +57,7 @@ class Views:
     of a float64 array is not copied.
     """
 
+    holds_points = False  # whether some rows are points that were not made of columns, see `hold_points`
     can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
 
     def __init__(self, X: Any, names: Any = None):
@@ -64,14 +65,19 @@ class Views:
             X = np.asarray(without_mask(X))
             if X.ndim != 2:
                 raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
-        if names is None and isinstance(X, pd.DataFrame) and all(isinstance(c, str) for c in X.columns):
-            names = X.columns
+        labels = _labels_of(X)
+        if isinstance(X, pd.DataFrame):
+            names = X.columns if names is None and all(isinstance(c, str) for c in X.columns) else names
+            if has_sparse_views(X):
+                X, features = taken_apart(X)
+                names = features if names is not None and len(names) < len(features) else names
         self.X = X.tocsr() if sp.issparse(X) else X
         self.names = None if names is None else np.asarray(names, dtype=object)
         self.positions = np.arange(self.X.shape[0])
         self.source = object()
-        self.labels = _labels_of(X)
+        self.labels = labels
         self._read: dict[Any, Any] = {}
+        self._prepared: dict[Any, tuple[Any, np.ndarray]] = {}
 
     @property
     def n_samples(self) -> int:
@@ -80,6 +86,8 @@ class Views:
 
     def columns(self, selector: Any) -> np.ndarray:
         """Column positions of a selector."""
+        if callable(selector) and not isinstance(selector, type) and isinstance(self.X, KeptColumns):
+            raise ValueError("X has sparse views, which a function cannot select; give the names of views or columns")
         return resolve_columns(selector, self.names, self.X.shape[1], self.X)
 
     def rows(self, index: np.ndarray | slice) -> Views:
@@ -87,6 +95,8 @@ class Views:
         part = Views(_take_rows(self.X, index), self.names)
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
+        part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
+        part.holds_points = self.holds_points
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -105,12 +115,18 @@ class Views:
         starts = range(0, self.n_samples, n_rows)
         return np.concatenate([compute(self.rows(slice(start, start + n_rows))) for start in starts])
 
-    def complete(self, columns: np.ndarray, label: str) -> Views:
+    def complete(self, columns: np.ndarray, label: str, *, partly: bool = False) -> Views:
         """These samples with the columns that a kernel is about to read; there is nothing to fetch here."""
         return self
 
     def objects(self, columns: np.ndarray, names: Any = None) -> Views:
         """These columns only, under other names (or none): what one of several objects in a sample consists of."""
+        key = ("objects", columns.tobytes(), None if names is None else tuple(names))
+        if key not in self._read:
+            self._read[key] = self._objects(columns, names)
+        return self._read[key]
+
+    def _objects(self, columns: np.ndarray, names: Any) -> Views:
         if isinstance(self.X, KeptColumns):
             X = self.X.select(columns)
         elif isinstance(self.X, pd.DataFrame):
@@ -125,6 +141,8 @@ class Views:
         """These samples and then those of another X with the same columns."""
         if isinstance(self.X, pd.DataFrame):
             X = pd.concat([self.X, other.X], ignore_index=True)
+        elif isinstance(self.X, KeptColumns):
+            X = self.X.followed_by(other.X)
         else:
             X = sp.vstack([self.X, other.X]) if sp.issparse(self.X) else np.concatenate([self.X, other.X])
         joined = Views(X, self.names)
@@ -138,10 +156,12 @@ class Views:
         part = self.rows(index)
         kept = Views(kept_columns(part.X, columns))
         kept.positions, kept.source, kept.labels = part.positions, part.source, part.labels
+        if self.holds_points:
+            kept.holds_points, kept._prepared = True, part._prepared
         return kept
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": {}}
+        return {**self.__dict__, "_read": {}, "_prepared": self._prepared if self.holds_points else {}}
 
     def read(
         self, columns: np.ndarray, label: str, text: bool = False, *, partly: bool = False
@@ -169,6 +189,25 @@ class Views:
             self._read[key] = self._check(columns, label, text, partly)
         return self._read[key]
 
+    def prepared(self, key: Any, compute: Callable[[], tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray]:
+        """Feature vectors that a function makes of these samples, and which samples have them; computed once.
+
+        Parameters
+        ----------
+        key : hashable
+            What the features are kept for, also in `rows`: the object that prepares a view.
+        compute : callable
+            Without arguments.
+        """
+        if key not in self._prepared:
+            self._prepared[key] = compute()
+        return self._prepared[key]
+
+    def hold_points(self, key: Any, values: Any) -> None:
+        """Make these rows points with such feature vectors, which were not made of columns and stay when pickled."""
+        self.holds_points = True
+        self._prepared[key] = values, np.ones(values.shape[0], dtype=bool)
+
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
         if "digests" not in self._read:
@@ -178,6 +217,8 @@ class Views:
     def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
             return _checked_sparse(self.X[:, columns], label)
+        if isinstance(self.X, KeptColumns) and self.X.sparse and np.isin(columns, self.X.sparse_positions()).any():
+            return self._checked_parts(self.X, columns, label)
         values = _take(self.X, columns)
         if values.dtype.kind not in "fiub":
             numbers = _as_numbers(values)
@@ -187,10 +228,36 @@ class Views:
             if numbers is None:
                 raise ValueError(
                     f"view {label!r} holds values that are not numbers{self._example(values, columns)}; this kernel "
-                    "needs numbers, a callable kernel can compare other values"
+                    "needs numbers: encode them inside the kernel by transformer=, such as OneHotEncoder() or "
+                    "TfidfVectorizer(); a callable kernel can compare other values"
                 )
             values = numbers
         return self._checked_numbers(values.astype(np.float64, copy=False), label, partly)
+
+    def _checked_parts(self, X: KeptColumns, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
+        """Columns of sparse views, and dense ones beside them, as one CSR matrix."""
+        is_sparse = np.isin(columns, X.sparse_positions())
+        values, there = X.take_sparse(columns[is_sparse])
+        values = values.astype(np.float64)
+        if not is_sparse.all():
+            dense, present = self._check(columns[~is_sparse], label, text=False, partly=False)
+            values = sp.hstack([values, sp.csr_matrix(dense)], format="csr")
+            order = np.concatenate([np.flatnonzero(is_sparse), np.flatnonzero(~is_sparse)])
+            values, there = values[:, np.argsort(order)], np.column_stack([there, present])
+        wrong = np.zeros(self.n_samples, dtype=bool)
+        wrong[np.repeat(np.arange(self.n_samples), np.diff(values.indptr))[~np.isfinite(values.data)]] = True
+        if wrong.any():
+            raise ValueError(
+                f"the sparse view {label!r} contains NaN or infinity ({self.first(wrong)}); impute those values, or "
+                "make the whole view NaN for a sample that does not have it"
+            )
+        partly = there.any(axis=1) & ~there.all(axis=1)
+        if partly.any():
+            raise ValueError(
+                f"view {label!r} of {self.first(partly)} is NaN in some of its columns but not in all; take the views "
+                "that it consists of in kernels of their own"
+            )
+        return values, np.asarray(there.all(axis=1))
 
     def _example(self, values: np.ndarray, columns: np.ndarray) -> str:
         """The first column that is not of numbers, in a message."""
@@ -223,7 +290,8 @@ class Views:
         if some.any() and not partly:
             raise ValueError(
                 f"view {label!r} of {self.first(some)} is {word} in some of its columns but not in all; impute "
-                f"those values, or make the whole view {word} for a sample that does not have it"
+                f"those values, here or inside the kernel by transformer=, such as SimpleImputer(), or make the whole "
+                f"view {word} for a sample that does not have it"
             )
         if some.any() and fill is None:
             values = np.where(missing, np.array(None), values)
@@ -277,6 +345,10 @@ def _rows_as_bytes(X: Any) -> list[Any]:
     else:
         parts = [values for _, values in X.blocks] if isinstance(X, KeptColumns) else [X]
     rows = [_array_rows(part) for part in parts if part.shape[1]]
+    if isinstance(X, KeptColumns):
+        for _, values, present in X.sparse or ():
+            values = sp.csr_matrix(values, dtype=np.float64)
+            rows += [_rows_as_bytes(values), [there.tobytes() for there in present]]
     return rows[0] if len(rows) == 1 else [b"".join(entries) for entries in zip(*rows, strict=True)]
 
 

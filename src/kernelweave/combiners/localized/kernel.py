@@ -257,7 +257,9 @@ class GatedSum(CombinedKernel):
             rows, columns = np.flatnonzero(new[:, m]), np.flatnonzero(self.gates[:, m])
             if len(rows) and len(columns):
                 part = views if len(rows) == views.n_samples else views.rows(rows)
-                part = part.complete(self.stack.kernels[m].columns(), self._view_name(m))
+                kernel = self.stack.kernels[m]
+                partly = getattr(kernel, "takes_missing_cells", False)
+                part = part.complete(kernel.columns(), self._view_name(m), partly=partly)
                 some = None if len(columns) == self.n_samples else columns
                 yield KernelBlock(m, self.new_block(m, part, some), rows, columns)
 
