@@ -16,6 +16,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import combiners, datasets, display, kernels, model_selection, reduction
+    from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .persistence import load, save
     from .views import stack_views
@@ -35,6 +36,7 @@ __all__ = [
     "model_selection",
     "reduction",
     "save",
+    "show_versions",
     "stack_views",
 ]
 
@@ -50,6 +52,7 @@ _HOMES = {
     "MKLRegressor": "estimators",
     "load": "persistence",
     "save": "persistence",
+    "show_versions": "_environment",
     "stack_views": "views",
 }
 
