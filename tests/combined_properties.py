@@ -5,6 +5,7 @@ and ``check_family(family, machine, theta)`` what that of ``kernelweave.combiner
 """
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernelweave.kernels import Kernel
@@ -38,6 +39,7 @@ def check_combined_kernel(kernel, views, new, tolerance=1e-9, *, cross_is_gram=T
         assert_allclose(kernel.cross(views), K, **close, err_msg="cross of the training samples is not gram")
     check_new(kernel, new, close)
     check_weights(kernel, views, new, close)
+    check_shares(kernel, new, close)
     check_use(kernel, new)
     check_restricted(kernel, new, close)
 
@@ -90,6 +92,38 @@ def check_values(kernel, new, K, coef, close):
     assert_allclose(values, K @ coef, rtol=0.0, atol=atol, err_msg="values is not cross @ coef")
 
 
+def check_shares(kernel, new, close):
+    """What terms add to values: all of it, and nothing where a term has no weight or the sample lacks its view."""
+    coef = np.random.RandomState(4).normal(size=(kernel.n_samples, 2))
+    if not kernel.is_sum:
+        with pytest.raises(ValueError, match="no sum over kernels"):
+            kernel.shares(new, coef)
+        return
+    terms, shares = kernel.terms, kernel.shares(new, coef)
+    assert len(set(terms)) == len(terms) and shares.shape == (new.n_samples, 2, len(terms))
+    atol = close["atol"] * max(1.0, np.abs(coef).sum())
+    values = kernel.values(new, coef)
+    assert_allclose(shares.sum(axis=2), values, rtol=0.0, atol=atol, err_msg="shares do not add up to values")
+    present = kernel.stack.presence(new, kernel.active)
+    for term, share in zip(terms, np.moveaxis(shares, 2, 0), strict=True):
+        factors = [kernel.names.index(factor.partition("^")[0]) for factor in term.split("*")]
+        assert not share[~present[:, factors].all(axis=1)].any(), "a share of a view that a sample lacks"
+        assert kernel.active[factors].all() or not share.any(), "a share of a kernel that is not active"
+    whole = np.flatnonzero(present[:, kernel.active].all(axis=1))
+    for m, base in enumerate(kernel.stack.kernels):
+        vectors = kernel.feature_weights(m, coef) if base.is_linear and kernel.active[m] else None
+        if vectors is not None and kernel.stack.normalizers[0].method is None:
+            added, place = base.read(new.rows(whole))[0] @ vectors, terms.index(kernel.names[m])
+            assert_allclose(added, shares[whole, :, place], rtol=0.0, atol=atol, err_msg="feature_weights")
+    some = np.array([2, 0])
+    assert_allclose(kernel.shares(new.rows(some), coef), shares[some], rtol=0.0, atol=atol, err_msg="shares of some")
+    index = np.arange(1, kernel.n_samples, 2)
+    coef[::2] = 0.0
+    lean, expected = kernel.restrict(index), kernel.shares(new, coef)
+    assert lean.is_sum and lean.terms == terms
+    assert_allclose(lean.shares(new, coef[index]), expected, rtol=0.0, atol=atol, err_msg="restrict changes shares")
+
+
 def check_weights(kernel, views, new, close):
     """One weight for each kernel, overall and for each sample, where the two agree."""
     P, weights, of_new = kernel.n_kernels, kernel.weights(), kernel.sample_weights(new)
@@ -114,7 +148,7 @@ def check_use(kernel, new):
     assert kernel.active.shape == (P,) and kernel.active.dtype == bool and kernel.active.any()
     assert np.issubdtype(kernel.reads().dtype, np.integer) and kernel.reads().ndim == 1
     check_columns(kernel, new)
-    assert isinstance(kernel.in_parts, bool) and isinstance(kernel.takes_fetch, bool)
+    assert all(isinstance(able, bool) for able in (kernel.in_parts, kernel.takes_fetch, kernel.is_sum))
     assert kernel.theta.ndim == 1 and kernel.theta.dtype == np.float64 and np.isfinite(kernel.theta).all()
     assert set(kernel.attributes()) <= set(kernel.shows), "attributes that are not in shows"
     assert kernel.values_per_sample(coef) >= 1

@@ -24,6 +24,7 @@ SHORT = {
     "check_methods_subset_invariance",
     "check_non_transformer_estimators_n_iter",
     "check_outliers_train",
+    "check_regressor_multioutput",
     "check_regressors_train",
     "check_sample_weight_equivalence_on_dense_data",
     "check_transformer_data_not_an_array",

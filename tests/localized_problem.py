@@ -16,6 +16,7 @@ from kernelweave.combiners import (
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import (
     BinaryMachine,
+    EpsilonInsensitive,
     JointMachine,
     LeastSquaresClassMachine,
     LeastSquaresMachine,
@@ -45,6 +46,8 @@ MACHINES = {
     "posterior": PosteriorMachine(rng.random(N), BOUND),
     "least-squares": LeastSquaresMachine(TARGET, BOUND),
     "least-squares, classes": LeastSquaresClassMachine(LABELS, BOUND),
+    "targets": EpsilonInsensitive(epsilon=0.1).several_targets(np.column_stack([TARGET, 2.0 * X[:, 2]]), BOUND),
+    "least-squares, targets": LeastSquaresMachine(np.column_stack([TARGET, 2.0 * X[:, 2]]), BOUND),
 }
 GATES = {
     "softmax": Softmax(),

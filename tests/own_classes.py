@@ -23,7 +23,7 @@ class Cauchy(ViewKernel):
         self.view = view
         self.factor = factor
 
-    def fit(self, X, sample_weight=None, label=None):
+    def fit(self, X, sample_weight=None, label=None, y=None):
         values = super().fit(X, sample_weight, label).samples(X)
         self.spread_ = self.factor * float(values.std())
         self.seen_ = {"shape": list(values.shape), "mean": values.mean(axis=0)}
@@ -52,7 +52,7 @@ class Squared(Kernel):
     def __init__(self, kernel):
         self.kernel = kernel
 
-    def fit(self, X, sample_weight=None, label=None):
+    def fit(self, X, sample_weight=None, label=None, y=None):
         self.inner_ = [clone(self.kernel).fit(X, sample_weight)]
         return self
 

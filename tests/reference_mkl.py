@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 from kernelweave.kernels import KernelStack, Precomputed
 from kernelweave.machines import (
     BinaryMachine,
+    EpsilonInsensitive,
     JointMachine,
     LeastSquaresMachine,
     OneClassMachine,
@@ -52,6 +53,7 @@ def small_problem(n=N, seed=0):
         "one-vs-one": OneVsOneMachine(labels, 2.0),
         "one-vs-all": OneVsAllMachine(labels, 2.0),
         "least-squares": LeastSquaresMachine(value, 2.0),
+        "targets": EpsilonInsensitive(epsilon=0.1).several_targets(np.column_stack([value, 2.0 * X[:, 3]]), 2.0),
         "squared hinge": SquaredHinge().for_targets(signs, 3.0),
         "squared epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=0.1).for_targets(value, 2.0),
         "posterior": PosteriorMachine(np.clip(0.5 + 0.4 * signs + 0.05 * rng.normal(size=n), 0, 1), 2.0),

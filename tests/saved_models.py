@@ -5,8 +5,21 @@ import functools
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.compose import make_column_selector
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import (
@@ -45,6 +58,7 @@ from kernelweave.combiners import (
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from kernelweave.kernels import (
     ChiSquared,
+    Clinical,
     Constant,
     Distance,
     Function,
@@ -82,6 +96,7 @@ NEW = rng.normal(size=(11, 5))
 TWO = np.where(A[:, 0] + 0.5 * rng.normal(size=N) > 0, "yes", "no")
 THREE = np.array(["a", "b", "c"])[np.digitize(A[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])]
 VALUE = np.sin(A[:, 0]) + A[:, 1]
+TARGETS = pd.DataFrame({"first": VALUE, 2: A[:, 2] * A[:, 3]})
 WORDS = np.array(["".join(rng.choice(list("abµ"), size=rng.integers(1, 9))) for _ in range(N + 11)], dtype=object)
 FRAME = pd.DataFrame(np.vstack([A, NEW]), columns=["u__0", "u__1", "v__0", "v__1", "w"]).assign(
     flag=np.arange(N + 11) % 2 == 0, count=np.arange(N + 11), word=WORDS, id=np.arange(N + 11)
@@ -89,6 +104,7 @@ FRAME = pd.DataFrame(np.vstack([A, NEW]), columns=["u__0", "u__1", "v__0", "v__1
 GRAM = FRAME[["u__0", "u__1"]].to_numpy() @ FRAME[["u__0", "u__1"]].to_numpy().T
 
 DISTANCES = np.abs(FRAME["u__0"].to_numpy()[:, None] - FRAME["u__0"].to_numpy()[None, :])
+GAPS = np.where(np.random.default_rng(5).random(A.shape) < 0.2, np.nan, A)
 INDEFINITE = GRAM - 2.0 * np.outer(FRAME["w"], FRAME["w"])
 
 
@@ -142,12 +158,43 @@ def extended():
     return model, FRAME.iloc[N:]
 
 
+def by_label(n=N + 11, missing=(), **options):
+    """A model over matrices with labels; for n = N new samples come by blocks, of which some lack the last samples."""
+    names = [f"s{row}" for row in range(N + 11)]
+    first, second = (pd.DataFrame(values, names, names) for values in (GRAM, DISTANCES))
+    frame = pd.DataFrame({"a": names, "b": names}, names)
+    frame.loc[list(missing), "b"] = None
+    known = frame.index[:n]
+    kernels = [
+        ("first", Precomputed(first.loc[known, known[::-1]], "a")),
+        ("second", Distance(second.loc[known, known], "b")),
+        ("third", Precomputed(first.loc[known, known], "a")),
+    ]
+    model = MKLClassifier(kernels, **options).fit(frame.iloc[:N], TWO)
+    if n == N:
+        blocks = {"first": first.iloc[N:], "second": second.iloc[N:-1], "third": first.iloc[N:-2]}
+        return model, model.extend_kernels(blocks)
+    return model, frame.iloc[N:]
+
+
+def clinical():
+    """All kinds of variables, with missing cells; one that is constant, and one without values."""
+    letters = np.array([word[0] for word in WORDS], dtype=object)
+    frame = FRAME.assign(letter=letters, same=2.0, none=np.nan).astype({"flag": object, "count": float})
+    columns = ["v__0", "v__1", "count", "flag", "word", "letter", "same", "none"]
+    holes = np.random.default_rng(5).random((N + 11, len(columns))) < 0.2
+    holes[[3, N + 1]] = True
+    frame[columns] = frame[columns].mask(holes)
+    kernel = Clinical(columns, ordinal={"letter": ["a", "b", "µ"]}, nominal=["count"])
+    return MKLClassifier([("table", kernel), Linear("u")]).fit(frame.iloc[:N], TWO), frame.iloc[N:]
+
+
 def one_class(*kernels, **options):
     return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
 
 
-def regressor(**options):
-    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, VALUE), NEW)
+def regressor(y=VALUE, **options):
+    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, y), NEW)
 
 
 def labelled(model, X=A, new=NEW, y=THREE):
@@ -180,6 +227,10 @@ MODELS = {
     "regressor": regressor(),
     "regressor without support": regressor(epsilon=100.0),
     "regressor, centred": regressor(normalize="center", epsilon=np.float32(0.25)),
+    "targets": regressor(TARGETS, combiner=LpMKL(), n_jobs=2),
+    "targets, least squares": regressor(TARGETS.to_numpy(), machine="least-squares"),
+    "targets, one column": regressor(TARGETS[["first"]], machine="squared-epsilon-insensitive"),
+    "weights per target": regressor(TARGETS, combiner=ConvexMKL(), weights="per-target"),
     "one-class": one_class(Gaussian()),
     "one-class, convex": one_class(Gaussian([0, 1]), Linear(), combiner=ConvexMKL()),
     "product": classifier(combiner=Product()),
@@ -220,7 +271,7 @@ MODELS = {
     ),
     "localized, kernel map of text": on_frame(
         [Linear("u"), Linear("v")],
-        combiner=Localized(Softmax("paper"), inputs=KernelMap(Spectrum(2, "word")), l2=0.01),
+        combiner=Localized(Softmax("paper"), inputs=KernelMap(Spectrum("word", k=2)), l2=0.01),
         random_state=0,
     ),
     "projected": classifier(combiner=Projected(2), random_state=0),
@@ -248,7 +299,7 @@ MODELS = {
         random_state=0,
     ),
     "projected, text": on_frame(
-        [Spectrum(2, "word"), Linear("u")],
+        [Spectrum("word", k=2), Linear("u")],
         combiner=Projected(2, Sigmoid()),
         missing=[(4, "word"), (N + 2, "word")],
         random_state=0,
@@ -316,6 +367,9 @@ MODELS = {
     "precomputed, inactive": on_frame([Precomputed(GRAM, "id"), Linear("v")], combiner=FixedWeights({"v": 1.0})),
     "precomputed, missing": on_frame([Precomputed(GRAM, "id"), Linear("v")], missing=[(3, "id"), (N + 1, "id")]),
     "extended": extended,
+    "precomputed, labels": functools.partial(by_label, missing=["s3", "s30"]),
+    "precomputed, labels, blocks": functools.partial(by_label, N, combiner=ConvexMKL()),
+    "precomputed, labels, unknown diagonal": functools.partial(by_label, N, normalize=None, C=0.1),
     "precomputed, support vector without id": on_frame(
         [Precomputed(GRAM, "id"), Linear("v")], missing=[(row, "id") for row in range(0, N, 2)], normalize=None
     ),
@@ -330,7 +384,8 @@ MODELS = {
         ("bad", Precomputed(INDEFINITE, repair="clip")), ("good", Precomputed(GRAM)), combiner=FixedWeights([0.0, 1.0])
     ),
     "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
-    "spectrum": on_frame([Spectrum(2, "word"), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "spectrum": on_frame([Spectrum("word", k=2), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "clinical": clinical,
     "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), first="u", second="v"), Linear("u")]),
     "pairwise, sparse": classifier(
         [Pairwise(Linear(), first=[0, 1], second=[2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)
@@ -382,6 +437,103 @@ MODELS = {
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
+    "prepared": classifier(
+        [
+            Linear([0, 1], transformer=StandardScaler()),
+            Gaussian(slice(1, 4), transformer=make_pipeline(MinMaxScaler(clip=True), PCA(2, whiten=True))),
+            Polynomial(transformer=make_pipeline(RobustScaler(), "passthrough", Normalizer())),
+        ]
+    ),
+    "prepared, frame": on_frame(
+        [
+            Linear("u", transformer=StandardScaler()),
+            Gaussian(
+                ["word", "count", "flag", "w"],
+                transformer=make_column_transformer(
+                    (OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist"), ["word"]),
+                    (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["w"]),
+                    (MinMaxScaler(), make_column_selector(dtype_include=np.integer)),
+                    remainder="passthrough",
+                ),
+            ),
+        ],
+        missing=[(3, ["u__0", "u__1"]), (4, "word"), (5, "w"), (N + 1, "word"), (N + 2, "w")],
+    ),
+    "prepared, text": on_frame(
+        [
+            Linear("u"),
+            Linear("word", transformer=TfidfVectorizer(analyzer="char", ngram_range=(1, 2), sublinear_tf=True)),
+            (
+                "topics",
+                Gaussian(
+                    "word",
+                    transformer=make_pipeline(
+                        CountVectorizer(token_pattern=r"(?u)\w", stop_words=["b"]),
+                        TfidfTransformer(norm=None),
+                        TruncatedSVD(2, random_state=0),
+                    ),
+                ),
+            ),
+        ],
+        missing=[(4, "word"), (N + 2, "word")],
+    ),
+    "prepared, sparse": classifier(
+        [
+            Linear([0, 3], transformer=MaxAbsScaler()),
+            Gaussian([1, 2], transformer=StandardScaler(with_mean=False)),
+            ("all", Gaussian(transformer=TruncatedSVD(2, random_state=0))),
+        ],
+        X=sp.csr_matrix(A),
+        new=sp.csr_matrix(NEW),
+    ),
+    "prepared, missing cells": classifier(
+        [
+            Linear(transformer=make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())),
+            Gaussian([0, 1], transformer=make_pipeline(StandardScaler(), SimpleImputer())),
+        ],
+        X=GAPS,
+        new=np.where(NEW > 1.0, np.nan, NEW),
+        normalize="center",
+    ),
+    "prepared, ordinal": on_frame(
+        [
+            Linear(
+                ["word", "flag"],
+                transformer=OrdinalEncoder(
+                    handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2, dtype=np.float32
+                ),
+            )
+        ],
+        missing=[(4, "word"), (N + 2, "word")],
+    ),
+    "prepared, projected": classifier(
+        [
+            Linear(transformer=PCA(3)),
+            Gaussian([2, 3], transformer=StandardScaler()),
+            ("pairs", Linear([0], transformer=OneHotEncoder(handle_unknown="ignore"))),
+        ],
+        X=np.round(A),
+        new=np.round(NEW),
+        combiner=Projected(2, Softmax(), gating_components=1),
+        random_state=0,
+    ),
+    "prepared, localized": classifier(
+        [Linear([0, 1], transformer=StandardScaler()), Gaussian([2, 3], transformer=RobustScaler())],
+        combiner=Localized(inputs=KernelMap(Gaussian(transformer=StandardScaler()), n_landmarks=6), l2=0.01),
+        random_state=0,
+    ),
+    "prepared, parts": classifier(
+        [
+            Linear([0], transformer=StandardScaler()) + Gaussian([1, 2]) * Linear([3], transformer=MinMaxScaler()),
+            Distance("seuclidean", transformer=PCA(2)),
+            ("own", Distance("mahalanobis", view=[0, 1, 2], transformer=PCA(2))),
+        ]
+    ),
+    "prepared, regressor": lambda: (
+        MKLRegressor([Linear([0, 1], transformer=StandardScaler()), Gaussian(transformer=PCA(3))]).fit(A, VALUE),
+        NEW,
+    ),
+    "prepared, mkldr": labelled(MKLDR([Linear(transformer=StandardScaler()), Gaussian()], n_components=1)),
     "mean combiner": classifier(combiner=Mean(), tol=np.float64(1e-4), max_iter=10**6, verbose=0),
 }
 

@@ -24,6 +24,7 @@ ALLOWED = {
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "estimators", "reduction"},
+    "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
     "persistence": FRAMES | {"_version", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
@@ -199,7 +200,7 @@ def test_an_estimator_loads_only_what_its_fit_needs():
     }
     assert not loaded & {f"sklearn.{name}" for name in heavy}
     assert not loaded & {"matplotlib", "rich", "rich.progress"}
-    unused = {"reduction", "model_selection", "datasets", "display", "persistence", "experiments", "cli"}
+    unused = {"reduction", "model_selection", "files", "datasets", "display", "persistence", "experiments", "cli"}
     assert not loaded & {f"kernelweave.{name}" for name in unused}
 
 

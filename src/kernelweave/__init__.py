@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import combiners, datasets, display, kernels, model_selection, reduction
+    from . import combiners, datasets, display, files, kernels, model_selection, reduction
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
+    from .files import read_views
     from .persistence import load, save
     from .views import stack_views
 
@@ -31,9 +32,11 @@ __all__ = [
     "combiners",
     "datasets",
     "display",
+    "files",
     "kernels",
     "load",
     "model_selection",
+    "read_views",
     "reduction",
     "save",
     "show_versions",
@@ -42,7 +45,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display"),
+    *("model_selection", "datasets", "display", "files"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
@@ -51,6 +54,7 @@ _HOMES = {
     "MKLOneClass": "estimators",
     "MKLRegressor": "estimators",
     "load": "persistence",
+    "read_views": "files",
     "save": "persistence",
     "show_versions": "_environment",
     "stack_views": "views",

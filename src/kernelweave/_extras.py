@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
+
+
+def optional(package: str, purpose: str, extra: str) -> Any:
+    """A package, imported on first use; where it is absent, an ImportError names the extra that installs it.
+
+    Parameters
+    ----------
+    package : str
+    purpose : str
+        What it is needed for, such as "to draw".
+    extra : str
+        The extra of Kernelweave's installation.
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as absent:
+        if absent.name != package:  # something that the package needs is absent: another matter
+            raise
+        raise ImportError(f"{package} is needed {purpose}; install kernelweave[{extra}]", name=package) from absent
 
 
 def pyplot() -> Any:
     """matplotlib's pyplot, imported on first use; where matplotlib is absent, an ImportError names the extra."""
-    try:
-        import matplotlib
-    except ModuleNotFoundError as absent:
-        if absent.name != "matplotlib":  # something that matplotlib needs is absent: another matter
-            raise
-        raise ImportError("matplotlib is needed to draw; install kernelweave[plot]", name="matplotlib") from absent
-    import matplotlib.pyplot
-
-    return matplotlib.pyplot
+    optional("matplotlib", "to draw", "plot")
+    return import_module("matplotlib.pyplot")

@@ -28,6 +28,7 @@ from kernelweave.combiners import (
     Softmax,
     WeightedSum,
 )
+from kernelweave.combiners.nonlinear.forms import Monomials
 from kernelweave.kernels import Distance, Function, Gaussian, KernelStack, Linear, Polynomial, Precomputed
 from kernelweave.views import as_views
 from localized_problem import LABELS, MACHINES, MISSING, NEW, TARGET, N, X
@@ -302,8 +303,12 @@ class TestOutputs:
         values = kernel.values(new, coef)
         for own, rows, column in zip(kernel.kernels, kernel.rows_of, range(n_outputs), strict=True):
             assert_allclose(values[:, column], own.cross(new) @ coef[rows, column], atol=1e-9)
+        shares = kernel.shares(new, coef)
+        assert kernel.is_sum and kernel.terms == kernel.names and shares.shape == (len(NEW), n_outputs, P)
+        assert_allclose(shares.sum(axis=2), values, atol=1e-9)
         support = np.flatnonzero(coef.any(axis=1))
         lean = kernel.restrict(support)
+        assert_allclose(lean.shares(new, coef[support]), shares, atol=1e-9)
         assert lean.n_samples == len(support) and lean.solution is None
         assert_allclose(lean.values(new, coef[support]), values, atol=1e-9)
         again = lean.restrict(np.arange(len(support)))
@@ -317,6 +322,19 @@ class TestOutputs:
         training = kernel.training_weights()
         assert (training is None) == (combiner.__class__ is ConvexMKL)
         assert training is None or training.shape == (N, n_outputs, P)
+
+    def test_outputs_with_different_terms(self):
+        kernel = self.kernel("one-vs-all", PolynomialMKL(degree=2, tau=0.5))
+        first = kernel.kernels[0]
+        first.form = Monomials(2, products=0.0, sums=1.0)
+        new, coef = as_views(NEW), kernel.solution.coef
+        assert first.terms == kernel.names and len(kernel.terms) > len(kernel.names)
+        shares = kernel.shares(new, coef)
+        assert not shares[:, 0, len(kernel.names) :].any() and shares[:, 1, len(kernel.names) :].any()
+        assert_allclose(shares.sum(axis=2), kernel.values(new, coef), atol=1e-9)
+
+    def test_an_output_that_is_no_sum(self):
+        assert not self.kernel("one-vs-all", Product()).is_sum
 
     def test_there_is_no_single_kernel(self):
         kernel = self.kernel("one-vs-all")

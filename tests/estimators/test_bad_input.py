@@ -196,4 +196,4 @@ def test_one_sample_of_positive_weight_is_too_few():
 def test_text_in_arrays_and_lists_reaches_kernels_that_take_it():
     words = [["ab"], ["ba"], ["aa"], ["bb"]]
     for data in (words, np.array(words), np.array(words, dtype=object)):
-        assert MKLClassifier([Spectrum(1)]).fit(data, [0, 0, 1, 1]).predict(data).shape == (4,)
+        assert MKLClassifier([Spectrum(k=1)]).fit(data, [0, 0, 1, 1]).predict(data).shape == (4,)

@@ -34,6 +34,12 @@ def test_outputs_of_a_machine_for_several_classes():
         np.testing.assert_allclose(values, model.decision_function(X)[:, place], atol=1e-9)
 
 
+def test_classes_of_the_joint_machine():
+    model = MKLClassifier(KERNELS, Localized(l2=0.01), multiclass="joint", random_state=0)
+    model.fit(X, np.digitize(TARGET, [-0.8, 0.0, 0.8]))
+    assert list(model.local_values(X).columns.levels[0]) == [0, 1, 2, 3]
+
+
 def test_missing_views_and_other_combiners():
     model = MKLRegressor(KERNELS, Localized(inputs="a", l2=0.01), random_state=0).fit(X, TARGET)
     partly = X.copy()

@@ -20,10 +20,13 @@ CASES = [
     (MKLClassifier(KERNELS, tol=1e-6), BINARY + (X[:, 2] > 0.5)),
     (MKLClassifier(KERNELS, BestSingle(cv=3), tol=1e-6, random_state=0), BINARY),
     (MKLRegressor(KERNELS, tol=1e-6), X[:, 0] ** 2 + X[:, 1]),
+    (MKLRegressor(KERNELS, tol=1e-6), X[:, :2] ** 2 + X[:, 2:]),
+    (MKLRegressor(KERNELS, machine="least-squares", tol=1e-6), X[:, :2] ** 2 + X[:, 2:]),
 ]
+IDS = ["binary", "three classes", "best single", "regression", "targets", "targets, least squares"]
 
 
-@pytest.mark.parametrize(("estimator", "y"), CASES, ids=["binary", "three classes", "best single", "regression"])
+@pytest.mark.parametrize(("estimator", "y"), CASES, ids=IDS)
 def test_path_finds_the_optima_of_separate_fits(estimator, y):
     values = [0.01, 1.0, 10.0, 0.1]
     for value, model in zip(values, fit_path(estimator, X, y, "C", values), strict=True):

@@ -45,6 +45,8 @@ SOME_CHECKS = [
     MKLRegressor([Linear(), Gaussian(scale=1.0)], AlignmentWeights("qcqp"), machine="least-squares"),
     MKLRegressor([Linear(), Gaussian(scale=1.0)], machine="least-squares"),
     MKLRegressor(MIXED, FixedWeights([1.0, 0.5, 2.0]), C=10.0),
+    MKLRegressor([Linear(), Gaussian(scale=1.0)], ConvexMKL(), weights="per-target"),
+    MKLRegressor([Linear(), Gaussian(scale=1.0)], Localized(l2=0.01), machine="squared-epsilon-insensitive"),
     MKLOneClass([Polynomial(), Gaussian(scale=1.0)], ConvexMKL(min_weight=0.1)),
     MKLOneClass([Polynomial(), Gaussian(scale=1.0)], Product()),
 ]
@@ -78,6 +80,9 @@ def test_scikit_learn_convention(estimator, check):
 def test_tags():
     tags = MKLClassifier().__sklearn_tags__()
     assert tags.input_tags.sparse and tags.classifier_tags.multi_class
+    target = MKLRegressor().__sklearn_tags__().target_tags
+    assert target.multi_output and target.single_output and target.required
+    assert not MKLClassifier().__sklearn_tags__().target_tags.multi_output
     assert MKLRegressor().__sklearn_tags__().estimator_type == "regressor"
     assert MKLOneClass().__sklearn_tags__().estimator_type == "outlier_detector"
     assert np.all([not estimator.__sklearn_tags__().no_validation for estimator in EVERY_CHECK + SOME_CHECKS])

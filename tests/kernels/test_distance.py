@@ -99,8 +99,8 @@ class TestMatrix:
     @pytest.mark.parametrize(
         ("rows", "message"),
         [
-            (np.zeros((2, 3)), "extend needs rows of shape .n_new, 12."),
-            (np.full((1, 12), -1.0), "extend got a negative distance .-1."),
+            (np.zeros((2, 3)), "rows of extend must be of shape .n_new, 12., not .2, 3."),
+            (np.full((1, 12), -1.0), "rows of extend holds a negative distance .-1."),
             (np.full((1, 12), np.nan), "extend got rows .* NaN"),
         ],
     )

@@ -68,13 +68,13 @@ NUMBERS = {
 CASES = {name: (kernel, X, Y) for name, kernel in NUMBERS.items()} | {
     "chi-squared": (ChiSquared(scale=2.0), HISTOGRAMS[:12], HISTOGRAMS[12:]),
     "chi-squared with its own scale": (ChiSquared([0, 3]), HISTOGRAMS[:12], HISTOGRAMS[12:]),
-    "spectrum": (Spectrum(k=2, view="seq"), WORDS[:12], WORDS[12:]),
+    "spectrum": (Spectrum("seq", k=2), WORDS[:12], WORDS[12:]),
     "distance of strings": (Distance(letters), WORDS[:12], WORDS[12:]),
     "precomputed": (Precomputed(POINTS @ POINTS.T), IDS[:12], IDS[12:]),
     "precomputed distance": (Distance(DISTANCES), IDS[:12], IDS[12:]),
     "pairs of ids": (Pairwise(Precomputed(POINTS @ POINTS.T), first=[0], second=[1]), PAIRED_IDS[:12], PAIRED_IDS[12:]),
     "pairs of strings": (
-        Pairwise(Spectrum(2), first=[0], second=[1]),
+        Pairwise(Spectrum(k=2), first=[0], second=[1]),
         *np.split(np.column_stack([WORDS["seq"], WORDS["seq"][::-1]]), [12]),
     ),
 }

@@ -65,7 +65,7 @@ def test_views_inside_an_object_are_names_after_its_prefix_or_positions():
     np.testing.assert_array_equal(named.columns(), [1, 2, 5, 6])
     placed = Pairwise(Linear([1, 2]), first=["bait"], second=slice("prey__seq", "prey__expr__1")).fit(frame)
     np.testing.assert_allclose(placed.gram(frame), named.gram(frame))
-    both = Pairwise(Spectrum(2, "seq") + Linear("expr"), first="bait", second="prey").fit(frame)
+    both = Pairwise(Spectrum("seq", k=2) + Linear("expr"), first="bait", second="prey").fit(frame)
     assert both.gram(frame).shape == (10, 10)
     with pytest.raises(ValueError, match="the view 'bait' matches no column of X; the views of X are: expr, seq"):
         Pairwise(Linear("bait"), first="bait", second="prey").fit(frame)

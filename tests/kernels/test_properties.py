@@ -1,5 +1,7 @@
 """Every kernel has the properties of kernels, and keeps the promises of its capabilities."""
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from kernel_properties import check_kernel
 from kernelweave import kernels
 from kernelweave.kernels import (
     ChiSquared,
+    Clinical,
     Constant,
     Distance,
     Function,
@@ -31,6 +34,10 @@ MISSING = NUMBERS.copy()
 MISSING[[3, 11], :2] = np.nan
 IDS = np.arange(20.0)[:, None]
 TEXT = pd.DataFrame({"text": ["".join(rng.choice(list("acgt"), 12)) for _ in range(20)]})
+LABELS = np.array([f"s{row}" for row in range(20)], dtype=object)
+TABLE = pd.DataFrame(
+    {"age": NUMBERS[:, 0], "sex": rng.choice(["f", "m"], 20).astype(object), "code": rng.integers(3, size=20)}
+).mask(rng.random((20, 3)) < 0.3)
 SIMILARITY = NUMBERS @ NUMBERS.T
 DISTANCES = np.linalg.norm(NUMBERS[:, None] - NUMBERS, axis=2)
 OF_NUMBERS = {
@@ -86,8 +93,14 @@ OF_OTHERS = [
     (ChiSquared(), np.abs(NUMBERS)),
     (Precomputed(SIMILARITY), IDS),
     (Distance(DISTANCES), IDS),
-    (Spectrum(2), TEXT),
-    (Spectrum(2, "text") + 1.0, TEXT),
+    (Precomputed(pd.DataFrame(SIMILARITY, LABELS, LABELS), "id"), pd.DataFrame({"id": LABELS})),
+    (Precomputed(pd.DataFrame(SIMILARITY, LABELS, LABELS), "id"), pd.DataFrame({"id": [None, *LABELS[1:]]})),
+    (Distance(pd.DataFrame(DISTANCES, LABELS, LABELS)), LABELS[:, None]),
+    (Clinical(nominal=["code"]), TABLE),
+    (Clinical(["age", "code"]), TABLE),
+    (Clinical("sex") + Linear("age"), TABLE.dropna(subset="age")),
+    (Spectrum(k=2), TEXT),
+    (Spectrum("text", k=2) + 1.0, TEXT),
     (Precomputed(SIMILARITY) * Precomputed(SIMILARITY), IDS),
     (SharedKernel(Gaussian(), [KernelSheet.compute(Gaussian(), NUMBERS, NUMBERS[:0])]), NUMBERS),
 ]
@@ -176,3 +189,13 @@ def test_derivatives_with_sparse_samples(kernel):
     dense, thin = kernel.fit(A).pullback(A, Z, weights), kernel.fit(A).pullback(sp.csr_matrix(A), Z, weights)
     assert isinstance(thin, np.ndarray)
     np.testing.assert_allclose(thin, dense, atol=1e-12)
+
+
+def test_the_view_comes_first():
+    """Or second, after the matrix, metric or function that the kernel is made of."""
+    made_of = {Precomputed: "K", Distance: "metric", Function: "function"}
+    public = [getattr(kernels, name) for name in kernels.__all__]
+    for kernel in public:
+        if isinstance(kernel, type) and issubclass(kernel, ViewKernel) and kernel is not ViewKernel:
+            expected = [made_of[kernel], "view"] if kernel in made_of else ["view"]
+            assert list(signature(kernel).parameters)[: len(expected)] == expected, kernel

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from kernelweave.machines import BinaryMachine, OneVsAllMachine, OneVsOneMachine, multiclass
+from kernelweave.machines import BinaryMachine, OneVsAllMachine, OneVsOneMachine, independent
 
 
 def data(n=160, classes=4, seed=0):
@@ -127,7 +127,7 @@ def test_small_pairs_are_solved_to_the_gap_that_was_asked_for(monkeypatch):
             assert found.converged
             assert all(part.gap <= gap_tol * max(1.0, abs(part.objective)) for part in found.outputs)
             assert exact.objective - found.objective <= found.gap + 1e-9 * exact.objective
-    monkeypatch.setattr(multiclass, "FEW", 0)
+    monkeypatch.setattr(independent, "FEW", 0)
     assert machine.solve(K, gap_tol=1e-10).objective == pytest.approx(exact.objective, rel=1e-9)
 
 

@@ -23,6 +23,7 @@ from kernelweave.machines import (
     SquaredError,
     SquaredHinge,
     SquaredMargin,
+    TargetsMachine,
 )
 from machine_properties import check_machine
 
@@ -33,6 +34,7 @@ SIGNS = np.where(LABELS < 2, 1.0, -1.0)
 BOUND = rng.uniform(0.3, 3.0, N)
 WITHOUT = np.where(np.arange(N) == 5, 0.0, BOUND)
 TARGET = rng.standard_normal(N)
+TARGETS = np.column_stack([TARGET, 3.0 * SIGNS + TARGET, np.full(N, 2.0)])  # of different size; one is constant
 BINARY_LOSSES = [Hinge(), SquaredHinge(), SquaredMargin()]
 REGRESSION_LOSSES = [EpsilonInsensitive(epsilon=0.1), SquaredEpsilonInsensitive(epsilon=0.1), SquaredError()]
 MACHINES = {
@@ -52,6 +54,10 @@ MACHINES = {
     "squared hinge, one-vs-one": SquaredHinge().one_vs_one(LABELS, BOUND, n_jobs=2),
     "squared epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=0.2).for_targets(TARGET, WITHOUT),
     "least-squares, one-vs-one": SquaredMargin().one_vs_one(LABELS, BOUND),
+    "targets": EpsilonInsensitive(epsilon=0.1).several_targets(TARGETS, WITHOUT),
+    "targets, smooth": SquaredEpsilonInsensitive(epsilon=0.1).several_targets(TARGETS, WITHOUT, n_jobs=2),
+    "one target": EpsilonInsensitive(epsilon=0.1).several_targets(TARGETS[:, :1], BOUND),
+    "targets, single least squares": TargetsMachine(SquaredError(), TARGETS, BOUND),
 } | {f"{type(loss).__name__} by its terms": LossMachine(loss, SIGNS, BOUND) for loss in BINARY_LOSSES}
 MACHINES |= {f"{type(loss).__name__} by its terms": LossMachine(loss, TARGET, BOUND) for loss in REGRESSION_LOSSES}
 
@@ -138,6 +144,9 @@ def test_bad_losses_are_named():
         Wrong().for_targets(TARGET, BOUND).solve(np.eye(N))
     with pytest.raises(ValueError, match="must hold \\+1 and -1 only"):
         SquaredHinge().for_targets(TARGET, BOUND)
+    for y in (TARGET, np.full((N, 2), np.nan), np.empty((N, 0))):
+        with pytest.raises(ValueError, match=r"y must be finite, of shape \(n_samples, n_targets\)"):
+            EpsilonInsensitive().several_targets(y, BOUND)
     with pytest.raises(ValueError, match="y must be one-dimensional and finite"):
         SquaredEpsilonInsensitive().for_targets(np.full(N, np.nan), BOUND)
     for epsilon in (-1.0, np.nan, np.inf, "wide", None, [0.1], True):

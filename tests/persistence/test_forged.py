@@ -16,6 +16,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelweave
@@ -239,6 +240,29 @@ def test_states_of_learned_kernels_that_do_not_fit(forge):
     assert "points[1] has the length" in forge(
         projected, put("_state.points", lambda old: [old[0], old[1][1:], old[2]])
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("labels", lambda old: old[:-1], "labels has the length"),
+        ("labels", lambda old: old.where(old != "s3", "s4"), "labels holds a label twice"),
+        ("labels", lambda old: pd.RangeIndex(len(old)), "labels is no pandas index of text"),
+        ("labels", lambda old: old.tolist(), "labels is no pandas index of text"),
+        ("absent", lambda old: old[1:], "absent has the length"),
+        ("absent", lambda old: old * 1.0, "absent is an array of float64"),
+    ],
+)
+def test_labels_that_do_not_fit(forge, name, change, message):
+    model, _ = MODELS["precomputed, labels, blocks"]()
+    assert message in forge(model, put(f"kernels_.2.{name}", change))
+
+
+def test_a_clinical_kernel_that_does_not_fit(forge):
+    model, _ = MODELS["clinical"]()
+    assert "spread_ holds -1.0" in forge(model, put("kernels_.0.spread_", lambda old: old - 1.0 - old))
+    assert "low_ has the length" in forge(model, put("kernels_.0.low_", lambda old: old[1:]))
+    assert "levels_[0] is a str" in forge(model, put("kernels_.0.levels_", lambda old: ["ab", *old[1:]]))
 
 
 def peak_of_loading(path):

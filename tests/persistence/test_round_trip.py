@@ -14,6 +14,8 @@ from forging import SavedModel
 from kernelweave import MKLClassifier, combiners, kernels, load, machines, save
 from kernelweave.combiners import FixedWeights, Projected, Softmax
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
+from kernelweave.kernels.preparation import Preparation
+from kernelweave.persistence.preparation import Operation
 from kernelweave.persistence.registry import CLASSES
 from saved_models import FRAME, GRAM, MODELS, NEW, TWO, A, N, callables_of
 
@@ -36,6 +38,10 @@ def assert_same(first, second, path="model"):
     assert type(first) is type(second), path
     if isinstance(first, Precomputed):
         assert len(first.self_similarity) == len(second.self_similarity) and first.view == second.view, path
+    elif isinstance(first, Preparation):
+        assert isinstance(second.transformer, Operation), path
+        assert (first.n_features, first.documents) == (second.n_features, second.documents), path
+        assert (first.kind.is_frame, first.kind.names) == (second.kind.is_frame, second.kind.names), path
     elif isinstance(first, np.ndarray):
         np.testing.assert_array_equal(first, second, err_msg=path)
         assert first.dtype == second.dtype and first.flags.writeable == second.flags.writeable, path
@@ -59,8 +65,8 @@ def assert_same(first, second, path="model"):
     elif hasattr(first, "__dict__"):
         hidden = {"_read", "_matrices", "source"}
         assert_same(
-            {name: value for name, value in vars(first).items() if name not in hidden},
-            {name: value for name, value in vars(second).items() if name not in hidden},
+            {name: value for name, value in sorted(vars(first).items()) if name not in hidden},
+            {name: value for name, value in sorted(vars(second).items()) if name not in hidden},
             path,
         )
     else:
@@ -189,7 +195,7 @@ class TestPrecomputed:
         assert again.fit(FRAME.iloc[rows], TWO[rows]).predict(FRAME.iloc[:N]).shape == (N,)
 
     def test_extend_still_checks_its_input(self, again):
-        with pytest.raises(ValueError, match="extend needs rows"):
+        with pytest.raises(ValueError, match="rows of extend must be of shape"):
             again.kernels_[0].extend(np.zeros((1, N + 1)), [1.0])
 
 

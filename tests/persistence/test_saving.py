@@ -51,7 +51,7 @@ class OwnKernel(Linear):
             {"kernels": [OwnKernel()]},
             r"MKLClassifier.kernels\[0\].helper is of the class SVC, which kernelweave does not",
         ),
-        ({"verbose": object}, r"verbose is of the class type"),
+        ({"verbose": dict}, r"verbose is of the class type"),
         ({"class_weight": {1, 2}}, r"class_weight is of the class set"),
         ({"n_jobs": np.zeros(2, dtype="i4,f4")}, r"n_jobs holds values of type"),
         ({"n_jobs": 1j}, r"n_jobs is of the class complex"),

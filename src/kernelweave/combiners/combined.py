@@ -7,6 +7,7 @@ machine is solved on it, and a file stores it.
 of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times
                                             coefficients); `in_parts` if parts cost less than the whole
 of new samples                              `cross`, `values` (times coefficients)
+what adds up to `values`                    `is_sum`, `terms`, `shares`; `feature_weights` (of linear kernels)
 weights of the kernels                      `weights` (overall), `sample_weights` (of new samples),
                                             `training_weights`
 what prediction takes                       `active`, `columns`, `reads`, `lookups`, `evaluations`,
@@ -56,6 +57,8 @@ class CombinedKernel(ABC):
         Objective, machine solves and seconds of each outer iteration of the fit.
     shows : tuple of str
         The names of all attributes that kernels of this class may give to a fitted estimator.
+    is_sum : bool
+        Whether k is a sum over `terms`, so that `shares` splits values into what each of them adds.
     in_parts : bool
         Whether `block` and `product` cost less than `gram`, so that a machine may be solved on parts of the kernel.
     """
@@ -66,6 +69,11 @@ class CombinedKernel(ABC):
     history: list[dict[str, float]]
     shows: tuple[str, ...] = ()
     in_parts = False
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether k is a sum over `terms`; it is not by default."""
+        return False
 
     @property
     def takes_fetch(self) -> bool:
@@ -140,6 +148,27 @@ class CombinedKernel(ABC):
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """K of new samples times coefficients of the training samples, of shape (n_new, n_outputs)."""
         return self.cross(views) @ coef
+
+    @property
+    def terms(self) -> list[str]:
+        """The names of the terms of a sum; by default the base kernels."""
+        return self.names
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """What each term adds to `values`, of shape (n_new, n_outputs, n_terms); only where `is_sum`.
+
+        A term without weight adds 0, and so does one that compares a view that the sample lacks.
+        """
+        raise ValueError(f"a {type(self).__name__} is no sum over kernels, so that its values have no parts")
+
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """The vectors w of an active base kernel m that is linear, of shape (n_features, n_outputs).
+
+        ``<w, x>`` is what the kernel adds to `values` of a sample that has all views, where x is normalised, see
+        `kernels.stacking.feature_weights`. None, the default, where there is no such vector: the kernel is no sum over
+        base kernels, or their weights depend on the sample.
+        """
+        return None
 
     # Weights
 

@@ -1,4 +1,4 @@
-"""`PerOutput`: a combiner of its own for each binary machine of a multiclass problem."""
+"""`PerOutput`: a combiner of its own for each class, pair of classes or target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.base import clone
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.base import join
-from ..machines.multiclass import in_threads
+from ..machines.independent import in_threads
 from ..validation import Constraints, Instance, check_parameters
 from ..views import Views
 from .base import Combiner, FitControl
@@ -18,8 +18,8 @@ from .combined import CombinedKernel
 class PerOutput(Combiner):
     """One combined kernel for each output of a machine, each found by a copy of the same combiner.
 
-    Optimises, for each class (one-vs-all) or pair of classes (one-vs-one) by itself, what `combiner` optimises. Made by
-    ``MKLClassifier(weights="per-class")``.
+    Optimises, for each class (one-vs-all), pair of classes (one-vs-one) or target by itself, what `combiner` optimises.
+    Made by ``MKLClassifier(weights="per-class")`` and ``MKLRegressor(weights="per-target")``.
 
     Parameters
     ----------
@@ -62,8 +62,7 @@ class PerOutput(Combiner):
         def fit_one(output: int) -> CombinedKernel:
             rows, part = outputs[output]
             inner = stack if len(rows) == stack.n_samples else stack.subset(rows)
-            signs = (np.asarray(part.strata) > 0).astype(int)
-            return self.combiners_[output].fit(inner, part, signs, control.quiet(seeds[output]))
+            return self.combiners_[output].fit(inner, part, _targets(part, y, output), control.quiet(seeds[output]))
 
         kernels = in_threads(fit_one, range(len(outputs)), machine.n_jobs)
         coef = np.zeros((stack.n_samples, len(outputs)))
@@ -78,6 +77,13 @@ class PerOutput(Combiner):
     def offers(self) -> frozenset[str]:
         """Gates, if the combiner has them; other methods are for one kernel only."""
         return self.combiner.offers & {"gates"}
+
+
+def _targets(machine: Machine, y: np.ndarray | None, output: int) -> np.ndarray | None:
+    """What the combiner of one output is given as y: two classes as 1 and 0, or the values of one target."""
+    if machine.strata is not None:
+        return (np.asarray(machine.strata) > 0).astype(int)
+    return y if y is None or y.ndim == 1 else y[:, output]
 
 
 class OutputKernels(CombinedKernel):
@@ -117,7 +123,9 @@ class OutputKernels(CombinedKernel):
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """There is no single kernel."""
-        raise ValueError("with weights per class there is no single combined kernel; combiners_ has one per output")
+        raise ValueError(
+            "with weights per class or target there is no single combined kernel; combiners_ has one for each output"
+        )
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """There is no single kernel."""
@@ -131,6 +139,39 @@ class OutputKernels(CombinedKernel):
         """Each output's own kernel times its own coefficients."""
         parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
         return np.hstack([kernel.values(views, column[rows, None]) for kernel, rows, column in parts])
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether each output's kernel is a sum."""
+        return all(kernel.is_sum for kernel in self.kernels)
+
+    @property
+    def terms(self) -> list[str]:
+        """The terms of all outputs; an output may have fewer."""
+        return list(dict.fromkeys(term for kernel in self.kernels for term in kernel.terms))
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """What each term of each output's own kernel adds to its values."""
+        place = {term: position for position, term in enumerate(self.terms)}
+        shares = np.zeros((views.n_samples, len(self.kernels), len(place)))
+        for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True)):
+            own = kernel.shares(views, coef[rows, output, None])
+            shares[:, output, [place[term] for term in kernel.terms]] = own[:, 0]
+        return shares
+
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """The vector of each output's own kernel; 0 for outputs that do not evaluate kernel m."""
+        found = {
+            output: kernel.feature_weights(m, coef[rows, output, None])
+            for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True))
+            if kernel.active[m]
+        }
+        vectors = [vector for vector in found.values() if vector is not None]
+        if len(vectors) < len(found):
+            return None
+        weights = np.zeros((len(vectors[0]), len(self.kernels)))
+        weights[:, list(found)] = np.hstack(vectors)
+        return weights
 
     def weights(self) -> np.ndarray:
         """One row of weights for each output."""

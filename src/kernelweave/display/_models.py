@@ -41,7 +41,7 @@ def locate_projected(estimator: Any) -> tuple[Any, Callable[[Any], Any]]:
     if not offers(estimator, "project"):
         raise ValueError(
             f"{type(estimator).__name__} has no projections; fit a model with the combiner Projected (and with "
-            'weights="shared", where there are several classes)'
+            'weights="shared", where there are several classes or targets)'
         )
     model, prepare = locate(estimator, "project")
     check_is_fitted(model)
@@ -87,6 +87,24 @@ def local_values_of(estimator: Any, X: Any) -> pd.DataFrame:
     """The prediction of each kernel of a gated model alone."""
     model, prepare = locate(estimator, "local_values")
     return model.local_values(prepare(X))
+
+
+def chosen_target(estimator: Any, y: Any, target: Any) -> tuple[int, Any] | None:
+    """Position and name of the target to draw; None where the model was fitted to y of one dimension.
+
+    Names are those of the model or, where it has none, of the columns of y.
+    """
+    names = list(getattr(y, "columns", range(np.shape(y)[1]))) if np.ndim(y) == 2 else None
+    if offers(estimator, "target_names_"):
+        names = locate(estimator, "target_names_")[0].target_names_
+    if names is None:
+        if target is not None:
+            raise ValueError(f"target must be None where there is one target, not {target!r}")
+        return None
+    chosen = names[0] if target is None and len(names) == 1 else target
+    if chosen is None or chosen not in names:
+        raise ValueError(f"target must be one of {names}, since one target is drawn, not {target!r}")
+    return names.index(chosen), chosen
 
 
 def like(X: Any, values: np.ndarray) -> Any:

@@ -178,8 +178,8 @@ def _history(estimator: Any, label: str) -> pd.DataFrame:
     model, _ = locate(estimator, "history_")
     if isinstance(getattr(model, "kernel_weights_", None), pd.DataFrame):
         raise ValueError(
-            f"the history of {label} holds one fit for each class, one after the other; draw a model with "
-            'weights="shared", or with two classes'
+            f"the history of {label} holds one fit for each class or target, one after the other; draw a model "
+            'with weights="shared", or with two classes or one target'
         )
     history = pd.DataFrame(model.history_).copy()
     missing = {"objective", "solves", "seconds"} - set(history)

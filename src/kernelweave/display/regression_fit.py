@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ._models import as_models, check_samples, check_support, like, local_values_of, locate, offers, weights_of
+from ._models import as_models, check_samples, check_support, chosen_target, like, local_values_of, locate, offers
 from ._style import DARK, colour, new_axes, options
 
 _DASHES = ["-", "--", "-.", ":"]
@@ -98,7 +98,7 @@ class RegressionFitDisplay:
             Fitted regressor, or a pipeline or search around one.
         X : array or DataFrame of shape (n_samples, 1)
             The samples of the fit; any samples with ``support=False``.
-        y : array of shape (n_samples,)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
         **kwargs
             Further arguments of `from_estimators`.
 
@@ -117,6 +117,7 @@ class RegressionFitDisplay:
         X: Any,
         y: Any,
         *,
+        target: Any = None,
         support: bool = False,
         grid_resolution: int = 400,
         **plot_kw: Any,
@@ -128,7 +129,10 @@ class RegressionFitDisplay:
         estimators : mapping from str to object
             Fitted regressors by label.
         X : array or DataFrame of shape (n_samples, 1)
-        y : array of shape (n_samples,)
+        y : array of shape (n_samples,) or (n_samples, n_targets)
+            Where models have several targets, all of them or the one that is drawn.
+        target : object, optional
+            Which of several targets to draw, by the name of its column of y (by position where columns have no names).
         support : bool
             Whether to ring the support vectors of the first model; X is then the X of its fit.
         grid_resolution : int
@@ -141,24 +145,28 @@ class RegressionFitDisplay:
         RegressionFitDisplay
         """
         models = as_models(estimators)
-        points, target = check_samples(X, y)
+        if y is None:
+            raise ValueError("y must be given: it is what was fitted")
+        chosen = {label: chosen_target(model, y, target) for label, model in models.items()}
+        first = next(iter(chosen.values()))
+        if np.ndim(y) == 2 and first is not None:
+            y = pd.DataFrame(y).iloc[:, first[0]].rename(first[1] if hasattr(y, "columns") else None)
+        points, values = check_samples(X, y)
         if points.shape[1] != 1:
             raise ValueError(f"X must have one column to be drawn along, not {points.shape[1]}")
-        if target is None:
-            raise ValueError("y must be given: it is what was fitted")
         reach = 0.03 * np.ptp(points)
         grid = np.linspace(points.min() - reach, points.max() + reach, grid_resolution)
         rows = like(X, grid[:, None])
         named = isinstance(X, pd.DataFrame), getattr(y, "name", None) is not None
         display = cls(
             x=points[:, 0],
-            y=target.astype(float),
+            y=np.asarray(values, dtype=float),
             grid=grid,
-            fits=pd.DataFrame({label: np.ravel(model.predict(rows)) for label, model in models.items()}),
+            fits=pd.DataFrame({label: _fit(model, rows, chosen[label]) for label, model in models.items()}),
             epsilons=_epsilons(models),
-            gates=_gates(models, rows),
-            local=_local_fits(models, rows),
-            support=check_support(next(iter(models.values())), len(points)) if support else None,
+            gates=_gates(models, rows, chosen),
+            local=_local_fits(models, rows, chosen),
+            support=_support(next(iter(models.values())), len(points), first) if support else None,
             names=(str(X.columns[0]) if named[0] else "x", str(y.name) if named[1] else "y"),
         )
         return display.plot(**plot_kw)
@@ -240,8 +248,27 @@ class RegressionFitDisplay:
         ax.set_ylim(limits)
 
 
-def _local_fits(models: Mapping[str, Any], rows: Any) -> dict[str, pd.DataFrame]:
-    found = {label: local_values_of(model, rows) for label, model in models.items() if offers(model, "local_values")}
+def _fit(model: Any, rows: Any, chosen: tuple[int, Any] | None) -> np.ndarray:
+    values = np.asarray(model.predict(rows))
+    return np.ravel(values if chosen is None else values.reshape(len(values), -1)[:, chosen[0]])
+
+
+def _support(model: Any, n_samples: int, chosen: tuple[int, Any] | None) -> np.ndarray:
+    """The support vectors, of one target where there are several."""
+    rows = check_support(model, n_samples)
+    if chosen is None or not offers(model, "dual_coef_"):
+        return rows
+    return rows[locate(model, "dual_coef_")[0].dual_coef_[chosen[0]] != 0.0]
+
+
+def _of_target(frame: pd.DataFrame, chosen: tuple[int, Any] | None) -> pd.DataFrame:
+    """The columns of one target where each target has columns of its own."""
+    return frame[chosen[1]] if chosen is not None and isinstance(frame.columns, pd.MultiIndex) else frame
+
+
+def _local_fits(models: Mapping[str, Any], rows: Any, chosen: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+    gated = {label: model for label, model in models.items() if offers(model, "local_values")}
+    found = {label: _of_target(local_values_of(model, rows), chosen[label]) for label, model in gated.items()}
     return {label: frame for label, frame in found.items() if frame.shape[1] > 1}
 
 
@@ -253,6 +280,12 @@ def _epsilons(models: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _gates(models: Mapping[str, Any], rows: Any) -> dict[str, pd.DataFrame]:
-    weights = {label: weights_of(model, rows) for label, model in models.items() if offers(model, "kernel_weights")}
-    return {label: frame for label, frame in weights.items() if frame.shape[1] > 1}
+def _gates(models: Mapping[str, Any], rows: Any, chosen: Mapping[str, Any]) -> dict[str, pd.DataFrame]:
+    weighted = {
+        label: locate(model, "kernel_weights") for label, model in models.items() if offers(model, "kernel_weights")
+    }
+    found = {
+        label: _of_target(model.kernel_weights(prepare(rows)), chosen[label])
+        for label, (model, prepare) in weighted.items()
+    }
+    return {label: frame for label, frame in found.items() if frame.shape[1] > 1}

@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
-from ..combiners import CombinedKernel, Combiner, FitControl, Mean
+from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
@@ -36,6 +36,7 @@ from ..validation.inputs import (
 )
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
+from .explanations import Explanations
 from .fitted import FittedKernels
 from .kernel_parameters import KernelParameters
 from .local_methods import LocalMethods
@@ -43,7 +44,7 @@ from .progress import progress_bar
 from .summary import summarize
 
 
-class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC):
+class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
     """Base of `MKLClassifier`, `MKLRegressor` and `MKLOneClass`."""
 
     _constraints = Constraints(
@@ -66,7 +67,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
+        y : array of shape (n_samples,) or, for `MKLRegressor`, (n_samples, n_targets)
 
         Returns
         -------
@@ -92,7 +93,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight, y)
             machine, targets = self._machine(y, weight, posterior, stack)
             if self._start is not None:
                 machine = machine.starting_at(self._start)
@@ -129,7 +130,7 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         return combiner
 
     def _output_names(self) -> list[Any]:
-        """What the machine's outputs are called, where each has weights of its own."""
+        """What the machine's outputs are called, where there are several."""
         return list(range(len(self.dual_coef_)))
 
     def _store(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
@@ -153,10 +154,18 @@ class KernelMachineEstimator(LocalMethods, FittedKernels, KernelParameters, ABC)
         self.intercept_ = solution.intercept
         self.objective_ = solution.objective
         self.duality_gap_ = solution.gap
-        self.history_ = pd.DataFrame(kernel.history)
+        self.history_ = self._labelled_history(kernel)
         self.n_iter_ = len(kernel.history)
         self._store_use(kernel)
         self.__dict__.update(kernel.attributes())
+
+    def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
+        """The history, with names of outputs where each has weights of its own."""
+        history = pd.DataFrame(kernel.history)
+        if isinstance(self.combiner_, PerOutput):
+            names = self._output_names()
+            history["output"] = pd.Series([names[place] for place in history["output"]], dtype=object)
+        return history
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         if solution.converged:

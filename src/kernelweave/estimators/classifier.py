@@ -98,6 +98,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Signed dual coefficients, ``alpha_i y_i``; one row for two classes, one per pair or class otherwise (joint:
         row l holds ``[y_i = l] A_i - alpha_i^l``).
     intercept_ : ndarray of shape (n_outputs,)
+    coef_ : ndarray of shape (n_outputs, n_features_in_)
+        Only where ``X @ coef_.T + intercept_`` is the decision function: see `feature_weights` for other linear models.
     objective_ : float
         Value of the dual at its optimum (the sum over machines).
     duality_gap_ : float
@@ -257,9 +259,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         return PerOutput(combiner)
 
     def _output_names(self) -> list[Any]:
-        if self.multiclass == "one-vs-all":
-            return list(self.classes_)
         k = len(self.classes_)
+        if self.multiclass != "one-vs-one" or k == 2:
+            return list(self.classes_)
         return [f"{self.classes_[a]} vs {self.classes_[b]}" for a in range(k) for b in range(a + 1, k)]
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:

@@ -6,18 +6,23 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import CombinedKernel
+from ..combiners.per_output import OutputKernels
 from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
+from ..kernels.stacking.normalization import check_known
 from ..validation.inputs import check_new_data
 from ..views import Views
+from .blocks import extension
 
 
 class FittedKernels:
     """Mixin of models that store `kernels_`, `kernel_names_` and a combined kernel, or a stack of kernels."""
 
+    n_features_in_: int
     kernels_: list[Kernel]
     kernel_names_: list[str]
     _kernel: CombinedKernel
@@ -57,6 +62,75 @@ class FittedKernels:
         self._replace(self.kernel_names_.index(name), kernel)
         return self
 
+    def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
+        """Give the precomputed kernels of the model new samples, and return these as an X to predict.
+
+        ``model.predict(model.extend_kernels(blocks))`` predicts samples of which there are only similarities to the
+        training samples. Nothing is refitted, and where a block cannot be used nothing is changed.
+
+        Parameters
+        ----------
+        blocks : dict from kernel name to DataFrame or array
+            For each `Precomputed` kernel (or `Distance` of a matrix), by its name in `kernel_names_`, the similarities
+            (distances) of the new samples (rows) to the samples of the fit. Columns of a data frame are found by label;
+            those of support vectors must be there, others may be. Row labels are the new samples' ids. Where the matrix
+            has no labels a block may be an array with a column for each id. A sample that is in some blocks only, or
+            whose row is wholly NaN, lacks the other views; so do all where a kernel has no block.
+        diagonal : dict from kernel name to Series, array or number, or one of these for all kernels, or None
+            The similarity of each new sample to itself, which ``normalize="unit-diagonal"`` (the default of estimators)
+            needs; 1.0 where every sample is that similar to itself. None takes it from the blocks, where they have a
+            column for each new sample too. Distances need none.
+
+        Returns
+        -------
+        DataFrame of shape (n_new, n_features_in_)
+            The new samples, with the labels of the blocks, in the order in which they first occur. Id columns hold ids
+            and the other columns are missing: fill them in where other kernels read them.
+
+        Notes
+        -----
+        The model keeps the new samples, and with them their rows of similarities, so that they can be predicted again,
+        also after `save`. A label that is given again has the similarities that were given last.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from kernelweave import MKLClassifier
+        >>> from kernelweave.kernels import Precomputed
+        >>> people, A = ["ann", "bob", "cid", "dan", "eve"], np.array([[2.0], [1.0], [-1.0], [-2.0], [3.0]])
+        >>> K = pd.DataFrame(A @ A.T, index=people, columns=people)
+        >>> known = K.loc[people[:4], people[:4]]
+        >>> X = pd.DataFrame({"id": known.index}, index=known.index)
+        >>> model = MKLClassifier([("voice", Precomputed(known, "id"))]).fit(X, ["a", "a", "b", "b"])
+        >>> X_new = model.extend_kernels({"voice": K.loc[["eve"], people[:4]]}, diagonal=9.0)
+        >>> X_new
+              id
+        eve  eve
+        >>> model.predict(X_new)
+        array(['a'], dtype='<U1')
+        """
+        check_is_fitted(self)
+        found = extension(self.kernel_names_, self.kernels_, self._lookups(), blocks, diagonal)
+        active, normalizers = self._used(), self._stack().normalizers
+        for m, matrix in found.matrices.items():
+            if active[m] and normalizers[m].method == "unit-diagonal":
+                check_known(matrix.self_similarity, self.kernel_names_[m])
+        for m, matrix in found.matrices.items():
+            self._replace(m, self.kernels_[m].over(matrix))
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        columns = {place: found.ids.get(place, np.nan) for place in range(self.n_features_in_)}
+        return pd.DataFrame(columns, index=found.index).set_axis(names, axis=1)
+
+    def _stack(self) -> KernelStack:
+        """The kernels with their normalisation; those of the first output where each output has its own."""
+        kernel = self._kernel
+        return (kernel.kernels[0] if isinstance(kernel, OutputKernels) else kernel).stack
+
+    def _used(self) -> np.ndarray:
+        """Which kernels prediction evaluates: a boolean array."""
+        return self._kernel.active
+
 
 class FittedStack(FittedKernels):
     """Mixin of models that keep a stack of kernels (`_state`) rather than one combined kernel."""
@@ -76,6 +150,12 @@ class FittedStack(FittedKernels):
 
     def _replace(self, m: int, kernel: Kernel) -> None:
         self._state.replace(m, kernel)
+
+    def _stack(self) -> KernelStack:
+        return self._state
+
+    def _used(self) -> np.ndarray:
+        return self._active()
 
 
 def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:

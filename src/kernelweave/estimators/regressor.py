@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
 from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
 from ..validation import Choice, Constraints, Instance, Number
-from ..validation.inputs import check_plain, check_target
+from ..validation.inputs import check_numeric_target
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 
@@ -21,11 +22,13 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space
     of the combined kernel (thesis (Gönen 2010), (1.5)), with ``C_i = C * sample_weight``. With
     ``machine="squared-epsilon-insensitive"`` the loss is ``1/2 sum_i C_i max(0, |y_i - f(x_i)| - epsilon)^2``, with
-    ``machine="least-squares"`` it is ``1/2 sum_i C_i (y_i - f(x_i))^2``.
+    ``machine="least-squares"`` it is ``1/2 sum_i C_i (y_i - f(x_i))^2``. With several targets, a column of y for each,
+    the sum over targets is minimised: each has a function of its own, and all share one kernel unless
+    ``weights="per-target"``.
 
     Parameters
     ----------
-    kernels, combiner, normalize, dtype, tol, max_iter, n_jobs, random_state, verbose
+    kernels, combiner, normalize, dtype, tol, max_iter, random_state, verbose
         As in `MKLClassifier`.
     C : float
         Cost of an error beyond the tube, or of half a squared error.
@@ -34,20 +37,33 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     machine : {"svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
         The loss, by name or as an object such as ``machines.SquaredEpsilonInsensitive(epsilon=0.2)`` or one of your own
         (``docs/extending/machine.md``), which has parameters of its own in place of `epsilon`: they are reached as
-        ``machine__<parameter>``. Least squares stores every training sample.
+        ``machine__<parameter>``. Least squares stores every training sample; it solves several targets by one
+        factorisation of the kernel, so that they cost little more than one.
+    weights : {"shared", "per-target"}
+        Whether all targets share one combined kernel, or each has weights of its own, as if it were fitted alone:
+        `kernel_weights_` is then a data frame with a row for each, and `combiner_.combiners_` holds their combiners.
+    n_jobs : int or None
+        Threads that solve the machines of several targets; the result does not depend on it.
 
     Attributes
     ----------
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`.
     n_iter_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_, projections_
-        As in `MKLClassifier`, and so are `feature_importance_` and `gating_projection_`.
-    dual_coef_ : ndarray of shape (1, n_support)
-        ``alpha_i^+ - alpha_i^-``.
+        As in `MKLClassifier`, and so are `feature_importance_`, `gating_projection_` and `coef_`.
+    dual_coef_ : ndarray of shape (n_targets, n_support)
+        ``alpha_i^+ - alpha_i^-``, a row for each target. A sample is a support vector where it has a coefficient for
+        some target, and has 0 for the others.
+    intercept_ : ndarray of shape (n_targets,)
+    target_names_ : list
+        The names of the columns of y (their positions where y is no data frame); only where y has two dimensions.
 
     Notes
     -----
     The data should be scaled: with a unit-diagonal kernel, `C` bounds how far one sample can move the prediction.
+    Several targets should be on one scale, since `C` and `epsilon` are the same for all and a shared kernel is the one
+    that fits the largest targets best: pass
+    ``TransformedTargetRegressor(MKLRegressor(...), transformer=StandardScaler())``.
     Memory as in `MKLClassifier`.
 
     Examples
@@ -59,6 +75,14 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     >>> model = MKLRegressor([Gaussian(scale=1.0)], C=10.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
     >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.1)
     True
+
+    Two targets, with one kernel for both:
+
+    >>> import pandas as pd
+    >>> y = pd.DataFrame({"sine": np.sin(X[:, 0]), "cosine": np.cos(X[:, 0])})
+    >>> model = MKLRegressor([Gaussian(scale=1.0)], C=10.0, machine="least-squares").fit(X, y)
+    >>> model.predict([[1.5], [3.0]]).shape, model.dual_coef_.shape, model.target_names_
+    ((2, 2), (2, 60), ['sine', 'cosine'])
     """
 
     _constraints = Constraints(
@@ -66,6 +90,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         epsilon=Number(low=0),
         machine=Choice("svm", "least-squares", "squared-epsilon-insensitive")
         | Instance(RegressionLoss, "a RegressionLoss object"),
+        weights=Choice("shared", "per-target"),
     )
 
     def __init__(
@@ -77,6 +102,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         epsilon: float = 0.1,
         normalize: str | None = "unit-diagonal",
         machine: str | RegressionLoss = "svm",
+        weights: str = "shared",
         dtype: str = "float64",
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -90,6 +116,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         self.epsilon = epsilon
         self.normalize = normalize
         self.machine = machine
+        self.weights = weights
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
@@ -103,9 +130,10 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
+        y : array of shape (n_samples,), or array or DataFrame of shape (n_samples, n_targets)
+            Without NaN: a sample that lacks a target has to be left out.
         sample_weight : array of shape (n_samples,), optional
-            Factors of C by sample; a sample of weight 0 is left out.
+            Factors of C by sample, for all targets; a sample of weight 0 is left out.
 
         Returns
         -------
@@ -114,7 +142,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
-        """Predicted values, of shape (n_samples,).
+        """Predicted values, of shape (n_samples,) or, where y of the fit had two dimensions, (n_samples, n_targets).
 
         Parameters
         ----------
@@ -123,17 +151,15 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
             gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
-        return self._decide(X, fetch)
+        values = self._decide(X, fetch)
+        return values.reshape(len(values), -1) if hasattr(self, "target_names_") else values
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
-        y = check_target(self, y, n_samples)
-        check_plain(y, "y of a regression")
-        if y.dtype.kind not in "fiub":
-            try:
-                y = y.astype(float)
-            except (TypeError, ValueError):
-                raise ValueError("y of a regression must be numbers") from None
-        return y.astype(float, copy=False)
+        y, names = check_numeric_target(self, y, n_samples)
+        self.__dict__.pop("target_names_", None)
+        if names is not None:
+            self.target_names_ = names
+        return y
 
     def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
         by_name = {
@@ -142,4 +168,20 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
         }
         loss = by_name[self.machine] if isinstance(self.machine, str) else self.machine
-        return loss.for_targets(y, float(self.C) * weight), y
+        bound = float(self.C) * weight
+        if y.ndim == 2 and y.shape[1] > 1:
+            return loss.several_targets(y, bound, n_jobs=self.n_jobs), y
+        y = y.reshape(-1)
+        return loss.for_targets(y, bound), y
+
+    def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
+        several = self.weights == "per-target" and hasattr(self, "target_names_")
+        return PerOutput(combiner) if several else combiner
+
+    def _output_names(self) -> list[Any]:
+        return getattr(self, "target_names_", [0])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

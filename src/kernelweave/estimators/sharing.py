@@ -27,8 +27,9 @@ class SharedFoldKernels:
     """Which kernels of an estimator stay the same while some parameters change, and their values on given folds.
 
     Kernels whose own parameters change are left as they are, and so are precomputed ones. Nothing is shared by
-    estimators other than those of this package, alone or as the last step of a pipeline, or where a parameter of
-    another step changes. Memory: a matrix of n_training x n_samples values for each kernel and fold.
+    estimators other than those of this package, alone or as the last step of a pipeline, where a parameter of another
+    step changes, or with combiners that read features rather than Gram matrices (`Projected`). Memory: a matrix of
+    n_training x n_samples values for each kernel and fold.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ class SharedFoldKernels:
             isinstance(self._model, KernelMachineEstimator)
             and all(name.startswith(self._prefix) for name in changing)
             and "kernels" not in self._changing
+            and getattr(self._model.combiner, "reads_gram", True)
         )
 
     def of_fold(
@@ -82,9 +84,10 @@ class SharedFoldKernels:
             Parameters of the estimator's `fit`, of which sample weights count.
         """
         parts = [_safe_indexing(X, np.asarray(part)) for part in (train, test)]
+        targets = None if y is None else _safe_indexing(y, np.asarray(train))
         if self._before is not None:
             before = clone(self._before)
-            first = before.fit_transform(parts[0], None if y is None else _safe_indexing(y, np.asarray(train)))
+            first = before.fit_transform(parts[0], targets)
             parts = [first, before.transform(parts[1])]
         model = clone(self._model)
         views = Views(*check_training_data(model, parts[0]))
@@ -94,8 +97,9 @@ class SharedFoldKernels:
         weight = check_sample_weight(weight, views.n_samples)
         kept = np.flatnonzero(weight)
         views, weight = views.rows(kept), weight[kept]
+        targets = None if targets is None else np.asarray(targets)[kept]
         kernels = default_kernels(views) if model.kernels is None else named_kernels(model.kernels)
-        return [(name, kernel, self._sheet(name, kernel, views, new, weight)) for name, kernel in kernels]
+        return [(name, kernel, self._sheet(name, kernel, views, new, weight, targets)) for name, kernel in kernels]
 
     def warn_of_memory(self, n_samples: int, n_folds: int) -> None:
         """Warn where the values of all kernels and folds do not fit into memory."""
@@ -117,8 +121,10 @@ class SharedFoldKernels:
             kernels.append((name, kernel if first is None else SharedKernel(kernel, sheets)))
         return {f"{self._prefix}kernels": kernels}
 
-    def _sheet(self, name: str, kernel: Kernel, views: Views, new: Views, weight: np.ndarray) -> KernelSheet | None:
+    def _sheet(
+        self, name: str, kernel: Kernel, views: Views, new: Views, weight: np.ndarray, y: np.ndarray | None
+    ) -> KernelSheet | None:
         """The values of a kernel, or None where its parameters change, or where it looks values up itself."""
         own = f"kernels__{name}"
         changes = any(parameter == own or parameter.startswith(f"{own}__") for parameter in self._changing)
-        return None if changes or kernel.reads_ids else KernelSheet.compute(kernel, views, new, weight, name)
+        return None if changes or kernel.reads_ids else KernelSheet.compute(kernel, views, new, weight, name, y)

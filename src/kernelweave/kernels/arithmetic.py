@@ -54,7 +54,7 @@ class Constant(Kernel):
         """The number."""
         return f"{self.value:g}" if is_number(self.value) else "constant"
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Constant:
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Constant:
         """Check the value."""
         check_parameters(self, "a constant in a kernel")
         return self
@@ -105,6 +105,11 @@ class _Pair(Kernel):
         return self.first.positive_semidefinite and self.second.positive_semidefinite
 
     @property
+    def supervised(self) -> bool:
+        """Whether one of the parts is."""
+        return self.first.supervised or self.second.supervised
+
+    @property
     def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """The repair of the parts; the sum or product is then repaired as a whole."""
         asked = {part.repair for part in (self.first, self.second) if part.repair is not None}
@@ -115,7 +120,7 @@ class _Pair(Kernel):
             )
         return next(iter(asked), None)
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> _Pair:
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> _Pair:
         """Fit both parts, each to its own view."""
         for parameter in ("first", "second"):
             if not isinstance(getattr(self, parameter), Kernel):
@@ -124,8 +129,8 @@ class _Pair(Kernel):
                     f"{shown(getattr(self, parameter))}"
                 )
         views = as_views(X)
-        self.first_ = self.first.fit(views, sample_weight)
-        self.second_ = self.second.fit(views, sample_weight)
+        self.first_ = self.first.fit(views, sample_weight, y=y)
+        self.second_ = self.second.fit(views, sample_weight, y=y)
         return self
 
     def _join(self, first: np.ndarray, second: np.ndarray, *present: np.ndarray) -> np.ndarray:
@@ -156,6 +161,10 @@ class _Pair(Kernel):
         """The parts' diagonals, joined."""
         views = as_views(X)
         return self._join(self.first_.diagonal(views), self.second_.diagonal(views), self.present(views))
+
+    def parts(self) -> list[Kernel]:
+        """Those of both parts."""
+        return self.first_.parts() + self.second_.parts()
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
         """Those of both parts."""

@@ -6,7 +6,7 @@
 member                                      what it is
 ==========================================  ==================================================================
 ``name``                                    what the kernel is called where the user gives it no name
-``fit(X, sample_weight, label)``            a fitted kernel, with the constants that training samples give
+``fit(X, sample_weight, label, y)``         a fitted kernel, with the constants that training samples give
 ``columns()``                               positions of the columns that are read
 ``present(X)``                              which samples have the kernel's view
 ``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
@@ -26,6 +26,7 @@ capability                  what it promises
 ``is_differentiable``       `pullback` gives derivatives by features: projections and landmarks can be learned
 ``has_width``               `learn` finds a width for any points
 ``reads_ids``               samples are looked up by an id column
+``supervised``              `fit` reads y: values are those of other samples *and* other targets
 ==========================  ==================================================================================
 
 A kernel that is a function of feature vectors also has the array functions ``cross_of(A, B)``, ``gram_of(A)``,
@@ -45,6 +46,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
+from .preparation import PreparedView
 
 _BLOCK_ROWS = 32
 
@@ -90,11 +92,16 @@ class Kernel(BaseEstimator):
         return False
 
     @property
+    def supervised(self) -> bool:
+        """Whether `fit` reads the targets."""
+        return False
+
+    @property
     def name(self) -> str:
         """What the kernel is called where the user gives it no name: by default the name of its class."""
         return type(self).__name__.lower()
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Kernel:
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Kernel:
         """The kernel with the constants that the training samples give; usually this object itself.
 
         Parameters
@@ -104,6 +111,8 @@ class Kernel(BaseEstimator):
             How often each sample counts in learned constants.
         label : str, optional
             What messages call this kernel, by default its `name`.
+        y : array of shape (n_samples,) or (n_samples, n_targets), optional
+            The targets as the user gives them; read by kernels that are `supervised`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not implement fit")
 
@@ -167,6 +176,10 @@ class Kernel(BaseEstimator):
         """
         raise TypeError(f"the kernel {type(self).__name__} has no derivatives by features")
 
+    def parts(self) -> list[Kernel]:
+        """The fitted kernels that this one is a sum or product of; by default itself."""
+        return [self]
+
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
         """The precomputed matrices in which `cross` looks the samples of X up, each with their ids; none by default.
 
@@ -190,7 +203,7 @@ class Kernel(BaseEstimator):
     __rmul__ = __mul__
 
 
-class ViewKernel(Kernel):
+class ViewKernel(PreparedView, Kernel):
     """A kernel over one view.
 
     Subclasses store `view` and implement ``cross_of(A, B)`` on the checked values of the samples that have the view
@@ -232,20 +245,26 @@ class ViewKernel(Kernel):
 
     @property
     def takes_missing_cells(self) -> bool:
-        """Whether a sample may lack some columns of the view; the array functions then get NaN (None in text) there."""
-        return False
+        """Whether a sample may lack some columns of the view, by default where there is a transformer.
+
+        Array functions of a kernel that declares this get NaN (None in text) there, or what a transformer makes of it.
+        """
+        return self.transformer is not None
 
     @property
     def name(self) -> str:
         """The view's name, or the kernel's where the view has none."""
         return self.view if isinstance(self.view, str) else type(self).__name__.lower()
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> ViewKernel:
+    def fit(
+        self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None
+    ) -> ViewKernel:
         """Resolve the view into columns and learn constants from the samples that have it; see `Kernel.fit`."""
         views = as_views(X)
         self.label_ = self.name if label is None else label
         self.columns_ = views.columns(self.view)
         self.sparse_ = None
+        self._prepare(views, sample_weight, y)
         values, present = self.read(views)
         self.sparse_ = sp.issparse(values)
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
@@ -322,10 +341,13 @@ class ViewKernel(Kernel):
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
         """The values of the kernel's columns, and which samples have them; see `Views.read`."""
         check_is_fitted(self)
-        values, present = views.read(
-            self.columns_, self._view_label, text=self.takes_text, partly=self.takes_missing_cells
-        )
-        if not isinstance(values, np.ndarray) and not self.takes_sparse:
+        if self.preparation_ is None:
+            values, present = views.read(
+                self.columns_, self._view_label, text=self.takes_text, partly=self.takes_missing_cells
+            )
+        else:
+            values, present = self._prepared(views)
+        if sp.issparse(values) and not self.takes_sparse:
             raise ValueError(f"the kernel {self.label_!r} ({type(self).__name__}) does not take sparse views")
         # Samples to predict may come in another container than those of the fit; kernels get one kind only.
         if self.sparse_ is True and not sp.issparse(values):

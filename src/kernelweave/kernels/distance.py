@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from ..views import Views
 from .base import Kernel, ViewKernel
+from .blocks import Block
 from .features import euclidean_scale, falling, gaussian
 from .precomputed import Precomputed
 from .widths import chosen_scale, distance_scale
@@ -41,8 +43,9 @@ class Distance(ViewKernel):
     metric : str, callable or array of shape (n_ids, n_ids)
         A metric of `sklearn.metrics.pairwise_distances` by name; a function of two samples (one-dimensional arrays,
         also of strings), symmetric and zero from a sample to itself, which is called for every pair and therefore slow;
-        or a matrix of distances, whose rows and columns the view's one column names by ids 0 ... n_ids - 1. A matrix
-        is kept, not copied, also by clones, so do not change it afterwards.
+        or a matrix of distances, whose rows and columns the view's one column names by ids 0 ... n_ids - 1 or, where it
+        is a data frame, by its labels (see `Precomputed`). A matrix is kept, not copied, also by clones, so do not
+        change it afterwards.
     view : str, list, slice, mask, callable or None
         The columns to use; None means all.
     scale : float, {"scale", "nearest", "median"} or None
@@ -53,6 +56,9 @@ class Distance(ViewKernel):
     repair : {"clip", "shift", None}
         What a model does where the kernel is not positive semidefinite among its training samples, see `Repair`; None
         only warns.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Attributes
     ----------
@@ -82,11 +88,13 @@ class Distance(ViewKernel):
         *,
         scale: float | str | None = None,
         repair: str | None = None,
+        transformer: Any = None,
     ):
         self.view = view
         self.metric = metric
         self.scale = scale
         self.repair = repair
+        self.transformer = transformer
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A matrix is wrapped, and checked, once, however it arrives: clones share the wrapped one.
@@ -104,8 +112,8 @@ class Distance(ViewKernel):
 
     @property
     def takes_text(self) -> bool:
-        """Functions may compare columns of any type."""
-        return callable(self.metric)
+        """Functions may compare columns of any type, and ids may be text."""
+        return callable(self.metric) or self.reads_ids
 
     @property
     def takes_sparse(self) -> bool:
@@ -117,20 +125,28 @@ class Distance(ViewKernel):
 
         Parameters
         ----------
-        rows : array of shape (n_new, n_ids of the original matrix)
-            Distances of the new samples to the original ones.
+        rows : DataFrame, or array of shape (n_new, n_ids of the original matrix)
+            Distances of the new samples to the original ones; with labels as in `Precomputed.extend`.
 
         Returns
         -------
         Distance
-            New samples have the ids that follow the existing ones.
+            New samples have the labels of the rows or, without labels, the ids that follow the existing ones.
         """
         if not isinstance(self.metric, DistanceMatrix):
             raise ValueError(f"only a Distance of a matrix can be extended by new ids, not one of {self.metric!r}")
-        rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
-        if (rows < 0).any():
-            raise ValueError(f"extend got a negative distance ({rows.min():.3g})")
-        return Distance(self.metric.extend(rows, np.zeros(len(rows))), self.view, scale=self.scale, repair=self.repair)
+        return self.over(self.metric.extend(rows))
+
+    def over(self, matrix: DistanceMatrix) -> Distance:
+        """The kernel with another matrix, such as an extended one; not fitted."""
+        return Distance(matrix, self.view, scale=self.scale, repair=self.repair)
+
+    def read(self, views: Views) -> tuple[Any, np.ndarray]:
+        """What the metric compares, and which samples have it."""
+        values, present = super().read(views)
+        if isinstance(self.metric, DistanceMatrix):
+            present = self.metric.bound_like(self).there(values, present)
+        return values, present
 
     def bound_like(self, other: Distance) -> Distance:
         """A copy, sharing the matrix, that reads ids where another, fitted kernel does, with its width."""
@@ -147,6 +163,11 @@ class Distance(ViewKernel):
     def learn(self, values, sample_weight):
         """Take the metric's constants, and the width, by its rule where it is no number."""
         if isinstance(self.metric, DistanceMatrix):
+            if self.transformer is not None:
+                raise ValueError(
+                    f"the kernel {self.label_!r} looks distances up by id, so its view needs no transformer; set "
+                    "transformer to None"
+                )
             self.lookup_ = self.metric.bound_like(self)
             self.lookup_.learn(values, sample_weight)
         self.constants_ = _constants(self.metric, values, sample_weight)
@@ -236,6 +257,14 @@ class DistanceMatrix(Precomputed):
             raise ValueError(f"{what} has negative entries ({self.K.min():.3g}); is it a similarity? Use Precomputed")
         if self.self_similarity.max(initial=0.0) > _SELF_DISTANCE * self.K.max(initial=0.0):
             raise ValueError(f"{what} must be 0 on the diagonal; is it a similarity? Use Precomputed for those")
+
+    def read_block(self, rows: Any, diagonal: Any, what: str, needed: np.ndarray | None = None) -> Block:
+        """Distances of new samples, at least 0, and 0 from each to itself; see `Precomputed.read_block`."""
+        block = super().read_block(rows, 0.0, what, needed)
+        smallest = np.nanmin(block.values[~block.absent], initial=0.0)
+        if smallest < 0:
+            raise ValueError(f"{what} holds a negative distance ({smallest:.3g})")
+        return block
 
 
 def _as_metric(metric: Any, view: Any) -> Any:

@@ -27,9 +27,10 @@ class _Exponential(ViewKernel):
     positive_semidefinite = True
     has_width = True
 
-    def __init__(self, view: Any = None, scale: float | str | None = None):
+    def __init__(self, view: Any = None, scale: float | str | None = None, *, transformer: Any = None):
         self.view = view
         self.scale = scale
+        self.transformer = transformer
 
     def learn(self, values, sample_weight):
         """Take the width, by its rule where it is no number."""
@@ -65,6 +66,9 @@ class Laplacian(_Exponential):
         give it: "scale", what None means, is the mean L1 distance of two samples; "nearest" that of a sample to its
         nearest neighbour, in the manner of the thesis (Gönen 2010), (2.10); "median" the median of two samples. Copies
         of a sample are left out, so that repeating samples does not change it; 1 where all samples coincide.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Attributes
     ----------
@@ -105,6 +109,9 @@ class ChiSquared(_Exponential):
         give it: "scale", what None means, is the mean chi2 of two samples; "nearest" that of a sample and its nearest
         neighbour; "median" the median of two samples. Copies of a sample are left out, so that repeating samples does
         not change it; 1 where all samples coincide.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Attributes
     ----------

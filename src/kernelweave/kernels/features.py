@@ -38,6 +38,9 @@ class Linear(ViewKernel):
     ----------
     view : str, list, slice, mask, callable or None
         The columns to use; None means all.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Examples
     --------
@@ -53,8 +56,9 @@ class Linear(ViewKernel):
     is_linear = True
     is_differentiable = True
 
-    def __init__(self, view: Any = None):
+    def __init__(self, view: Any = None, *, transformer: Any = None):
         self.view = view
+        self.transformer = transformer
 
     def cross_of(self, A, B):
         """<a, b>."""
@@ -80,6 +84,9 @@ class Polynomial(ViewKernel):
         The degree q, at least 1.
     coef0 : float
         The constant, at least 0.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Examples
     --------
@@ -96,10 +103,11 @@ class Polynomial(ViewKernel):
 
     _constraints = Constraints(degree=Whole(1), coef0=Number(low=0))
 
-    def __init__(self, view: Any = None, degree: int = 2, *, coef0: float = 1.0):
+    def __init__(self, view: Any = None, degree: int = 2, *, coef0: float = 1.0, transformer: Any = None):
         self.view = view
         self.degree = degree
         self.coef0 = coef0
+        self.transformer = transformer
 
     def learn(self, values, sample_weight):
         """Check the degree and the constant."""
@@ -145,6 +153,9 @@ class Gaussian(ViewKernel):
 
         It is 1 where all samples coincide. Samples count by their weight, and copies of one are neither its neighbours
         nor pairs, so that repeating samples does not change it.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Attributes
     ----------
@@ -167,9 +178,10 @@ class Gaussian(ViewKernel):
     is_differentiable = True
     has_width = True
 
-    def __init__(self, view: Any = None, scale: float | str | None = None):
+    def __init__(self, view: Any = None, scale: float | str | None = None, *, transformer: Any = None):
         self.view = view
         self.scale = scale
+        self.transformer = transformer
 
     def learn(self, values, sample_weight):
         """Take the width, by its rule where it is no number."""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..validation import shown
 from .base import ViewKernel
-from .precomputed import check_symmetric
+from .matrices import check_symmetric
 
 
 class Function(ViewKernel):
@@ -26,6 +26,9 @@ class Function(ViewKernel):
     repair : {"clip", "shift", None}
         What a model does where the similarities of its training samples are not positive semidefinite, see `Repair`;
         None only warns.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
 
     Examples
     --------
@@ -41,10 +44,18 @@ class Function(ViewKernel):
     takes_text = True
     takes_sparse = True
 
-    def __init__(self, function: Callable[[Any, Any], np.ndarray], view: Any = None, *, repair: str | None = None):
+    def __init__(
+        self,
+        function: Callable[[Any, Any], np.ndarray],
+        view: Any = None,
+        *,
+        repair: str | None = None,
+        transformer: Any = None,
+    ):
         self.function = function
         self.view = view
         self.repair = repair
+        self.transformer = transformer
 
     @property
     def name(self) -> str:

@@ -72,11 +72,16 @@ class Pairwise(Kernel):
         return self.kernel.positive_semidefinite
 
     @property
+    def supervised(self) -> bool:
+        """Whether the objects' kernel is."""
+        return self.kernel.supervised
+
+    @property
     def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """The repair of the objects' kernel; the pairwise kernel is then repaired as a whole."""
         return self.kernel.repair
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Pairwise:
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Pairwise:
         """Find the columns of the two objects and fit the kernel to all objects."""
         views = as_views(X)
         self.label_ = self.name if label is None else label
@@ -93,7 +98,8 @@ class Pairwise(Kernel):
         self.names_ = self._object_names(views)
         objects = Views.followed_by(*self._objects(views))
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
-        self.kernel_ = clone(self.kernel).fit(objects, np.concatenate([weight, weight]), self.label_)
+        y = None if y is None else np.concatenate([y, y])
+        self.kernel_ = clone(self.kernel).fit(objects, np.concatenate([weight, weight]), self.label_, y)
         return self
 
     def columns(self) -> np.ndarray:

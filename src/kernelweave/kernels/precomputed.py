@@ -1,4 +1,7 @@
-"""`Precomputed`: samples are looked up in a given Gram matrix by an integer id column."""
+"""`Precomputed`: samples are looked up in a given Gram matrix by a column of ids.
+
+The ids are positions in the matrix or, where it is a data frame, its labels (see `labels`).
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
-from ..validation import blamed_on, shown
+from ..validation import blamed_on, is_number, shown
 from ..validation.inputs import check_plain
-from ..views import as_views
+from ..views import Views, as_views
 from .base import ViewKernel
-
-_SYMMETRY_TOLERANCE = {4: 1e-5, 8: 1e-8}  # of single and double precision, relative to the largest entry
+from .blocks import Block, labelled_block, plain_block
+from .labels import alternatives, as_text, is_numbered, named, square_matrix, unique_labels
+from .matrices import TOLERANCE, FrameShownBySize, ShownBySize, check_symmetric
 
 
 class Precomputed(ViewKernel):
@@ -24,14 +29,21 @@ class Precomputed(ViewKernel):
 
     Parameters
     ----------
-    K : array of shape (n_ids, n_ids)
-        Symmetric and finite; kept, not copied, so do not change it afterwards.
+    K : array or DataFrame of shape (n_ids, n_ids)
+        Symmetric and finite; kept, not copied, so do not change it afterwards. A data frame has the samples' ids as
+        labels of its rows and columns, in any order: text, or numbers. Labels are compared as text, a whole number by
+        its digits.
     view : str, list, slice, mask, callable or None
-        The one column with the ids 0 ... n_ids - 1; None means that X has only that column. A NaN id is a sample
-        without this view.
+        The one column with the ids; None means that X has only that column. Ids are the labels of a data frame, and
+        0 ... n_ids - 1 otherwise. A missing id (NaN or None) is a sample without this view.
     repair : {"clip", "shift", None}
         What a model does where K is not positive semidefinite among its training samples, see `Repair`; None only
         warns.
+
+    Attributes
+    ----------
+    labels : Index or None
+        The ids that samples may have, as text, where K is a data frame.
 
     Examples
     --------
@@ -43,9 +55,24 @@ class Precomputed(ViewKernel):
     >>> more = kernel.extend(rows=[[0.5, 0.25]], diagonal=[1.0])  # a new sample with id 2
     >>> more.fit([[0], [1]]).cross([[2]], [[0], [1]])
     array([[0.5 , 0.25]])
+
+    A matrix with labels, such as a file of similarities gives, and new samples by label:
+
+    >>> import pandas as pd
+    >>> K = pd.DataFrame([[2.0, 1.0], [1.0, 3.0]], index=["ann", "bob"], columns=["ann", "bob"])
+    >>> kernel = Precomputed(K).fit([["ann"], ["bob"]])
+    >>> kernel.gram([["bob"], ["ann"]])
+    array([[3., 1.],
+           [1., 2.]])
+    >>> more = kernel.extend(pd.DataFrame({"bob": 0.25, "ann": 0.5}, index=["cid"]), diagonal=1.0)
+    >>> more.cross([["cid"]], [["ann"], ["bob"]])
+    array([[0.5 , 0.25]])
     """
 
     reads_ids = True
+    takes_text = True
+    labels: pd.Index | None = None
+    absent: np.ndarray | None = None  # which ids lack this view; None where none does
     _noun, _parameter = "precomputed kernel", "K of the precomputed kernel"
 
     def __init__(self, K: Any, view: Any = None, *, repair: str | None = None):
@@ -55,6 +82,9 @@ class Precomputed(ViewKernel):
                 f"{what} must be a dense array of real numbers, not {type(K).__name__} (sparse or complex)"
             )
         check_plain(K, what)
+        labels = None
+        if isinstance(K, pd.DataFrame):
+            K, labels = square_matrix(K, what)
         with blamed_on(what):
             K = np.asarray(K, dtype=None if getattr(K, "dtype", None) in (np.float32, np.float64) else np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
@@ -68,6 +98,8 @@ class Precomputed(ViewKernel):
             self_similarity=_read_only(np.diagonal(K)),
             columns_kept=None,
         )
+        if labels is not None:
+            self._put(labels=labels)
 
     def _put(self, **attributes: Any) -> None:
         """Set attributes, also those that users cannot change."""
@@ -75,7 +107,7 @@ class Precomputed(ViewKernel):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("K", "view", "repair"):
+        if name in ("K", "view", "repair", "labels"):
             raise AttributeError("a Precomputed kernel cannot be changed; make a new one")
         super().__setattr__(name, value)
 
@@ -85,41 +117,126 @@ class Precomputed(ViewKernel):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; K is shown by its size wherever scikit-learn prints parameters."""
         params = super().get_params(deep)
-        return {**params, "K": params["K"].view(_ShownBySize)}
+        K = params["K"]
+        if self.labels is None:
+            return {**params, "K": K.view(ShownBySize)}
+        return {**params, "K": FrameShownBySize(K, self.labels[: len(K)], self._column_labels(), copy=False)}
 
-    def extend(self, rows: Any, diagonal: Any) -> Precomputed:
+    def extend(self, rows: Any, diagonal: Any = None) -> Precomputed:
         """A kernel with further ids for new samples, which can be predicted but not trained on.
+
+        A fitted model takes it by `replace_kernel`; the model's `extend_kernels` does both for several kernels.
 
         Parameters
         ----------
-        rows : array of shape (n_new, n_ids of the original K)
+        rows : DataFrame, or array of shape (n_new, n_ids of the original K)
             Similarities of the new samples to the original ones; for a kernel from `with_columns` also of shape
-            ``(n_new, len(columns_kept))``, to those ids only.
-        diagonal : array of shape (n_new,)
-            Similarity of each new sample to itself, which normalisation needs.
+            ``(n_new, len(columns_kept))``, to those ids only. Where K has labels a data frame, whose row labels are the
+            new ids and whose columns are found by label: there may be more, in any order.
+        diagonal : Series, array of shape (n_new,), number or None
+            Similarity of each new sample to itself, which normalisation to a unit diagonal needs; one number for all.
+            None takes it from the columns of a data frame with labels that are those of its rows, if it has them, and
+            leaves it unknown otherwise.
 
         Returns
         -------
         Precomputed
-            New samples have the ids that follow the existing ones.
+            New samples have the labels of the rows or, where K has no labels, the ids that follow the existing ones.
         """
-        check_plain(rows, "rows of extend")
-        check_plain(diagonal, "diagonal of extend")
-        rows = np.atleast_2d(np.asarray(rows, dtype=np.float64))
-        diagonal = np.atleast_1d(np.asarray(diagonal, dtype=np.float64))
-        if self.columns_kept is not None and rows.ndim == 2 and rows.shape[1] == len(self.K):
-            rows = rows[:, self.columns_kept]
-        if rows.ndim != 2 or rows.shape[1] != self.K.shape[1] or diagonal.shape != (len(rows),):
-            raise ValueError(
-                f"extend needs rows of shape (n_new, {len(self.K)}) and a diagonal of length n_new, "
-                f"not {rows.shape} and {diagonal.shape}"
+        block = self.read_block(rows, diagonal, "rows of extend")
+        if block.absent.any():
+            raise ValueError("extend got rows with NaN or infinity")
+        if self.labels is not None:
+            if block.labels is None:
+                raise ValueError(
+                    f"K has labels, so extend needs rows with labels too: a data frame with a row for each new sample "
+                    f"and columns such as {named(self._column_labels())}"
+                )
+            known = block.labels[block.labels.isin(self.labels)]
+            if len(known):
+                raise ValueError(f"extend got the id {known[0]!r}, which the kernel has already")
+        return self.with_block(block)
+
+    def read_block(self, rows: Any, diagonal: Any, what: str, needed: np.ndarray | None = None) -> Block:
+        """Similarities of new samples in the order of this kernel's columns.
+
+        Parameters
+        ----------
+        rows, diagonal
+            As in `extend`. A row that is wholly NaN is a sample without this view.
+        what : str
+            What messages call the rows.
+        needed : ndarray of int, optional
+            The ids to which there must be similarities; by default all that the kernel keeps.
+        """
+        kept = np.arange(len(self.K)) if self.columns_kept is None else self.columns_kept
+        needs = np.ones(len(kept), dtype=bool) if needed is None else np.isin(kept, needed)
+        if isinstance(rows, pd.DataFrame) and not (self.labels is None and is_numbered(rows.columns)):
+            return labelled_block(
+                rows, diagonal, self._column_labels(), needed=needs, ids=self.labels is not None, what=what
             )
-        if not (np.isfinite(rows).all() and np.isfinite(diagonal).all()):
-            raise ValueError("extend got rows or a diagonal with NaN or infinity")
-        return self._copy(
-            rows=_read_only(np.vstack([self.rows, rows])),
-            self_similarity=_read_only(np.concatenate([self.self_similarity, diagonal])),
-        )
+        labels = None
+        if isinstance(rows, pd.DataFrame) and not is_numbered(rows.index):
+            labels = unique_labels(rows.index, f"the index of {what}")
+        return plain_block(rows, diagonal, len(self.K), kept, needed=needs, labels=labels, what=what)
+
+    def with_block(self, block: Block) -> Precomputed:
+        """A kernel with the samples of a block; an id that `with_block` added before has the new similarities.
+
+        Similarities of samples that K holds must agree with K. A sample that the block lacks and that has an id stays
+        as it is.
+        """
+        n_ids, n_before = len(self.K), len(self.self_similarity)
+        ids = np.full(len(block.values), -1) if self.labels is None else self.labels.get_indexer(block.labels)
+        new = ids < 0
+        ids[new] = n_before + np.arange(np.count_nonzero(new))
+        self._check_agrees(block, ids)
+        n_after = n_before + np.count_nonzero(new)
+        rows, similarity = np.zeros((n_after - n_ids, self.K.shape[1])), np.zeros(n_after)
+        absent = np.zeros(n_after, dtype=bool)
+        rows[: len(self.rows)], similarity[:n_before] = self.rows, self.self_similarity
+        absent[:n_before] = False if self.absent is None else self.absent
+        taken = (ids >= n_ids) & (new | ~block.absent)
+        rows[ids[taken] - n_ids] = np.where(block.absent[taken, None], 0.0, block.values[taken])
+        similarity[ids[taken]] = np.where(block.absent[taken], 0.0, block.diagonal[taken])
+        absent[ids[taken]] = block.absent[taken]
+        changes: dict[str, Any] = {"rows": _read_only(rows), "self_similarity": _read_only(similarity)}
+        if absent.any() or self.absent is not None:
+            changes["absent"] = _read_only(absent)
+        if self.labels is not None and block.labels is not None:
+            changes["labels"] = self.labels.append(block.labels[new])
+        return self._copy(**changes)
+
+    def _check_agrees(self, block: Block, ids: np.ndarray) -> None:
+        """Raise a `ValueError` where a block has other similarities of a sample than K."""
+        known = np.flatnonzero((ids < len(self.K)) & ~block.absent)
+        difference = np.abs(np.nan_to_num(block.values[known] - self.K[ids[known]])).max(axis=1, initial=0.0)
+        largest = np.abs(self.K).max(initial=np.finfo(float).tiny) if len(known) else 1.0
+        other = known[difference > TOLERANCE[self.K.dtype.itemsize] * largest]
+        if len(other) and block.labels is not None:
+            raise ValueError(
+                f"the {self._noun} {getattr(self, 'label_', self.name)!r} holds {block.labels[other[0]]!r} already, "
+                "with other similarities; give new samples ids of their own"
+            )
+
+    def equals(self, other: Precomputed) -> bool:
+        """Whether another kernel has the same matrix, with the same labels."""
+        if self.K is other.K:
+            return True
+        labels, others = (None if one.labels is None else one.labels[: len(one.K)] for one in (self, other))
+        same = others is None if labels is None else others is not None and labels.equals(others)
+        if not same or not np.array_equal(self.K[:1], other.K[:1]):  # the first row, since that is nearly always enough
+            return False
+        return np.array_equal(self.K, other.K) and np.array_equal(self.columns_kept, other.columns_kept)
+
+    def over(self, matrix: Precomputed) -> Precomputed:
+        """The kernel with another matrix, such as an extended one: that matrix."""
+        return matrix
+
+    def _column_labels(self) -> pd.Index:
+        """The labels of the columns that are kept, or the positions as text."""
+        kept = np.arange(len(self.K)) if self.columns_kept is None else self.columns_kept
+        return pd.Index(as_text(kept.tolist(), "ids"), dtype=object) if self.labels is None else self.labels[kept]
 
     def with_columns(self, ids: np.ndarray) -> Precomputed:
         """A kernel that compares any sample with these ids only, and stores no other column of K.
@@ -150,9 +267,24 @@ class Precomputed(ViewKernel):
         values, present = self.read(as_views(X))
         return [(self, self._ids(values[present]))]
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Precomputed:
+    def fit(
+        self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None
+    ) -> Precomputed:
         """A copy, sharing K, that is bound to the id column of X."""
-        return super(Precomputed, self._copy()).fit(X, sample_weight, label)
+        return super(Precomputed, self._copy()).fit(X, sample_weight, label, y)
+
+    def read(self, views: Views) -> tuple[Any, np.ndarray]:
+        """The ids, and which samples have one with similarities."""
+        values, present = super().read(views)
+        return values, self.there(values, present)
+
+    def there(self, values: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Which of the samples that have an id have this view."""
+        if self.absent is None or not present.any():
+            return present
+        there = present.copy()
+        there[present] = ~self.absent[self._ids(values[present])]
+        return there
 
     def bound_like(self, other: Precomputed) -> Precomputed:
         """A copy, sharing K, that reads ids where another, fitted kernel does."""
@@ -173,9 +305,10 @@ class Precomputed(ViewKernel):
             )
         ids = self._ids(values)
         if len(ids) and ids.max() >= len(self.K):
+            one = f"ids from {len(self.K)}" if self.labels is None else f"ids such as {self.labels[ids.max()]!r}"
             raise ValueError(
                 f"the {self._noun} {self.label_!r} was extended by samples that can be predicted but not "
-                f"trained on: ids from {len(self.K)} have no similarities among each other"
+                f"trained on: {one} have no similarities among each other"
             )
         self._places(ids)
 
@@ -198,9 +331,10 @@ class Precomputed(ViewKernel):
             return ids
         unknown = ids[~np.isin(ids, self.columns_kept)]
         if unknown.size:
+            one = unknown[0] if self.labels is None else repr(self.labels[unknown[0]])
             raise ValueError(
                 f"the precomputed kernel {getattr(self, 'label_', self.name)!r} keeps the similarities to the "
-                f"{len(self.columns_kept)} support vectors of a saved model only, and id {unknown[0]} is none of them; "
+                f"{len(self.columns_kept)} support vectors of a saved model only, and id {one} is none of them; "
                 "to fit again, give the whole matrix: set_params(kernels=[... Precomputed(K) ...])"
             )
         return np.searchsorted(self.columns_kept, ids)
@@ -210,7 +344,17 @@ class Precomputed(ViewKernel):
         return self.self_similarity[self._ids(A)]
 
     def _ids(self, column: np.ndarray) -> np.ndarray:
+        """The positions of ids in the matrix."""
         column = column[:, 0]
+        if self.labels is not None:
+            return self._labelled_ids(as_text(column.tolist(), f"the ids of the {self._noun} {self.label_!r}"))
+        if column.dtype.kind == "O":
+            text = next(entry for entry in column if isinstance(entry, str) or not is_number(entry))
+            raise ValueError(
+                f"the ids of the {self._noun} {self.label_!r} must be whole numbers, but one is {shown(text)}: the "
+                "matrix has no labels; give it as a data frame with the ids as labels of rows and columns, "
+                "pd.DataFrame(K, index=ids, columns=ids)"
+            )
         ids = column.astype(np.int64)
         if (ids != column).any() or ((ids < 0) | (ids >= len(self.self_similarity))).any():
             wrong = column[(ids != column) | (ids < 0) | (ids >= len(self.self_similarity))][0]
@@ -220,28 +364,16 @@ class Precomputed(ViewKernel):
             )
         return ids
 
-
-class _ShownBySize(np.ndarray):
-    """A matrix whose repr is its size."""
-
-    def __repr__(self) -> str:
-        return f"<{self.shape[0]} x {self.shape[1]} matrix>" if self.ndim == 2 else repr(np.asarray(self))
-
-
-def check_symmetric(K: np.ndarray, what: str) -> None:
-    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry)."""
-    ending = "" if what.startswith("the values") else "s"
-    if not np.isfinite(K).all():
-        raise ValueError(f"{what} contain{ending} NaN or infinity")
-    largest = np.abs(K).max(initial=0.0)
-    for start in range(0, len(K), 512):  # blockwise: no second matrix of this size
-        rows = slice(start, start + 512)
-        difference = np.abs(K[rows] - K[:, rows].T).max(initial=0.0)
-        if difference > _SYMMETRY_TOLERANCE[K.dtype.itemsize] * max(largest, np.finfo(float).tiny):
+    def _labelled_ids(self, column: np.ndarray) -> np.ndarray:
+        labels: Any = self.labels
+        ids = labels.get_indexer(column)
+        if (ids < 0).any():
+            unknown = column[ids < 0][0]
             raise ValueError(
-                f"{what} must be symmetric, but differ{ending} from the transpose "
-                f"by up to {difference:.3g}; (K + K.T) / 2 makes a matrix symmetric"
+                f"the {self._noun} {self.label_!r} has no id {unknown!r}: {alternatives(unknown, labels)}; new "
+                "samples come by extend_kernels of the fitted model"
             )
+        return ids
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

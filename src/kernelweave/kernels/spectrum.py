@@ -29,11 +29,11 @@ class Spectrum(ViewKernel):
 
     Parameters
     ----------
-    k : int
-        The length of the words, at least 1.
     view : str, list, slice, mask, callable or None
         The one column with the strings; None means that X has only that column. None or NaN in it is a sample without
         this view.
+    k : int
+        The length of the words, at least 1.
 
     Examples
     --------
@@ -50,9 +50,9 @@ class Spectrum(ViewKernel):
 
     _constraints = Constraints(k=Whole(1))
 
-    def __init__(self, k: int = 3, view: Any = None):
-        self.k = k
+    def __init__(self, view: Any = None, k: int = 3):
         self.view = view
+        self.k = k
 
     def learn(self, values, sample_weight):
         """Check the length of the words."""

@@ -20,6 +20,7 @@ from .multiclass import OneVsAllMachine, OneVsOneMachine
 from .one_class import OneClassMachine
 from .posterior import PosteriorMachine
 from .regression import RegressionMachine
+from .targets import TargetsMachine
 from .terms import DualTerms
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "SquaredMargin",
+    "TargetsMachine",
 ]

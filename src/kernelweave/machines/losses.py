@@ -7,7 +7,8 @@ Its method ``for_targets(y, bound)`` returns the `Machine` of samples with targe
 (see `terms` and `solvers.qp.ridged`). A loss whose dual has other terms overrides `for_targets` and returns a `Machine`
 of its own.
 
-Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is used one-vs-all or one-vs-one.
+Two classes are coded as +1 and -1. Over more than two classes a `BinaryLoss` is used one-vs-all or one-vs-one; several
+targets are a machine of a `RegressionLoss` for each of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .least_squares import LeastSquaresClassMachine, LeastSquaresMachine
 from .multiclass import OneVsAllMachine, OneVsOneMachine
 from .posterior import PosteriorMachine
 from .regression import RegressionMachine
+from .targets import TargetsMachine
 from .terms import DualTerms
 
 
@@ -108,7 +110,22 @@ class RegressionLoss(Loss):
     ...         return DualTerms(y, -bound, bound)
     >>> AbsoluteError().for_targets(np.array([1.0, 5.0]), bound=2.0).loss(np.array([0.0, 2.0]))
     8.0
+    >>> AbsoluteError().several_targets(np.array([[1.0, 0.0], [5.0, 1.0]]), bound=2.0).loss(np.array([[0.0, 0.0]] * 2))
+    14.0
     """
+
+    def several_targets(self, y: np.ndarray, bound: float | np.ndarray, n_jobs: int | None = None) -> Machine:
+        """Return the machine of several targets under one kernel: one of `for_targets` for each of them, by default.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples, n_targets)
+        bound : float or ndarray of shape (n_samples,)
+            Cost of each sample (C times its weight).
+        n_jobs : int, optional
+            Threads on which the targets are solved.
+        """
+        return TargetsMachine(self, y, bound, n_jobs=n_jobs)
 
 
 class LossMachine(PlainMachine):
@@ -319,4 +336,10 @@ class SquaredError(RegressionLoss):
         return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / bound)
 
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresMachine:  # noqa: D102
+        return LeastSquaresMachine(y, bound)
+
+    def several_targets(
+        self, y: np.ndarray, bound: float | np.ndarray, n_jobs: int | None = None
+    ) -> LeastSquaresMachine:
+        """Return all targets as columns of one machine, which factorises the kernel once for all of them."""
         return LeastSquaresMachine(y, bound)

@@ -10,33 +10,17 @@ columns; a positive value of column a favours class a. The binary machines are m
 
 from __future__ import annotations
 
-import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count
-from typing import Any, Protocol
 
 import numpy as np
 
-from ..solvers import DualProgram
-from ..validation import Whole, check
-from .base import Machine, Solution, as_bound, columns, join
+from .base import as_bound, columns
 from .binary import BinaryMachine
+from .independent import IndependentMachines, MachineMaker
 from .labels import as_labels
 
-FEW = 64  # samples of a binary machine up to which a start saves less than it costs
-FINE = 1e-4  # KKT violation below which the gap itself is computed
 
-
-class BinaryMaker(Protocol):
-    """What makes the binary machines: a `losses.BinaryLoss`, or anything else with this method."""
-
-    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> Machine:
-        """Return a machine with one output for labels +1 and -1."""
-
-
-class MulticlassMachine(Machine):
+class MulticlassMachine(IndependentMachines):
     """Independent binary machines on one Gram matrix.
 
     Parameters
@@ -62,107 +46,18 @@ class MulticlassMachine(Machine):
         *,
         n_classes: int | None = None,
         n_jobs: int | None = None,
-        binary: BinaryMaker = BinaryMachine,
+        binary: MachineMaker = BinaryMachine,
     ):
         self.labels, self.n_classes = as_labels(labels, n_classes)
         self.n_samples = len(self.labels)
         self.bound = as_bound(bound, self.n_samples)
         self.n_jobs = n_jobs
-        self.binary = binary
+        self.maker = binary
         self.strata = self.labels
 
     @abstractmethod
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their labels +1 or -1."""
-
-    def solve(  # noqa: D102
-        self,
-        K: np.ndarray,
-        start: np.ndarray | Solution | None = None,
-        tol: float = 1e-3,
-        gap_tol: float | None = None,
-        max_steps: int | None = None,
-    ) -> Solution:
-        return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
-
-    def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102
-        kept = [part if part.violation <= tol else None for part in solution.outputs]
-        return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
-
-    def _starts(self, start: np.ndarray | Solution | None) -> list[np.ndarray | Solution | None]:
-        """Where the solve of each output begins: at its own solution, which may carry more than coefficients."""
-        first = self.first(start)
-        if first is None:
-            return [None] * self.n_outputs
-        if isinstance(start, Solution) and len(start.outputs) == self.n_outputs:
-            return list(start.outputs)
-        return [first[rows, [column]] for column, (rows, _) in enumerate(self.two_class_problems())]
-
-    def _solve(
-        self,
-        K: np.ndarray,
-        starts: list[Any],
-        kept: list[Solution | None],
-        tol: float,
-        gap_tol: float | None,
-        max_steps: int | None,
-    ) -> Solution:
-        """Solve the outputs that are not kept."""
-        K = np.asarray(K)
-        if K.shape != (self.n_samples, self.n_samples):
-            raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
-        coef = np.zeros((self.n_samples, self.n_outputs))
-
-        def one(column: int) -> Any:
-            chosen, signs = parts[column]
-            rows = slice(None) if chosen is None else chosen
-            solution = kept[column]
-            if solution is None and len(signs) == 0:  # neither class of a pair is left in this subset
-                return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
-            if solution is None:
-                block = K if chosen is None else K[np.ix_(chosen, chosen)]
-                machine = self.binary.for_targets(signs, self.bound[rows])
-                solution = solve_part(machine, block, starts[column], tol, gap_tol, max_steps)
-            coef[rows, column] = solution.coef[:, 0]
-            return solution
-
-        parts = self.parts()
-        solutions = in_threads(one, range(self.n_outputs), self.n_jobs)
-        return join(solutions, coef)
-
-    def outputs(self) -> list[tuple[np.ndarray, Machine]]:
-        """The binary machines."""
-        return [(rows, self.binary.for_targets(signs, self.bound[rows])) for rows, signs in self.two_class_problems()]
-
-    def loss(self, values: np.ndarray) -> float:
-        """The losses of the binary machines, summed; each counts its own samples only."""
-        values = columns(values, self.n_outputs, self.n_samples)
-        return float(sum(machine.loss(values[rows, k]) for k, rows, machine in self._used_outputs()))
-
-    def slope(self, values: np.ndarray) -> np.ndarray:
-        """The slopes of the binary machines, 0 for samples that do not take part."""
-        values = columns(values, self.n_outputs, self.n_samples)
-        slopes = np.zeros_like(values)
-        for k, rows, machine in self._used_outputs():
-            slopes[rows, k] = machine.slope(values[rows, k])[:, 0]
-        return slopes
-
-    def conjugate(self, coef: np.ndarray) -> float:
-        """The conjugates of the binary machines, summed; infinite where a sample of another pair has a coefficient."""
-        coef = columns(coef, self.n_outputs, self.n_samples)
-        found, counted = 0.0, np.zeros(coef.shape, dtype=bool)
-        for k, rows, machine in self._used_outputs():
-            found += machine.conjugate(coef[rows, k])
-            counted[rows, k] = True
-        return np.inf if coef[~counted].any() else float(found)
-
-    def _used_outputs(self) -> list[tuple[int, np.ndarray, Machine]]:
-        """Column, samples and machine of each output that has samples."""
-        return [(k, rows, machine) for k, (rows, machine) in enumerate(self.outputs()) if len(rows)]
-
-    def programs(self) -> list[DualProgram]:
-        """One program for each binary machine that has samples."""
-        return [program.placed(rows, k) for k, rows, machine in self._used_outputs() for program in machine.programs()]
 
     def two_class_problems(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Samples and labels of each binary machine."""
@@ -172,7 +67,7 @@ class MulticlassMachine(Machine):
     def subset(self, index: np.ndarray) -> MulticlassMachine:
         """Return the same machine on the chosen samples, with the same classes."""
         return type(self)(
-            self.labels[index], self.bound[index], n_classes=self.n_classes, n_jobs=self.n_jobs, binary=self.binary
+            self.labels[index], self.bound[index], n_classes=self.n_classes, n_jobs=self.n_jobs, binary=self.maker
         )
 
     def losses(self, values: np.ndarray) -> np.ndarray:
@@ -254,31 +149,3 @@ class OneVsAllMachine(MulticlassMachine):
     def decision(self, values: np.ndarray) -> np.ndarray:
         """Raw values: the largest wins."""
         return columns(values, self.n_outputs)
-
-
-def solve_part(
-    machine: Machine, K: np.ndarray, start: Any, tol: float, gap_tol: float | None, max_steps: int | None
-) -> Solution:
-    """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
-
-    The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve
-    anew to such a violation than to tighten it step by step from a start.
-    """
-    if gap_tol is None or machine.n_samples > FEW or not machine.has_box_dual:
-        return machine.solve(K, start, tol, gap_tol, max_steps)
-    enough = max(2.0 * gap_tol / max(machine.bound.sum(), np.finfo(float).tiny), FINE)
-    solution = machine.solve(K, None, enough, None, max_steps)
-    if solution.gap <= gap_tol * max(1.0, abs(solution.objective)):
-        return dataclasses.replace(solution, converged=True)
-    return machine.solve(K, solution, tol, gap_tol, max_steps)
-
-
-def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
-    """`function` of every item, in order, on `n_jobs` threads."""
-    count = check(None, "n_jobs", n_jobs, Whole(but_not=0) | None) or 1
-    if count < 0:
-        count = max(1, (cpu_count() or 1) + 1 + count)
-    if count == 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(function, items))

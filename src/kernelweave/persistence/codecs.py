@@ -10,6 +10,7 @@ None, bool, int, str, float     as it is
 nan, inf, -inf                  ``{"float": "nan"}``
 NumPy number or string          ``{"scalar": ["<f8", "hexadecimal bytes"]}``
 bytes, dtype                    ``{"bytes": "00ff"}``, ``{"dtype": "<f8"}``
+type of numbers, or object      ``{"type": "numpy.float32"}``
 ==============================  ==========================================
 """
 
@@ -28,6 +29,14 @@ import scipy.sparse as sp
 # Booleans, numbers, text, bytes and times: what a file may hold. Objects and records are refused.
 # A type of no bytes is refused too: NumPy takes one of some bytes instead, which the file need not have.
 _DTYPE = re.compile(r"[<>|][biufcSUMm][1-9]\d{0,8}(\[\w{1,9}\])?")
+# What users give as a type of numbers, or of columns: Python's types and NumPy's.
+_TYPES: dict[str, type] = {
+    **{each.__name__: each for each in (bool, int, float, str, object)},
+    **{f"numpy.{name}": getattr(np, name) for name in ("number", "integer", "floating", "bool_", "str_", "object_")},
+    **{f"numpy.{kind}{bits}": getattr(np, f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"numpy.float{bits}": getattr(np, f"float{bits}") for bits in (16, 32, 64)},
+}
+_NAME_OF_TYPE = {cls: name for name, cls in _TYPES.items()}
 _INDEX_DTYPES = ("object", "str", "int64", "float64", "bool")
 
 
@@ -58,6 +67,8 @@ def as_atom(value: Any) -> Any:
         array = np.asarray(value)
         check_savable(array.dtype)
         return {"scalar": [array.dtype.str, array.tobytes().hex()]}
+    if isinstance(value, type) and value in _NAME_OF_TYPE:
+        return {"type": _NAME_OF_TYPE[value]}
     if type(value) is bytes:
         return {"bytes": value.hex()}
     if isinstance(value, np.dtype):
@@ -79,6 +90,8 @@ def from_atom(kind: str, content: Any) -> Any:
         return bytes.fromhex(content)
     if kind == "dtype":
         return plain_dtype(content)
+    if kind == "type" and content in _TYPES:
+        return _TYPES[content]
     raise ValueError(f"it holds a value of the unknown kind {kind!r}")
 
 

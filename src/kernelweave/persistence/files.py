@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
 from ..estimators.fitted import lookups_of
-from ..kernels import Precomputed
+from ..kernels import Precomputed, ViewKernel
+from ..kernels.preparation import Preparation
+from ..views import Views
 from .archive import read_archive, write_archive
+from .codecs import NotSavableError
 from .extensions import given_classes, needed_classes
 from .graph import Decoder, Encoder
+from .preparation import Description, as_operation, described
 from .registry import ESTIMATORS
 from .replacing import replace_file
 from .schemas import check_model
@@ -27,6 +33,12 @@ def save(model: Any, path: str | os.PathLike) -> None:
     support vectors, and of them only the columns that kernels with a weight use, constants, and of each `Precomputed`
     kernel the similarities to support vectors and the diagonal. With ``normalize="center"`` all training samples count
     as support vectors.
+
+    Transformers of kernels (``Linear("rna", transformer=StandardScaler())``) are saved as operations on arrays of
+    kernelweave's own: scikit-learn's `StandardScaler`, `MinMaxScaler`, `RobustScaler`, `MaxAbsScaler`, `Normalizer`,
+    `SimpleImputer`, `OneHotEncoder`, `OrdinalEncoder`, `CountVectorizer`, `TfidfVectorizer`, `TfidfTransformer`, `PCA`,
+    `TruncatedSVD`, and each `Pipeline` or `ColumnTransformer` of these. Others, and those with functions among their
+    parameters, are refused by name; pickle such models.
 
     Parameters
     ----------
@@ -67,7 +79,8 @@ def save(model: Any, path: str | os.PathLike) -> None:
             "of a pipeline or search, save the model inside it"
         )
     check_is_fitted(model)
-    encoder = Encoder(_SupportColumns(model))
+    columns, preparations = _SupportColumns(model), _Preparations()
+    encoder = Encoder(lambda value: preparations(columns(value)))
     encoder.value(model, type(model).__name__)
     content = {"kernelweave": __version__, "callables": list(encoder.callables), "rows": encoder.rows}
     if encoder.classes:
@@ -83,11 +96,14 @@ def load(
 ) -> Any:
     """Load a model that `save` wrote.
 
-    Nothing in the file is run: it can name classes of kernelweave, from a fixed list, and those that you give, but no
-    others. Predictions are those of the saved model, bit by bit on the same machine and library versions. A
-    `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend` and
+    Nothing in the file is run: it can name classes of kernelweave and transformers of scikit-learn, from a fixed list,
+    and the classes that you give, but no others. Predictions are those of the saved model, bit by bit on the same
+    machine and library versions.
+
+    A `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend` and
     `replace_kernel` as before (with similarities to all ids, or to ``columns_kept`` only), but fitting again needs the
-    whole matrix.
+    whole matrix. The `transformer_` of a loaded kernel is an operation on arrays that gives what the fitted transformer
+    gave; `transformer` is scikit-learn's transformer again, with which the loaded model can be fitted anew.
 
     Parameters
     ----------
@@ -160,19 +176,68 @@ def load(
 class _SupportColumns:
     """Replace each precomputed kernel of a model by one with the columns that prediction looks up.
 
-    Kernels that share a matrix (the parameter and its fitted copy) share the smaller one too. A matrix that prediction
-    does not look up stays whole.
+    Kernels that share a matrix (the parameter and its fitted copy), or have equal ones, share the smaller one too. A
+    matrix that prediction does not look up stays whole.
     """
 
     def __init__(self, model: Any):
-        self._ids: dict[int, np.ndarray] = {}
+        self._matrices: list[Any] = []
+        self._ids: list[np.ndarray] = []
+        self._place: dict[int, int] = {}
         for kernel, ids in lookups_of(model):
-            self._ids[id(kernel.K)] = np.union1d(self._ids.get(id(kernel.K), ids), ids)
+            place = self._place_of(kernel)
+            self._ids[place] = np.union1d(self._ids[place], ids)
+
+    def _place_of(self, kernel: Any) -> int:
+        """The place of the kernel's matrix among those that differ."""
+        if id(kernel.K) not in self._place:
+            equal = (place for place, other in enumerate(self._matrices) if kernel.equals(other))
+            place = next(equal, len(self._matrices))
+            if place == len(self._matrices):
+                self._matrices.append(kernel)
+                self._ids.append(np.empty(0, dtype=np.int64))
+            self._place[id(kernel.K)] = place
+        return self._place[id(kernel.K)]
 
     def __call__(self, value: Any) -> Any:
-        if isinstance(value, Precomputed) and id(value.K) in self._ids:
-            return value.with_columns(self._ids[id(value.K)])
+        if isinstance(value, Precomputed) and id(value.K) in self._place:
+            return value.with_columns(self._ids[self._place[id(value.K)]])
         return value
+
+
+class _Preparations:
+    """Replace the transformers of each kernel by what a file holds of them.
+
+    The fitted one becomes an operation, and the one that the kernel was given a description. A transformer that kernels
+    share is replaced by one object.
+    """
+
+    def __init__(self) -> None:
+        self._fitted: dict[int, Preparation] = {}
+        self._given: dict[int, Description] = {}
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, Views) and value.holds_points:
+            raise NotSavableError("holds points among the features of a transformer, which cannot be saved; pickle it")
+        if not isinstance(value, ViewKernel) or value.transformer is None:
+            return value
+        where = f"kernel {vars(value).get('label_', value.name)!r}: transformer"
+        kept = copy(value)
+        kept.transformer = described(value.transformer, where, self._given)
+        if value.preparation_ is not None:
+            kept.preparation_ = self._of(value.preparation_, where, len(value.columns_))
+        return kept
+
+    def _of(self, preparation: Preparation, where: str, width: int) -> Preparation:
+        if id(preparation) not in self._fitted:
+            self._fitted[id(preparation)] = Preparation(
+                as_operation(preparation.transformer, where, width),
+                # Operations need no types of data frames: equal categories, numbers and texts are alike to them.
+                replace(preparation.kind, dtypes={}),
+                documents=preparation.documents,
+                n_features=preparation.n_features,
+            )
+        return self._fitted[id(preparation)]
 
 
 def _checked_callables(names: Any, given: Mapping[str, Callable]) -> dict[str, Callable]:

@@ -10,6 +10,7 @@ row                                                        value
 ``{"kind": "list", "parts": [...]}`` and other codecs      see `codecs`; parts are atoms or references
 ``{"kind": "array", "member": name, "writeable": ...}``    an array, in a member of its own
 ``{"kind": "object", "class": ..., "fields": {...}}``      an object of a registered class, or of a user's
+``{"kind": "transformer", "class": ..., "fields": ...}``   a transformer of scikit-learn, not fitted; see `unfitted`
 ``{"ref": 3}`` (among parts and fields)                    the value of row 3
 ``{"callable": "name"}`` (among parts and fields)          a function that the caller of `load` gives
 =========================================================  =======================================
@@ -27,6 +28,7 @@ import numpy as np
 
 from .codecs import CODECS, KIND_OF, NotSavableError, as_atom, check_savable, from_atom
 from .extensions import clash, is_known, is_registered
+from .preparation import Description, built
 from .records import unpack
 from .registry import fields_of, instance_of, is_data, name_now
 
@@ -98,6 +100,10 @@ class Encoder:
                 self._add_class(cls, fields)
             saved = {name: self.value(part, f"{path}.{name}") for name, part in fields.items()}
             return {"kind": "object", "class": cls.__name__, "fields": saved}
+        if cls is Description:
+            saved = {name: self.value(part, f"{path}.{name}") for name, part in value.parameters.items()}
+            output = {} if value.output is None else {"output": value.output}
+            return {"kind": "transformer", "class": value.name, "fields": saved, **output}
         if cls is np.ndarray and value.dtype.kind != "O":
             check_savable(value.dtype)
             member = f"arrays/{len(self.arrays)}.npy"
@@ -180,6 +186,9 @@ class Decoder:
         if kind == "object":
             fields = {name_now(row["class"], name): self._value(part) for name, part in row["fields"].items()}
             return instance_of(row["class"], fields, self._classes)
+        if kind == "transformer":
+            fields = {name: self._value(part) for name, part in row["fields"].items()}
+            return built(row["class"], fields, row.get("output"))
         if kind == "array":
             array = self._arrays[row["member"]]
             self._unused.discard(row["member"])

@@ -34,8 +34,11 @@ from ..combiners.projected.layout import Layout
 from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
+from ..kernels.preparation import Preparation
 from ..views import Views
+from ..views.handed import TableKind
 from ..views.kept import KeptColumns
+from .preparation import OPERATIONS
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack, packed
 
 # What `save` takes.
@@ -67,6 +70,7 @@ CLASSES: dict[str, type] = {
         DistanceMatrix,
         PointKernel,
         kernels.ChiSquared,
+        kernels.Clinical,
         kernels.Constant,
         kernels.Distance,
         kernels.Function,
@@ -82,6 +86,10 @@ CLASSES: dict[str, type] = {
         kernels.Precomputed,
         kernels.Repair,
         kernels.Spectrum,
+        # preparation of views
+        Preparation,
+        TableKind,
+        *OPERATIONS,
         # machines
         machines.BinaryMachine,
         machines.EpsilonInsensitive,
@@ -99,6 +107,7 @@ CLASSES: dict[str, type] = {
         machines.SquaredError,
         machines.SquaredHinge,
         machines.SquaredMargin,
+        machines.TargetsMachine,
         # combiners
         DifferenceState,
         EvenGate,
@@ -168,7 +177,7 @@ CLASSES: dict[str, type] = {
 
 # Attributes that are not saved, and what makes them anew.
 TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
-    Views: {"_read": dict, "source": object, "labels": lambda: None},
+    Views: {"_read": dict, "_prepared": dict, "source": object, "labels": lambda: None},
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 
@@ -198,6 +207,9 @@ RENAMED: dict[str, dict[str, str]] = {
     for cls in classes
 }
 
+# Parameters that came after the first files, which are saved only where they differ from the default.
+ADDED = ("transformer",)
+
 
 @cache
 def _defaults(cls: type) -> dict[str, Any]:
@@ -210,9 +222,14 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object that are saved."""
-    transient = TRANSIENT.get(type(value), {})
+    left_out = {*TRANSIENT.get(type(value), {}), *(name for name in ADDED if _is_default(value, name))}
     renamed = RENAMED.get(type(value).__name__, {})
-    return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in transient}
+    return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in left_out}
+
+
+def _is_default(value: Any, name: str) -> bool:
+    defaults = _defaults(value.__class__)
+    return name in defaults and vars(value).get(name) is defaults[name]
 
 
 def name_now(cls: str, field: str) -> str:

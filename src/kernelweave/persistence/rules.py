@@ -59,6 +59,24 @@ def _is_entry(entry: Any) -> bool:
     return entry is None or isinstance(entry, str | bool | int | float | np.generic)
 
 
+def label(value: Any, sizes: Sizes, path: str) -> None:
+    """A name of a row or column: text, a number, or a tuple of such."""
+    if not all(map(_is_entry, value if type(value) is tuple else (value,))):
+        refuse(path, "is no label: neither text nor a number")
+
+
+def view_kernel_rule(value: ViewKernel, sizes: Sizes, path: str) -> None:
+    """A kernel that was given a transformer has what was fitted."""
+    if (value.transformer is None) != (value.preparation_ is None):
+        refuse(path, "has a transformer that was not fitted, or the other way round")
+
+
+def n_features_of(kernel: Kernel) -> int:
+    """How many features a fitted kernel compares."""
+    preparation = kernel.preparation_ if isinstance(kernel, ViewKernel) else None
+    return len(kernel.columns()) if preparation is None else preparation.n_features
+
+
 def precomputed_rule(value: Any, sizes: Sizes, path: str) -> None:
     """Every id has a similarity to itself, and the columns kept are those of ids."""
     n_ids = len(value.K) + len(value.rows)
@@ -79,7 +97,8 @@ def distance_rule(value: Any, sizes: Sizes, path: str) -> None:
         return
     if not callable(metric) and metric not in METRICS:
         refuse(f"{path}.metric", f"is {metric!r}, which is no metric")
-    shapes = {"seuclidean": {"V": numbers("own")}, "mahalanobis": {"VI": numbers("own", "own")}}
+    n_features = n_features_of(value)
+    shapes = {"seuclidean": {"V": numbers(n_features)}, "mahalanobis": {"VI": numbers(n_features, n_features)}}
     needed = shapes.get(metric, {}) if isinstance(metric, str) else {}
     constants = value.constants_
     if type(constants) is not dict or set(constants) != set(needed):
@@ -138,9 +157,12 @@ def kernel_map_rule(value: Any, sizes: Sizes, path: str) -> None:
 
 
 def _check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) -> None:
-    """A kernel, or a part of it, makes samples sparse only where those of the fit were."""
+    """A kernel, or a part of it, makes samples sparse only where those of the fit were, or its transformer did."""
     parts = vars(kernel)
-    if parts.get("sparse_") is True and not _is_sparse(X, None if of_objects else parts.get("columns_")):
+    prepared = isinstance(kernel, ViewKernel) and kernel.preparation_ is not None
+    if parts.get("sparse_") is True and not (
+        kernel.takes_sparse if prepared else _is_sparse(X, None if of_objects else parts.get("columns_"))
+    ):
         refuse(f"{path}.sparse_", "is True where the training samples are not sparse")
     for name in ("first_", "second_", "kernel_"):
         if isinstance(parts.get(name), Kernel):  # `kernel_` counts columns inside an object
@@ -177,7 +199,7 @@ def projected_stack_rule(value: Any, sizes: Sizes, path: str) -> None:
 
 def _n_read(stack: Any, feature_map: Any, m: int) -> int:
     """How many numbers a map reads of a new sample."""
-    return stack.n_samples if feature_map.by_kernel else len(stack.kernels[m].columns())
+    return stack.n_samples if feature_map.by_kernel else n_features_of(stack.kernels[m])
 
 
 def _check_map(stack: Any, feature_map: Any, m: int, path: str, is_read: bool) -> None:
@@ -195,10 +217,18 @@ def _check_map(stack: Any, feature_map: Any, m: int, path: str, is_read: bool) -
 
 
 def feature_source_rule(value: FeatureSource, sizes: Sizes, path: str) -> None:
-    """There are columns, as many as inputs."""
-    agree(sizes, "inputs", sum(len(columns) for _, columns in value.groups_), f"{path}.groups_")
+    """There are columns, and as many of them, or of what kernels make of them, as inputs."""
     if not value.groups_:
         refuse(f"{path}.groups_", "are empty")
+    readers = [None] * len(value.groups_) if value.readers_ is None else value.readers_
+    if len(readers) != len(value.groups_):
+        refuse(f"{path}.readers_", f"has {len(readers)} entries for {len(value.groups_)} groups of columns")
+    total = 0
+    for (_, columns), reader in zip(value.groups_, readers, strict=True):
+        if reader is not None and not np.array_equal(reader.columns_, columns):
+            refuse(f"{path}.readers_", "has a kernel of other columns")
+        total += len(columns) if reader is None else n_features_of(reader)
+    agree(sizes, "inputs", total, f"{path}.groups_")
 
 
 def projected_features_rule(value: ProjectedFeatures, sizes: Sizes, path: str) -> None:

@@ -249,6 +249,19 @@ def series(length: str) -> Kind:
     return check
 
 
+def labels(length: str) -> Kind:
+    """A pandas index of text, each entry once."""
+
+    def check(value: Any, sizes: Sizes, path: str) -> None:
+        if type(value) is not pd.Index or not all(type(label) is str for label in value.tolist()):
+            refuse(path, "is no pandas index of text")
+        agree(sizes, length, len(value), path)
+        if not value.is_unique:
+            refuse(path, "holds a label twice")
+
+    return check
+
+
 def sparse(rows: str, columns: str) -> Kind:
     """A CSR matrix of finite numbers."""
 

@@ -35,6 +35,7 @@ from ..estimators.base import KernelMachineEstimator
 from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ..kernels.base import Kernel, ViewKernel
 from ..kernels.points.projected import PointKernel
+from ..kernels.preparation import Preparation
 from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
 from ..kernels.stacking.repair import METHODS as REPAIRS
 from ..machines import Machine
@@ -42,6 +43,7 @@ from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
+from .operations import OPERATION_SCHEMAS, transformer
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
@@ -53,6 +55,7 @@ from .schema import (
     flag,
     flags,
     function,
+    labels,
     maybe,
     nothing,
     number,
@@ -91,6 +94,7 @@ _COMBINED = Schema(
 )
 
 SCHEMAS |= {
+    **OPERATION_SCHEMAS,
     # views
     KeptColumns: Schema(
         {
@@ -122,12 +126,23 @@ SCHEMAS |= {
     ),
     # kernels
     ViewKernel: Schema(
-        {"label_": text, "columns_": positions("own", below="columns", filled=True), "sparse_": optional(maybe(flag))}
+        {
+            "label_": text,
+            "columns_": positions("own", below="columns", filled=True),
+            "sparse_": optional(maybe(flag)),
+            "transformer": optional(maybe(transformer)),
+            "preparation_": optional(part(Preparation, "own")),
+        },
+        rules.view_kernel_rule,
     ),
     kernels.Polynomial: Schema({"degree": count(1), "coef0": number(0.0)}),
     kernels.Gaussian: Schema({"scale_": number(positive=True)}),
     kernels.Laplacian: Schema({"scale_": number(positive=True)}),
     kernels.ChiSquared: Schema({"scale_": number(positive=True)}),
+    kernels.Clinical: Schema(
+        {"variables_": several(text, "own"), "levels_": several(maybe(several(text)), "own")}
+        | {"is_nominal_": flags("own"), "low_": numbers("own", nan=True), "spread_": numbers("own", low=0.0)}
+    ),
     kernels.Distance: Schema(
         {"scale_": number(positive=True), "metric": anything, "constants_": optional(anything)}, rules.distance_rule
     ),
@@ -150,8 +165,10 @@ SCHEMAS |= {
         {
             "repair": anything,
             "K": numbers("ids", "columns_kept"),
-            "rows": numbers("further", "columns_kept"),
-            "self_similarity": numbers("all"),
+            "rows": numbers("further", "columns_kept", nan=True),
+            "self_similarity": numbers("all", nan=True),
+            "labels": optional(labels("all")),
+            "absent": optional(flags("all")),
             "columns_kept": maybe(positions("columns_kept")),
             "columns_": positions(1, below="columns"),
         },
@@ -193,6 +210,7 @@ SCHEMAS |= {
     machines.OneVsAllMachine: Schema({"n_classes": count(2)}),
     machines.JointMachine: Schema({"n_classes": count(2)}),
     machines.LeastSquaresMachine: Schema({"n_outputs": count(1)}),
+    machines.TargetsMachine: Schema({"n_outputs": count(1)}),
     # combiners and their states
     combiners.PolynomialMKL: Schema({"degree": count(1, 1000), "constant": number(0.0), "tau_": number(0.0)}),
     combiners.GeneralizedMKL: Schema({"form": one_of("product", "sum")}),
@@ -225,6 +243,7 @@ SCHEMAS |= {
             "selector": anything,
             "takes_sparse": optional(flag),
             "groups_": several(together(text, positions("own", below="columns", filled=True)), own=("own",)),
+            "readers_": optional(maybe(several(maybe(part(ViewKernel, "columns"))))),
         },
         rules.feature_source_rule,
     ),
@@ -329,7 +348,7 @@ SCHEMAS |= {
     | _COMBINED
     | Schema(rule=rules.combined_rule),
     estimators.MKLClassifier: _CLASSES | Schema(rule=rules.machine_rule),
-    estimators.MKLRegressor: Schema(rule=rules.machine_rule),
+    estimators.MKLRegressor: Schema({"target_names_": optional(several(rules.label, "outputs"))}, rules.machine_rule),
     estimators.MKLOneClass: Schema(rule=rules.machine_rule),
     estimators.SparseLargeMarginClassifier: _COLUMNS
     | _KERNELS

@@ -217,7 +217,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
                 f"kernel must be one kernel, a callable f(A, B), or an MKLClassifier that combines several, not "
                 f"{shown(kernel)}"
             )
-        stack = KernelStack([kernel], self.normalize).fit(views)
+        stack = KernelStack([kernel], self.normalize).fit(views, y=y)
         warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel", has_dtype=False)
         self.kernel_ = stack.kernels[0]
         mean = WeightedSum(stack, np.ones(1), owner="Mean")

@@ -170,6 +170,65 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     return y
 
 
+def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.ndarray, list[Any] | None]:
+    """Numbers to predict, and the names of the targets where y has two dimensions, a column for each target.
+
+    Names are those of a data frame's columns, else positions. NaN and text are errors that name the target.
+
+    Parameters
+    ----------
+    estimator : estimator
+    y : array or DataFrame of shape (n_samples,) or (n_samples, n_targets)
+    n_samples : int
+        Length of X.
+
+    Returns
+    -------
+    y : ndarray of float64
+        Of the shape that was given.
+    names : list or None
+    """
+    check_plain(y, "y of a regression")
+    names = list(getattr(y, "columns", ()))
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"y has several columns of the name {repeated[0]!r}; give each target a name of its own")
+    options = {"ensure_2d": False, "dtype": None, "ensure_all_finite": False, "ensure_min_features": 0}
+    table = None if y is None else check_array(y, **options, input_name="y")
+    if table is None or table.ndim != 2:
+        y = check_target(estimator, y, n_samples)
+        check_plain(y, "y of a regression")  # a list of dates
+        return _as_numbers(y, "y of a regression must be numbers"), None
+    check_plain(table, "y of a regression")
+    names = names or list(range(table.shape[1]))
+    if len(table) != n_samples:
+        raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(table)}")
+    if not names:
+        raise ValueError(f"y has no columns (shape {table.shape}), so there is no target to fit")
+    numbers = np.empty(table.shape)
+    for place, name in enumerate(names):
+        numbers[:, place] = _as_numbers(
+            table[:, place], f"y of a regression must be numbers, but target {name!r} is not"
+        )
+        wrong = np.flatnonzero(~np.isfinite(numbers[:, place]))
+        if len(wrong):
+            what = "NaN" if np.isnan(numbers[wrong[0], place]) else "infinity"
+            sample = y.index[wrong[0]] if isinstance(y, pd.DataFrame) else wrong[0].item()
+            more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            raise ValueError(
+                f"Input y contains {what}: target {name!r} of sample {sample!r}{more}; leave such samples out, or fit "
+                "that target by itself on the samples that have it"
+            )
+    return numbers, names
+
+
+def _as_numbers(y: np.ndarray, message: str) -> np.ndarray:
+    try:
+        return y.astype(float, copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(message) from None
+
+
 def check_labels(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     """Class labels, one for each sample, that can be sorted."""
     y = check_target(estimator, y, n_samples)

@@ -48,7 +48,7 @@ class FetchedViews(Views):
             raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {shown(fetch)}")
         super().__init__(views.X, views.names)
         self.positions, self.source, self.labels = views.positions, views.source, views.labels
-        self._read = views._read
+        self._read, self._prepared = views._read, views._prepared
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
 
@@ -58,18 +58,18 @@ class FetchedViews(Views):
         part._fetched = self._fetched
         return part
 
-    def complete(self, columns: np.ndarray, label: str) -> Views:
-        """These samples with these columns, of which nothing is missing."""
+    def complete(self, columns: np.ndarray, label: str, *, partly: bool = False) -> Views:
+        """These samples with these columns, of which nothing is missing; `partly`: of no sample all of them."""
         if sp.issparse(self.X):
             return self
         columns = np.sort(columns)
         if isinstance(self.X, KeptColumns) and np.isin(columns, self.X.sparse_positions()).all():
             return self._complete_sparse(self.X, columns, label)
         values = _take(self.X, columns)
-        missing = np.flatnonzero(pd.isna(values).any(axis=1))
+        missing = np.flatnonzero(pd.isna(values).all(axis=1) if partly else pd.isna(values).any(axis=1))
         if len(missing) == 0:
             return self
-        new = self._rows_of(missing, columns, label)
+        new = self._rows_of(missing, columns, label, partly)
         values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
         values[missing] = new
         part = Views(KeptColumns(self.X.shape[0], self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
@@ -82,21 +82,21 @@ class FetchedViews(Views):
         if len(missing) == 0:
             return self
         place = sp.identity(len(there), format="csc")[:, missing]
-        values = values + place @ sp.csr_matrix(self._rows_of(missing, columns, label), dtype=float)
+        values = values + place @ sp.csr_matrix(self._rows_of(missing, columns, label, False), dtype=float)
         block = (columns, values, np.ones(len(there), dtype=bool))
         part = Views(KeptColumns(X.n_samples, X.n_features, [], [block]))
         part.positions, part.labels = self.positions, self.labels
         return part
 
-    def _rows_of(self, missing: np.ndarray, columns: np.ndarray, label: str) -> np.ndarray:
+    def _rows_of(self, missing: np.ndarray, columns: np.ndarray, label: str, partly: bool) -> np.ndarray:
         """The values of samples that lack them, each fetched once."""
         known = self._fetched.setdefault(columns.tobytes(), {})
         unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
         if len(unknown):
-            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns), strict=True))
+            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns, partly), strict=True))
         return np.stack([known[row] for row in self.positions[missing].tolist()])
 
-    def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray, partly: bool) -> np.ndarray:
         got = self._fetch(label, rows)
         if isinstance(got, pd.DataFrame) and self.names is not None:
             wanted = list(self.names[columns])
@@ -109,6 +109,6 @@ class FetchedViews(Views):
                 f"fetch({label!r}, ...) returned an array of shape {got.shape}; {len(rows)} samples and {len(columns)} "
                 f"columns were needed, shape {(len(rows), len(columns))}"
             )
-        if pd.isna(got).any():
+        if (pd.isna(got).all(axis=1) if partly else pd.isna(got)).any():
             raise ValueError(f"fetch({label!r}, ...) returned missing values (NaN)")
         return got

@@ -58,6 +58,7 @@ class Views:
     of a float64 array is not copied.
     """
 
+    holds_points = False  # whether some rows are points that were not made of columns, see `hold_points`
     can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
 
     def __init__(self, X: Any, names: Any = None):
@@ -79,6 +80,7 @@ class Views:
         self.source = object()
         self.labels = labels
         self._read: dict[Any, Any] = {}
+        self._prepared: dict[Any, tuple[Any, np.ndarray]] = {}
 
     @property
     def n_samples(self) -> int:
@@ -96,6 +98,8 @@ class Views:
         part = Views(_take_rows(self.X, index), self.names)
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
+        part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
+        part.holds_points = self.holds_points
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -114,12 +118,18 @@ class Views:
         starts = range(0, self.n_samples, n_rows)
         return np.concatenate([compute(self.rows(slice(start, start + n_rows))) for start in starts])
 
-    def complete(self, columns: np.ndarray, label: str) -> Views:
+    def complete(self, columns: np.ndarray, label: str, *, partly: bool = False) -> Views:
         """These samples with the columns that a kernel is about to read; there is nothing to fetch here."""
         return self
 
     def objects(self, columns: np.ndarray, names: Any = None) -> Views:
         """These columns only, under other names (or none): what one of several objects in a sample consists of."""
+        key = ("objects", columns.tobytes(), None if names is None else tuple(names))
+        if key not in self._read:
+            self._read[key] = self._objects(columns, names)
+        return self._read[key]
+
+    def _objects(self, columns: np.ndarray, names: Any) -> Views:
         if isinstance(self.X, KeptColumns):
             X = self.X.select(columns)
         elif isinstance(self.X, pd.DataFrame):
@@ -149,10 +159,12 @@ class Views:
         part = self.rows(index)
         kept = Views(kept_columns(part.X, columns))
         kept.positions, kept.source, kept.labels = part.positions, part.source, part.labels
+        if self.holds_points:
+            kept.holds_points, kept._prepared = True, part._prepared
         return kept
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_read": {}}
+        return {**self.__dict__, "_read": {}, "_prepared": self._prepared if self.holds_points else {}}
 
     def read(
         self, columns: np.ndarray, label: str, text: bool = False, *, partly: bool = False
@@ -180,6 +192,25 @@ class Views:
             self._read[key] = self._check(columns, label, text, partly)
         return self._read[key]
 
+    def prepared(self, key: Any, compute: Callable[[], tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray]:
+        """Feature vectors that a function makes of these samples, and which samples have them; computed once.
+
+        Parameters
+        ----------
+        key : hashable
+            What the features are kept for, also in `rows`: the object that prepares a view.
+        compute : callable
+            Without arguments.
+        """
+        if key not in self._prepared:
+            self._prepared[key] = compute()
+        return self._prepared[key]
+
+    def hold_points(self, key: Any, values: Any) -> None:
+        """Make these rows points with such feature vectors, which were not made of columns and stay when pickled."""
+        self.holds_points = True
+        self._prepared[key] = values, np.ones(values.shape[0], dtype=bool)
+
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
         if "digests" not in self._read:
@@ -200,7 +231,8 @@ class Views:
             if numbers is None:
                 raise ValueError(
                     f"view {label!r} holds values that are not numbers{self._example(values, columns)}; this kernel "
-                    "needs numbers, a callable kernel can compare other values"
+                    "needs numbers: encode them inside the kernel by transformer=, such as OneHotEncoder() or "
+                    "TfidfVectorizer(); a callable kernel can compare other values"
                 )
             values = numbers
         return self._checked_numbers(values.astype(np.float64, copy=False), label, partly)
@@ -261,7 +293,8 @@ class Views:
         if some.any() and not partly:
             raise ValueError(
                 f"view {label!r} of {self.first(some)} is {word} in some of its columns but not in all; impute "
-                f"those values, or make the whole view {word} for a sample that does not have it"
+                f"those values, here or inside the kernel by transformer=, such as SimpleImputer(), or make the whole "
+                f"view {word} for a sample that does not have it"
             )
         if some.any() and fill is None:
             values = np.where(missing, np.array(None), values)

@@ -231,7 +231,7 @@ def test_missing_inputs_count_as_average():
         inputs_of("b", frame=gappy)
 
 
-@pytest.mark.parametrize("kernel", [Precomputed(np.eye(30), "id"), Spectrum(2, "word")])
+@pytest.mark.parametrize("kernel", [Precomputed(np.eye(30), "id"), Spectrum("word", k=2)])
 def test_kernels_without_features_point_to_the_kernel_map(kernel):
     frame = FRAME.assign(id=np.arange(30), word=["ab", "ba", "aa"] * 10)
     with pytest.raises(ValueError, match="has no features that could be gating inputs; .* KernelMap"):

@@ -10,6 +10,7 @@ from kernelweave.combiners.nonlinear.forms import FormKernel, GaussianForm, Mono
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
 from kernelweave.machines import (
     BinaryMachine,
+    EpsilonInsensitive,
     JointMachine,
     LeastSquaresClassMachine,
     LeastSquaresMachine,
@@ -41,6 +42,7 @@ MACHINES = {
     "posterior": PosteriorMachine(rng.random(N), BOUND),
     "least-squares": LeastSquaresMachine(TARGET, BOUND),
     "least-squares, classes": LeastSquaresClassMachine(LABELS, BOUND),
+    "targets": EpsilonInsensitive(epsilon=0.1).several_targets(np.column_stack([TARGET, 2.0 * X[:, 2]]), BOUND),
 }
 COMBINERS = {
     "degree 1": PolynomialMKL(degree=1, constant=0.0, tau=1.0),

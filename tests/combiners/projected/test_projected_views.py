@@ -345,7 +345,7 @@ def test_text_and_numbers():
     words = ["".join(word) for word in np.random.default_rng(0).choice(list("abc"), size=(60, 6))]
     y = np.array(["ab" in word for word in words])
     frame = stack_views({"word": words, "x": WIDE[:60, :2]})
-    kernels = [Spectrum(2, "word"), Linear("x")]
+    kernels = [Spectrum("word", k=2), Linear("x")]
     for gating in (None, Softmax()):
         model = MKLClassifier(kernels, Projected(2, gating), C=10.0, random_state=0).fit(frame[:40], y[:40])
         assert model.score(frame[40:], y[40:]) > 0.7

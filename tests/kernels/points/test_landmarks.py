@@ -49,7 +49,7 @@ def test_stack_compares_with_landmarks(normalize):
     kernel = Linear([3, 0])
     stack = KernelStack([kernel], normalize).fit(X)
     points = rng.normal(size=(2, 2))
-    other = stack.compared_with(landmark_views(stack.kernels[0].columns(), points, 4))
+    other = stack.compared_with(landmark_views(stack.kernels[0], points, 4))
     cross, products = X[:, [3, 0]] @ points.T, points @ points.T
     if normalize:
         length = np.linalg.norm(points, axis=1)

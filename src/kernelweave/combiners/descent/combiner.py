@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...machines.multiclass import in_threads
+from ...machines.independent import in_threads
 from ...solvers.descent.smooth import Descent
 from ...validation import Choice, Constraints, Whole, check_parameters
 from ..base import Combiner, FitControl

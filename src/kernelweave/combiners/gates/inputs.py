@@ -21,14 +21,14 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from ...kernels import KernelStack
 from ...kernels.base import Kernel
 from ...kernels.features import squared_norms
-from ...validation import Choice, Flag, blamed_on, check
+from ...validation import Choice, Flag, check
 from ...views import Views
+from .feature_source import FeatureSource, check_nothing_to_fetch, dense, equal
 from .kernel_map import KernelMap
 
 FARTHEST = 1e50  # where new samples are cut, so that squares of products of their inputs stay finite
@@ -171,79 +171,6 @@ class NoInputs:
         return []
 
 
-class FeatureSource:
-    """The features of some views, side by side.
-
-    Parameters
-    ----------
-    selector : view selector or None
-        None means the views of all kernels. Each name in a list of names is a view that a sample may lack by itself;
-        any other selector is one view.
-    """
-
-    takes_sparse = False
-
-    def __init__(self, selector: Any):
-        self.selector = selector
-
-    def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-        """Resolve the views into columns; returns what `read` gives of the training samples."""
-        if self.selector is None:
-            groups = [(name, _features(name, kernel)) for name, kernel in zip(stack.names, stack.kernels, strict=True)]
-        elif isinstance(self.selector, list | tuple) and all(isinstance(entry, str) for entry in self.selector):
-            with blamed_on("inputs"):
-                groups = [(view, _columns(view, stack)) for view in self.selector]
-        else:
-            label = self.selector if isinstance(self.selector, str) else "gating inputs"
-            with blamed_on("inputs"):
-                groups = [(label, stack.support.columns(self.selector))]
-        self.groups_: list[tuple[str, np.ndarray]] = []
-        taken = np.empty(0, dtype=int)
-        for label, columns in groups:
-            new = np.setdiff1d(columns, taken)
-            if len(new):
-                self.groups_.append((label, new))
-                taken = np.union1d(taken, new)
-        if not self.groups_:
-            raise ValueError(f"the combiner's inputs selects no columns: {self.selector!r}")
-        return self.read(stack.support)
-
-    def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
-        """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
-        parts, there = [], []
-        for label, columns in self.groups_:
-            values, present = views.read(columns, label)
-            values = _dense(values, f"the gating input {label!r}", self.takes_sparse)
-            parts.append(values)
-            there.append(np.broadcast_to(present[:, None], values.shape))
-        known = np.hstack(there)
-        _check_nothing_to_fetch(views, known)
-        nothing = ~np.any(known, axis=1)
-        if nothing.any():
-            labels = ", ".join(label for label, _ in self.groups_)
-            raise ValueError(
-                f"{views.first(nothing)} lacks all gating inputs ({labels}); impute them, or set the combiner's inputs "
-                "to views that every sample has"
-            )
-        return np.hstack(parts), known
-
-    def columns(self) -> np.ndarray:
-        """Positions of the columns that are read."""
-        return np.concatenate([columns for _, columns in self.groups_])
-
-    def names(self, stack: KernelStack) -> list[str]:
-        """The columns' names, or their positions."""
-        names = stack.support.names
-        return [str(column if names is None else names[column]) for column in self.columns()]
-
-    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """Features are not looked up."""
-        return []
-
-    def replace(self, old: Kernel, new: Kernel) -> None:
-        """There is no gating kernel."""
-
-
 class ProjectedFeatures:
     """A source of gating inputs: all features that are projected, side by side; equal ones once.
 
@@ -260,7 +187,7 @@ class ProjectedFeatures:
     def __init__(self, maps: list[Any], features: list[Any]):
         self.maps = maps
         self._features: list[Any] | None = features  # until `fit`
-        self.chosen = [m for m in range(len(maps)) if not any(_equal(features[m], features[h]) for h in range(m))]
+        self.chosen = [m for m in range(len(maps)) if not any(equal(features[m], features[h]) for h in range(m))]
 
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Remember the samples that kernels compare with; returns what `read` would, from the features at hand."""
@@ -280,11 +207,11 @@ class ProjectedFeatures:
     def _joined(self, views: Views, features: Callable[[int], Any]) -> tuple[np.ndarray, np.ndarray]:
         parts, there = [], []
         for m in self.chosen:
-            values = _dense(features(m), f"the view of the kernel {self.stack.names[m]!r}", self.takes_sparse)
+            values = dense(features(m), f"the view of the kernel {self.stack.names[m]!r}", self.takes_sparse)
             parts.append(values)
             there.append(np.broadcast_to(self.stack.kernels[m].present(views)[:, None], values.shape))
         known = np.hstack(there)
-        _check_nothing_to_fetch(views, known)
+        check_nothing_to_fetch(views, known)
         return np.hstack(parts), known
 
     def restrict(self, stack: KernelStack) -> ProjectedFeatures:
@@ -308,55 +235,3 @@ class ProjectedFeatures:
 
     def replace(self, old: Kernel, new: Kernel) -> None:
         """There is no gating kernel beside the kernels."""
-
-
-def _dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
-    """Features as an array; sparse ones only with ``scaling=None``, by which the user allows it."""
-    if not sp.issparse(values):
-        return values
-    if takes_sparse:
-        return values.toarray()
-    raise ValueError(
-        f"{what} is sparse, and standardising would make it dense; set the combiner's inputs to dense columns, or to "
-        "KernelMap(...) for kernel values as inputs, or its scaling to None for values as they are"
-    )
-
-
-def _check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:
-    """Refuse samples that lack gating inputs where views can be fetched: the gates would decide what is.
-
-    Parameters
-    ----------
-    views : Views
-    there : ndarray of bool, shape (n_samples, n_inputs)
-        Which of the inputs are there.
-    """
-    if views.can_fetch and not there.all():
-        raise ValueError(
-            f"{views.first(~there.all(axis=1))} lacks gating inputs, which cannot be fetched: they decide what is; "
-            "fit with the combiner's inputs set to views that every sample has"
-        )
-
-
-def _columns(view: str, stack: KernelStack) -> np.ndarray:
-    """The columns of a view, or those of the kernel of that name where several kernels read one view."""
-    named = dict(zip(stack.names, stack.kernels, strict=True))
-    names: Any = [] if stack.support.names is None else stack.support.names
-    is_view = any(name == view or str(name).startswith(f"{view}__") for name in names)
-    return stack.support.columns(view) if is_view or view not in named else _features(view, named[view])
-
-
-def _features(name: str, kernel: Kernel) -> np.ndarray:
-    """The columns of a kernel's features, or an error where it has none."""
-    if kernel.reads_ids or getattr(kernel, "takes_text", False):
-        raise ValueError(
-            f"the kernel {name!r} ({type(kernel).__name__}) has no features that could be gating inputs; set the "
-            "combiner's inputs to columns of numbers, or to KernelMap(...) for kernel values as inputs"
-        )
-    return kernel.columns()
-
-
-def _equal(features: Any, others: Any) -> bool:
-    if features.shape != others.shape or sp.issparse(features) != sp.issparse(others):
-        return False
-    return (features != others).nnz == 0 if sp.issparse(features) else np.array_equal(features, others)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ...kernels import KernelStack
+from ...kernels import KernelStack, Precomputed
 from ...kernels.base import Kernel
 from ...validation import Constraints, Instance, Whole, check_parameters
 from ...views import Views
@@ -62,7 +62,7 @@ class KernelMap(BaseEstimator):
         """Fit the kernel and choose the landmarks among the samples of a stack; returns what `read` gives of them."""
         check_parameters(self)
         views = stack.support
-        self.kernel_ = clone(self.kernel).fit(views, stack.weight, "gating kernel")
+        self.kernel_ = clone(self.kernel).fit(views, stack.weight, "gating kernel", stack.y)
         present = np.flatnonzero(self.kernel_.present(views))
         if self.n_landmarks is not None:
             present = np.sort(rng.permutation(present)[: self.n_landmarks])
@@ -96,5 +96,11 @@ class KernelMap(BaseEstimator):
 
     def replace(self, old: Kernel, new: Kernel) -> None:
         """Install a kernel with further ids in the place of the gating kernel, if that reads the same matrix."""
-        if self.kernel_.reads_ids and getattr(self.kernel_, "K", None) is getattr(old, "K", None):
+        if self.kernel_.reads_ids and type(self.kernel_) is type(old) and _matrix(self.kernel_).equals(_matrix(old)):
             self.kernel_ = new.bound_like(self.kernel_)
+
+
+def _matrix(kernel: Kernel) -> Precomputed:
+    """The matrix in which a kernel looks ids up."""
+    ((matrix, _),) = kernel.lookups(None)
+    return matrix

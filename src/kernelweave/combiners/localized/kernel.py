@@ -57,6 +57,7 @@ class GatedSum(CombinedKernel):
 
     shows: tuple[str, ...] = ("gating_coef_", "gating_intercept_")
     takes_fetch = True
+    is_sum = True
     in_parts = True
 
     def __init__(
@@ -129,10 +130,23 @@ class GatedSum(CombinedKernel):
 
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """K_eta of new samples times coefficients, without K_eta."""
-        values, new = np.zeros((views.n_samples, coef.shape[1])), self.gates_of(views)
-        for m, block, rows, columns in self._open_blocks(views, new):
-            values[rows] += new[rows, m, None] * (block @ (self.gates[columns, m, None] * coef[columns]))
+        values = np.zeros((views.n_samples, coef.shape[1]))
+        for _, rows, share in self._open_shares(views, coef):
+            values[rows] += share
         return values
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """eta_m(x) k_m(x, z) eta_m(z) of new samples times coefficients, for each kernel."""
+        shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m, rows, share in self._open_shares(views, coef):
+            shares[rows, :, m] = share
+        return shares
+
+    def _open_shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, Any, np.ndarray]]:
+        """Each kernel that is open for some samples, those samples, and what it adds to their values."""
+        new = self.gates_of(views)
+        for m, block, rows, columns in self._open_blocks(views, new):
+            yield m, rows, new[rows, m, None] * (block @ (self.gates[columns, m, None] * coef[columns]))
 
     def local_values(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """The part of each kernel in the values of new samples, as if its gate were 1: (n_new, n_outputs, n_kernels).
@@ -243,7 +257,9 @@ class GatedSum(CombinedKernel):
             rows, columns = np.flatnonzero(new[:, m]), np.flatnonzero(self.gates[:, m])
             if len(rows) and len(columns):
                 part = views if len(rows) == views.n_samples else views.rows(rows)
-                part = part.complete(self.stack.kernels[m].columns(), self._view_name(m))
+                kernel = self.stack.kernels[m]
+                partly = getattr(kernel, "takes_missing_cells", False)
+                part = part.complete(kernel.columns(), self._view_name(m), partly=partly)
                 some = None if len(columns) == self.n_samples else columns
                 yield KernelBlock(m, self.new_block(m, part, some), rows, columns)
 

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ...machines import Machine
-from ...machines.multiclass import in_threads
+from ...machines.independent import in_threads
 from ..descent.family import Learner
 from ..descent.held_out import held_out_parts
 from ..gates.base import SMALL

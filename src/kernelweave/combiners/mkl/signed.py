@@ -119,7 +119,8 @@ class LinearMKL(ChosenWeights):
         if not machine.has_box_dual:
             raise ValueError(
                 'LinearMKL with criterion="margin" needs a support vector machine with one output (two classes, '
-                'regression or novelty detection); criterion="alignment" takes any machine with targets'
+                'regression or novelty detection); criterion="alignment" takes any machine with targets, and several '
+                'classes or targets are taken one by one with weights="per-class" or weights="per-target"'
             )
         return machine.problem()
 

@@ -12,11 +12,14 @@ A form computes ``gram``, ``pullback`` and ``cross`` of a `FormKernel`, for non-
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations_with_replacement, groupby
 from typing import Any
 
 import numpy as np
 
 from ...kernels import KernelStack
+from ...kernels.stacking.feature_weights import feature_weights
+from ...kernels.stacking.normalization import check_known
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ...views import Views
 from ..combined import CombinedKernel
@@ -51,6 +54,31 @@ class FormKernel(CombinedKernel):
     def cross(self, views: Views) -> np.ndarray:
         """The form of new samples; only kernels with a weight are computed."""
         return self.form.cross(self, views)
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the form is a sum of monomials."""
+        return isinstance(self.form, Monomials)
+
+    @property
+    def terms(self) -> list[str]:
+        """The monomials, such as ``a``, ``a^2`` and ``a*b``."""
+        return self.form.terms(self.names) if isinstance(self.form, Monomials) else self.names
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """What each monomial adds to the values of new samples."""
+        form = self.form
+        if not isinstance(form, Monomials):
+            return super().shares(views, coef)
+        n_values = max(1, len(coef)) * (int(self.active.sum()) + form.degree)  # all kernels at once, and products
+        return views.in_blocks(n_values, lambda part: form.shares(self, part, coef))
+
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """The vectors of kernel m where the form is a weighted sum of the kernels, without products."""
+        form = self.form
+        if not isinstance(form, Monomials) or not form.is_weighted_sum:
+            return None
+        return feature_weights(self.stack, m, form.training_coef(self, coef) * (self.theta[m] * form.factor_of(1)))
 
     def weights(self) -> np.ndarray:
         """The weights eta."""
@@ -155,6 +183,49 @@ class Monomials:
             K *= self._missing_factor(eta, stack.present)[0][None, :]
         return K
 
+    def terms(self, names: list[str]) -> list[str]:
+        """The names of the monomials, in the order of `shares`."""
+        return [_monomial_name([names[m] for m in factors]) for factors in self._monomials(len(names))]
+
+    def shares(self, kernel: FormKernel, views: Views, coef: np.ndarray) -> np.ndarray:
+        """Each monomial of new samples times coefficients, of shape (n_new, n_outputs, n_terms)."""
+        stack, eta = kernel.stack, kernel.theta
+        present = stack.presence(views, eta > 0)
+        base = {m: eta[m] * stack.cross(m, views, present[:, m]) for m in np.flatnonzero(eta).tolist()}
+        rows = self._missing_factor(eta, present)[0][:, None]
+        coef = self.training_coef(kernel, coef)
+        monomials = self._monomials(len(eta))
+        shares = np.zeros((views.n_samples, coef.shape[1], len(monomials)))
+        products: list[tuple[tuple[int, ...], np.ndarray]] = []  # of the first factors: those of the last monomial
+        for term, factors in enumerate(monomials):
+            if not all(m in base for m in factors):
+                continue
+            while products and products[-1][0] != factors[: len(products[-1][0])]:
+                products.pop()
+            for length in range(len(products) + 1, len(factors) + 1):
+                last = base[factors[length - 1]]
+                products.append((factors[:length], products[-1][1] * last if products else last))
+            shares[:, :, term] = self.factor_of(len(factors)) * rows * (products[-1][1] @ coef)
+        return shares
+
+    def training_coef(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
+        """Coefficients times what the columns of training samples are multiplied by because they lack views."""
+        return self._missing_factor(kernel.theta, kernel.stack.present)[0][:, None] * coef
+
+    @property
+    def is_weighted_sum(self) -> bool:
+        """Whether the form has no products of kernels."""
+        return self.degree == 1 or self.products == 0.0
+
+    def _monomials(self, n_kernels: int) -> list[tuple[int, ...]]:
+        """The monomials of the form as their factors, by degree: those that are multiplied by something."""
+        degrees = [degree for degree in range(1, self.degree + 1) if self.factor_of(degree) > 0.0]
+        return [q for degree in degrees for q in combinations_with_replacement(range(n_kernels), degree)]
+
+    def factor_of(self, degree: int) -> float:
+        """What monomials of a degree are multiplied by: h_d has c^(d - degree) with each of them."""
+        return self.products * self.constant ** (self.degree - degree) + self.sums * (degree == 1)
+
     def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
         """The weights, for a sample that lacks a view spread over the views it has."""
         eta, present = kernel.theta, kernel.stack.presence(views, kernel.active)
@@ -222,6 +293,7 @@ class GaussianForm:
         exponent -= (kernel.diagonals @ eta)[None, :]
         for m in np.flatnonzero(eta).tolist():
             K, diagonal = stack.compare(m, views, present[:, m])
+            check_known(diagonal, stack.names[m])
             K *= 2.0
             K -= diagonal[:, None]
             K *= eta[m]
@@ -231,3 +303,9 @@ class GaussianForm:
     def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
         """The weights of the views that each sample has."""
         return kernel.stack.presence(views, kernel.active) * kernel.theta
+
+
+def _monomial_name(factors: list[str]) -> str:
+    """The name of a product of kernels, such as ``a^2*b``."""
+    powers = [(name, len(list(equal))) for name, equal in groupby(factors)]
+    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers)

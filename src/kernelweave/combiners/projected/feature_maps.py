@@ -56,8 +56,7 @@ class ViewFeatures:
         """Learn the constants; returns the features of the training samples, an array or CSR matrix."""
         kernel, self.method = stack.kernels[m], stack.normalizers[m].method
         values, present = kernel.read(stack.support)
-        columns = kernel.columns()
-        self.names = columns.tolist() if stack.support.names is None else stack.support.names[columns].tolist()
+        self.names = kernel.feature_names(stack.support.names)
         self.label = stack.names[m]
         self.largest = float(np.finfo(stack.dtype).max)
         self.scales = not kernel.is_stationary

@@ -48,7 +48,8 @@ class AlignmentWeights(ChosenWeights):
     kernels are good it does about as well as `Mean`. ``"qcqp"`` gives weight 0 to kernels that repeat others;
     ``"proportional"`` gives each of them its weight.
 
-    T is yy' for two classes, 1 within and -1/(k - 1) between k classes, and yy' with centred y for regression.
+    T is yy' for two classes, 1 within and -1/(k - 1) between k classes, and yy' with centred y for regression,
+    averaged over targets.
     A sample without a view counts as a zero row of that kernel. Without any kernel of positive alignment all weights
     are equal, with a warning.
 

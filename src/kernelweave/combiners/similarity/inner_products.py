@@ -72,8 +72,8 @@ def ideal_factor(machine: Machine, y: np.ndarray | None, weight: np.ndarray, com
     """Z of the ideal kernel T = Z Z', of shape (n_samples, n_columns).
 
     Two classes: T = yy'. k classes: 1 for two samples of one class and -1/(k - 1) otherwise, the inner products of the
-    corners of a regular simplex, which is yy' where k = 2. Regression: T = yy' with the mean subtracted from y.
-    Novelty detection has no targets, which is an error.
+    corners of a regular simplex, which is yy' where k = 2. Regression: T = yy' with the mean subtracted from y,
+    averaged over targets. Novelty detection has no targets, which is an error.
     """
     if machine.strata is not None:
         labels = labels_of(machine, combiner)
@@ -83,7 +83,8 @@ def ideal_factor(machine: Machine, y: np.ndarray | None, weight: np.ndarray, com
         return np.sqrt(n_classes / (n_classes - 1)) * (np.eye(n_classes)[labels] - 1.0 / n_classes)
     if y is None:
         raise ValueError(f"{type(combiner).__name__} compares kernels with targets, and there are none; use Mean")
-    return (y - np.average(y, weights=weight))[:, None]
+    centred = (y - np.average(y, axis=0, weights=weight)).reshape(len(y), -1)
+    return centred / np.sqrt(centred.shape[1])
 
 
 def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: bool) -> Similarity:

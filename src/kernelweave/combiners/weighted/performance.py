@@ -87,7 +87,8 @@ class CorrelationWeights(SingleKernelScores):
     """Weights proportional to the correlation of each kernel's predictions with the targets (Qiu and Lane, 2009).
 
     eta_m = R_m / sum_h R_h, where R_m is Pearson's correlation between targets and held-out predictions of the machine
-    on kernel m alone; a negative correlation counts as 0. Nothing is optimised.
+    on kernel m alone, averaged over targets where there are several; a negative correlation counts as 0. Nothing is
+    optimised.
 
     It helps where some kernels are unrelated to the targets; kernels of similar quality get similar weights, and then
     `Mean` does as well. For regression only. Where no correlation is positive all weights are equal.
@@ -126,11 +127,12 @@ class CorrelationWeights(SingleKernelScores):
         y = _regression_targets(self, machine, y)
 
         def correlation(machine: Machine, folds: Folds) -> float:
-            predicted = np.concatenate([machine.decision(values) for _, values in folds])
-            true = y[np.concatenate([test for test, _ in folds])]
-            predicted, true = predicted - predicted.mean(), true - true.mean()
-            size = np.linalg.norm(predicted) * np.linalg.norm(true)
-            return float(predicted @ true / size) if size > 0 else 0.0
+            true = y.reshape(len(y), -1)[np.concatenate([test for test, _ in folds])]
+            predicted = np.concatenate([machine.decision(values) for _, values in folds]).reshape(true.shape)
+            predicted, true = predicted - predicted.mean(axis=0), true - true.mean(axis=0)
+            sizes = np.linalg.norm(predicted, axis=0) * np.linalg.norm(true, axis=0)
+            products = (predicted * true).sum(axis=0)
+            return float(np.divide(products, sizes, out=np.zeros_like(sizes), where=sizes > 0).mean())
 
         self.correlation_, solves = self.scores(stack, machine, control, correlation, np.arange(stack.n_kernels))
         return _shares(np.maximum(self.correlation_.to_numpy(), 0.0)), solves  # thesis 2.2.1.3, erratum: no negatives
@@ -140,7 +142,7 @@ class ErrorWeights(SingleKernelScores):
     """Weights that fall with the mean squared error of each kernel's predictions (Qiu and Lane, 2009).
 
     eta_m = (sum_h M_h - M_m) / ((P - 1) sum_h M_h), where M_m is the mean squared error of held-out predictions of the
-    machine on kernel m alone. Nothing is optimised.
+    machine on kernel m alone, summed over targets where there are several. Nothing is optimised.
 
     It helps against one kernel that is much worse than the others; no weight exceeds 1/(P - 1), so with many kernels
     it hardly differs from `Mean`. For regression only.

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._warnings import warn
 from ...kernels import KernelStack
+from ...kernels.stacking.feature_weights import feature_weights
 from ...machines import Machine
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...views import Views
@@ -60,6 +61,8 @@ class WeightedSum(CombinedKernel):
            [3., 9.]])
     """
 
+    is_sum = True
+
     def __init__(self, stack: KernelStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
         self.stack, self.theta = stack, theta
         self.missing, self.owner = missing, owner
@@ -89,6 +92,21 @@ class WeightedSum(CombinedKernel):
         K = self._sum(lambda m: self.stack.cross(m, views, present[:, m]))
         columns = self.missing_factor(self.stack.present, self.stack.support)
         return _scaled(K, self.missing_factor(present, views), columns)
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """eta_m k_m of new samples times coefficients, for each kernel."""
+        present = self.stack.presence(views, self.active)
+        rows = self.missing_factor(present, views)[:, None]
+        coef = self.missing_factor(self.stack.present, self.stack.support)[:, None] * coef
+        shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m in np.flatnonzero(self.theta).tolist():
+            shares[:, :, m] = self.theta[m] * rows * (self.stack.cross(m, views, present[:, m]) @ coef)
+        return shares
+
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray:
+        """eta_m times the vectors of kernel m, for samples that have all views."""
+        factor = self.missing_factor(self.stack.present, self.stack.support)
+        return feature_weights(self.stack, m, self.theta[m] * factor[:, None] * coef)
 
     def weights(self) -> np.ndarray:
         """The weights eta."""

@@ -128,7 +128,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, y=y)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names
             # Measured: a kernel, its copy without absent samples, and what the discriminant's eigenproblem takes.
             needed = 5 if rule.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"

@@ -157,7 +157,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             check_row_labels(X, y=y)
             views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
-            stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views)
+            stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views, y=y)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
             spanned = LandmarkKernel(self.kernel_, view_values(self.kernel_, views), ridge=given.ridge)
@@ -202,7 +202,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         # f = F c with F = psi root^-T, so the expansion vectors' coefficients are root^-T F' c.
         coef = solve_triangular(projection.root, projection.features.T @ solution.coef, lower=True, trans="T")
         n_features = stack.reference.X.shape[1]
-        points = landmark_views(self.kernel_.columns(), self.expansion_vectors_, n_features)
+        points = landmark_views(self.kernel_, self.expansion_vectors_, n_features)
         self.combiner_, self._kernel = Mean(), WeightedSum(stack.compared_with(points), np.ones(1), owner="Mean")
         self.kernels_, self.kernel_names_ = stack.kernels, stack.names
         self._rule = optimum.machine.without_samples()

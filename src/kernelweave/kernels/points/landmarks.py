@@ -185,26 +185,62 @@ def starting_landmarks(
     return np.ascontiguousarray(np.vstack(found), dtype=float)
 
 
-def landmark_views(columns: np.ndarray, values: Any, n_features: int) -> Views:
-    """Points with these values in these columns, as samples that fitted kernels can be compared with."""
-    values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=float)
+def landmark_views(kernel: ViewKernel, values: Any, n_features: int) -> Views:
+    """Points with these features, as samples that a fitted kernel can compare with others.
+
+    Parameters
+    ----------
+    kernel : ViewKernel
+    values : ndarray or CSR matrix of shape (n_points, n_columns)
+        What the kernel compares: values of its columns or, where it has a transformer, what that returns.
+    n_features : int
+        Number of columns of X.
+    """
+    values = _dense(values)
+    if kernel.preparation_ is None:
+        return _points(kernel.columns(), values, n_features)
+    points = Views(KeptColumns(len(values), n_features, []))
+    points.hold_points(kernel.preparation_, values)
+    return points
+
+
+def _dense(values: Any) -> np.ndarray:
+    return values.toarray() if sp.issparse(values) else np.asarray(values, dtype=float)
+
+
+def _points(columns: np.ndarray, values: np.ndarray, n_features: int) -> Views:
+    """Points with these values in these columns."""
     order = np.argsort(columns)
     kept = KeptColumns(len(values), n_features, [(columns[order], np.ascontiguousarray(values[:, order]))])
     return Views(kept)
 
 
 def class_means(views: Views, kernels: Sequence[Kernel], labels: np.ndarray) -> Views:
-    """The mean of each class 0, 1, ... in the columns that fitted kernels read, as points to compare with."""
+    """The mean of each class 0, 1, ... in the features that fitted kernels read, as points to compare with."""
     for kernel in kernels:
         if kernel.lookups(views):
             raise ValueError(f"the kernel {kernel.name!r} looks samples up by id, and a mean of samples has no id")
-    columns = np.unique(np.concatenate([kernel.columns() for kernel in kernels]))
-    values, present = views.read(columns, "all columns in use")
-    if not present.all():
-        raise ValueError(f"{views.first(~present)} has no values to take the mean of its class with")
+    parts = [part for kernel in kernels for part in kernel.parts()]
+    prepared = [part for part in parts if getattr(part, "preparation_", None) is not None]
+    plain = [part for part in parts if not any(part is other for other in prepared)]
+    for part in plain:
+        if part.supervised:
+            raise ValueError(f"the kernel {part.name!r} has a transformer inside, so a mean of samples has no features")
+    columns = np.unique(np.concatenate([np.empty(0, dtype=int), *(part.columns() for part in plain)]))
     members = (labels[None, :] == np.arange(labels.max() + 1)[:, None]).astype(float)
-    means = (values.T @ members.T).T / members.sum(axis=1)[:, None]
-    return landmark_views(columns, means, views.X.shape[1])
+
+    def means(values: Any, present: np.ndarray) -> np.ndarray:
+        if not present.all():
+            raise ValueError(f"{views.first(~present)} has no values to take the mean of its class with")
+        return _dense((values.T @ members.T).T / members.sum(axis=1)[:, None])
+
+    if len(columns):
+        points = _points(columns, means(*views.read(columns, "all columns in use")), views.X.shape[1])
+    else:
+        points = Views(KeptColumns(len(members), views.X.shape[1], []))
+    for part in prepared:
+        points.hold_points(part.preparation_, means(*part.read(views)))
+    return points
 
 
 def view_values(kernel: ViewKernel, views: Views) -> Any:

@@ -178,6 +178,7 @@ class Normalizer:
         return lean
 
     def _inverse_root(self, diagonal: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:
+        check_known(diagonal, self.name)
         if (diagonal < 0).any():
             sample = int(np.flatnonzero(diagonal < 0)[0])
             raise ValueError(
@@ -196,3 +197,12 @@ class Normalizer:
         if mean < 0:
             raise ValueError(f"the kernel {self.name!r} has a negative trace and cannot be scaled to a unit trace")
         return 1.0 / mean if mean > 0 else 0.0
+
+
+def check_known(diagonal: np.ndarray, name: str) -> None:
+    """Raise a `ValueError` where k(x, x) is unknown (NaN), as of samples by which a precomputed kernel was extended."""
+    if np.isnan(diagonal).any():
+        raise ValueError(
+            f"the kernel {name!r} lacks the similarity of {np.count_nonzero(np.isnan(diagonal))} new sample(s) to "
+            "themselves; give it as diagonal= of extend_kernels or extend (1.0 where every sample has it)"
+        )

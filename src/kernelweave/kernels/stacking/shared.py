@@ -23,8 +23,8 @@ from ..base import Kernel
 class SharedKernel(Kernel):
     """The kernel k(x, z) of `kernel`, with the values of known samples looked up.
 
-    Fitted to the training samples (and weights) of one of its sheets it is that sheet; fitted to others it is `kernel`,
-    fitted. Cloning returns the kernel itself: sheets are never copied.
+    Fitted to the training samples of one of its sheets (with the same weights and, where it is supervised, targets) it
+    is that sheet; fitted to others it is `kernel`, fitted. Cloning returns the kernel itself: sheets are never copied.
 
     Parameters
     ----------
@@ -60,12 +60,17 @@ class SharedKernel(Kernel):
         """The name of the kernel."""
         return self.kernel.name
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None) -> Kernel:
+    @property
+    def supervised(self) -> bool:
+        """Whether the kernel is."""
+        return self.kernel.supervised
+
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Kernel:
         """The sheet of these training samples, or the kernel fitted to them where there is none."""
         views = as_views(X)
-        key = _training_key(views, sample_weight)
+        key = _training_key(views, sample_weight, y if self.supervised else None)
         known = next((sheet for sheet in self.sheets if sheet.key == key), None)
-        return clone(self.kernel).fit(views, sample_weight, label) if known is None else known.bound(views)
+        return clone(self.kernel).fit(views, sample_weight, label, y) if known is None else known.bound(views)
 
 
 class KernelSheet(Kernel):
@@ -78,7 +83,7 @@ class KernelSheet(Kernel):
     kernel : Kernel
         Fitted.
     key : bytes
-        Digest of the training samples and their weights.
+        Digest of the training samples, their weights and, for a supervised kernel, their targets.
     places : dict from digest to int
         Row of `values` by the digest of a sample (`Views.digests`); training samples come first.
     values : ndarray of shape (n_training + n_others, n_training)
@@ -97,7 +102,13 @@ class KernelSheet(Kernel):
 
     @classmethod
     def compute(
-        cls, kernel: Kernel, X: Any, others: Any, sample_weight: np.ndarray | None = None, label: str | None = None
+        cls,
+        kernel: Kernel,
+        X: Any,
+        others: Any,
+        sample_weight: np.ndarray | None = None,
+        label: str | None = None,
+        y: Any = None,
     ) -> KernelSheet:
         """Fit a copy of the kernel to X and compute its values.
 
@@ -108,17 +119,17 @@ class KernelSheet(Kernel):
             Training samples.
         others : array, DataFrame, sparse matrix or Views
             Further samples that will be compared with them.
-        sample_weight, label
+        sample_weight, label, y
             As in `Kernel.fit`.
         """
         views, others = as_views(X), as_views(others)
-        fitted = clone(kernel).fit(views, sample_weight, label)
+        fitted = clone(kernel).fit(views, sample_weight, label, y)
         places: dict[bytes, int] = {}
         for place, digest in enumerate([*views.digests(), *others.digests()]):
             places.setdefault(digest, place)
         values = np.vstack([fitted.gram(views), fitted.cross(others, views)])
         self_similarity = np.concatenate([fitted.diagonal(views), fitted.diagonal(others)])
-        key = _training_key(views, sample_weight)
+        key = _training_key(views, sample_weight, y if kernel.supervised else None)
         return cls(fitted, key, places=places, values=values, self_similarity=self_similarity)
 
     def bound(self, views: Views) -> KernelSheet:
@@ -152,9 +163,18 @@ class KernelSheet(Kernel):
         return self.kernel.positive_semidefinite
 
     @property
+    def supervised(self) -> bool:
+        """Whether the kernel is."""
+        return self.kernel.supervised
+
+    @property
     def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
         """The repair of the kernel."""
         return self.kernel.repair
+
+    def parts(self) -> list[Kernel]:
+        """Those of the kernel."""
+        return self.kernel.parts()
 
     def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
         """The precomputed matrices inside the kernel."""
@@ -202,11 +222,13 @@ class KernelSheet(Kernel):
         return np.asarray(self.values[np.ix_(rows, columns)])
 
 
-def _training_key(views: Views, sample_weight: np.ndarray | None) -> bytes:
+def _training_key(views: Views, sample_weight: np.ndarray | None, y: Any) -> bytes:
     """A digest of all that a kernel may learn constants from."""
     digest = hashlib.blake2b(digest_size=16)
     for row in views.digests():
         digest.update(row)
     weight = np.ones(views.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     digest.update(weight.tobytes())
+    if y is not None:
+        digest.update(repr(np.asarray(y).ravel().tolist()).encode())
     return digest.digest()

@@ -52,6 +52,8 @@ class KernelStack:
         Which sample has a row in which kernel.
     active : ndarray of bool, shape (n_kernels,)
         The kernels that prediction evaluates.
+    y : ndarray or None
+        The targets as the user gave them; None after `restrict`.
 
     Notes
     -----
@@ -67,6 +69,8 @@ class KernelStack:
     >>> stack.matrices().shape
     (2, 5, 5)
     """
+
+    y: np.ndarray | None = None
 
     def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", *, dtype: str = "float64"):
         check(None, "dtype", dtype, Choice("float64", "float32"))
@@ -87,7 +91,7 @@ class KernelStack:
         """Number of training samples (or of those kept by `restrict`)."""
         return len(self.rows)
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None) -> KernelStack:
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, y: Any = None) -> KernelStack:
         """Fit a copy of every kernel to the training samples and find out which sample has which view.
 
         Parameters
@@ -95,11 +99,14 @@ class KernelStack:
         X : array, DataFrame, sparse matrix or Views
         sample_weight : ndarray of shape (n_samples,), optional
             How often each sample counts in learned constants; all positive.
+        y : array of shape (n_samples,) or (n_samples, n_targets), optional
+            The targets as the user gives them, for transformers inside kernels.
         """
         views = as_views(X)
+        self.y = None if y is None else np.asarray(y)
         weight = np.ones(views.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         self.kernels = [
-            clone(kernel).fit(views, weight, label) for label, kernel in zip(self.names, self.kernels, strict=True)
+            clone(kernel).fit(views, weight, label, y) for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
         repairs = [_repair_of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
         active, present = np.ones(self.n_kernels, dtype=bool), self.presence(views)
@@ -120,13 +127,9 @@ class KernelStack:
         active: np.ndarray,
     ) -> None:
         """Make these the samples of the stack; see the attributes of the class."""
-        self.reference = reference
-        self.rows = rows
-        self.weight = weight
-        self.repairs = repairs
-        self.support = support
-        self.active = active
-        self.present = present
+        self.reference, self.support, self.rows = reference, support, rows
+        self.weight, self.repairs = weight, repairs
+        self.active, self.present = active, present
         self._matrices = None
 
     def _over(
@@ -175,8 +178,8 @@ class KernelStack:
         try:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
-            needed = 2, self.n_samples, np.dtype("float64"), f"the kernel {self.names[m]!r}"
-            raise kernel_memory_error(*needed, has_dtype=False) from error
+            what = f"the kernel {self.names[m]!r}"
+            raise kernel_memory_error(2, self.n_samples, np.dtype("float64"), what, has_dtype=False) from error
 
     def _gram(self, m: int) -> np.ndarray:
         K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
@@ -245,10 +248,12 @@ class KernelStack:
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
         if self._matrices is None:
-            return self._over(support, support, np.arange(len(rows)), weight, present)
-        learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
-        part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
-        part._matrices = self._matrices[:, rows[:, None], rows]
+            part = self._over(support, support, np.arange(len(rows)), weight, present)
+        else:
+            learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
+            part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
+            part._matrices = self._matrices[:, rows[:, None], rows]
+        part.y = None if self.y is None else self.y[rows]
         return part
 
     def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:

@@ -202,7 +202,7 @@ class SubspaceKernel(KernelTransformer):
         self.landmarks_ = ascent.position
         projection = spanned.project(self.landmarks_)
         coef = solve_triangular(projection.root, np.eye(n_components), lower=True, trans="T")  # psi root^-T, (16)
-        points = landmark_views(kernel.columns(), self.landmarks_, samples.views.X.shape[1])
+        points = landmark_views(kernel, self.landmarks_, samples.views.X.shape[1])
         return Extraction(coef, 0.0, projection.features, samples.compared_with(points)).with_axes(), ascent
 
     def _start(self, K: np.ndarray, labels: np.ndarray, n_components: int, rng: Any) -> np.ndarray:

@@ -213,7 +213,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
             labels = self._labels(graph, y, views.n_samples) if graph.reads_labels else None
             n_components = self._components(given.n_components, graph, labels, views.n_samples)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views)
+            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, y=y)
             grams = stack.matrices()
             numerator, denominator = graph.laplacians(grams, stack.present, labels)
             search = Search(

@@ -1,0 +1,59 @@
+"""Tables in Parquet files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from .table import Key, Loaded, Options, Source, Table, divided, no_column, unique_names
+
+SUFFIXES = (".parquet", ".pq")
+
+
+def read(source: Source, options: Options, target: str | None) -> Loaded:
+    """The table of a Parquet file; an index that pandas stored counts as its first column."""
+    try:
+        frame = pd.read_parquet(source.path)
+    except ImportError as absent:
+        raise ImportError(
+            f"{source.shown}: pyarrow is needed to read Parquet; install kernelweave[parquet]"
+        ) from absent
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        raise ValueError(f"{source.shown} cannot be read as Parquet: {error}") from error
+    return of_frame(frame, source, options, target)
+
+
+def of_frame(frame: pd.DataFrame, source: Source, options: Options, target: str | None) -> Loaded:
+    """The table of a data frame."""
+    if not isinstance(frame.index, pd.RangeIndex):
+        levels = [name if name is not None else "" for name in frame.index.names]
+        columns = [frame.index.get_level_values(level).to_series() for level in range(frame.index.nlevels)]
+        frame = pd.concat([pd.concat(columns, axis=1).set_axis(frame.index), frame], axis=1)
+        frame = frame.set_axis([*levels, *frame.columns[len(levels) :]], axis=1)
+    if not len(frame):
+        raise ValueError(f"{source.shown} has no rows; it needs one for each sample")
+    given = [str(name).strip() for name in frame.columns]
+    names = unique_names(given, source.shown)
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    wanted = options.id_of(source)
+    key = _key(frame, given, wanted, target, source)
+    return divided(Table(source.name, source.shown, frame, key), target, wanted)
+
+
+def _key(frame: pd.DataFrame, given: list[str], wanted: Any, target: str | None, source: Source) -> Key | None:
+    names = list(frame.columns)
+    if wanted is False:
+        return None
+    if wanted is None:
+        places = [place for place, name in enumerate(names) if name != target]
+        if not places or len(names) == 1:
+            return None
+        name, is_named = names[places[0]], bool(given[places[0]])
+        how = f"first column {name!r}" if is_named else "first column (no name)"
+        return Key(name, frame[name].to_numpy(dtype=object), how, is_certain=not is_named)
+    if wanted in names:
+        return Key(wanted, frame[wanted].to_numpy(dtype=object), f"column {wanted!r}", is_certain=True)
+    if not given[0]:
+        return Key(names[0], frame[names[0]].to_numpy(dtype=object), "first column (no name)", is_certain=True)
+    raise ValueError(no_column(given, wanted, f"{source.shown} has no", "id"))

@@ -1,0 +1,211 @@
+"""Tables with matched rows side by side: X, y, the overlap, and what is wrong where there is none."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from .._warnings import warn
+from ..views import stack_views
+from .matching import Matching
+from .result import ViewTables, counted
+from .table import Key, Table
+
+_log = logging.getLogger("kernelweave.files")
+
+
+@dataclass
+class _View:
+    """The rows of a view that hold something, with their ids."""
+
+    table: Table
+    values: pd.DataFrame
+    ids: pd.Index
+
+
+def joined(tables: list[Table], labels: Table | None, matching: Matching) -> ViewTables:
+    """Put matched tables side by side."""
+    how = dict(zip([table.name for table in tables], matching.how[: len(tables)], strict=True))
+    views = [
+        view
+        for table, ids, key in zip(tables, matching.ids, matching.keys, strict=False)
+        if (view := _filled(table, ids, key, labels, matching.name)) is not None
+    ]
+    for view in views:
+        n_rows, n_columns = view.values.shape
+        _log.info(
+            "%s: view %r, %s, %s, rows matched by %s",
+            *(view.table.shown, view.table.name, counted(n_rows, "sample"), counted(n_columns, "column")),
+            how[view.table.name],
+        )
+    if not views:
+        raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
+    order = _in_order([view.ids for view in views])
+    matched_by = {view.table.name: how[view.table.name] for view in views}
+    if labels is None:
+        _check_shared(views)
+        overlap = _overlap(views, order, None)
+        return ViewTables(
+            X=_stacked(views, order), y=None, overlap=overlap, matched_by=_matched(matched_by), unlabelled=None
+        )
+    y = _targets(labels, pd.Index(matching.ids[-1], name=matching.name))
+    if all(labels.shown != view.table.shown for view in views):
+        matched_by[labels.shown] = matching.how[-1]
+    _check_labelled(views, y.index, labels)
+    is_labelled = order.isin(y.index)
+    chosen = order[is_labelled]
+    _log.info(
+        "%s: target %r, %s, rows matched by %s; %s with a label and a view",
+        *(labels.shown, y.name, counted(len(y), "label"), matching.how[-1], counted(len(chosen), "sample")),
+    )
+    return ViewTables(
+        X=_stacked(views, chosen),
+        y=y.loc[chosen],
+        overlap=_overlap(views, order, y.index),
+        matched_by=_matched(matched_by),
+        unlabelled=_stacked(views, order[~is_labelled]),
+    )
+
+
+def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None, name: str | None) -> _View | None:
+    """A view's rows without those that are wholly empty, or None for a table of ids and target alone."""
+    values = table.values
+    index = pd.Index(ids, name=name)
+    if sp.issparse(values):
+        frame = pd.DataFrame(values.toarray(), columns=table.columns, index=index)
+        return _View(table, frame, index)
+    if key is not None and key.name in values.columns and not key.is_certain:
+        values = values.drop(columns=key.name)
+    if not values.shape[1]:
+        if labels is not None and labels.shown == table.shown:
+            _log.info("%s holds ids and the target only, and is no view", table.shown)
+            return None
+        raise ValueError(
+            f"{table.shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
+        )
+    is_filled = values.notna().to_numpy().any(axis=1)
+    if not is_filled.any():
+        raise ValueError(
+            f"{table.shown} has no usable column: every cell beside the ids is empty or means a missing value; fill "
+            "them in, or leave the file out: the view is then missing for all samples"
+        )
+    values = values.set_axis(index, axis=0)
+    if not is_filled.all():
+        row = int(np.flatnonzero(~is_filled)[0])
+        _log.info(
+            "%s: %s without any value (first %s): the view is missing for these samples",
+            *(table.shown, counted(int((~is_filled).sum()), "row"), table.place(row)),
+        )
+        values = values[is_filled]
+    return _View(table, values, values.index)
+
+
+def _in_order(indexes: list[pd.Index]) -> pd.Index:
+    """All samples: those of the first view in its order, then further ones of the next."""
+    samples = dict.fromkeys(sample for index in indexes for sample in index)
+    return pd.Index(list(samples), name=indexes[0].name, dtype=indexes[0].dtype)
+
+
+def _stacked(views: list[_View], samples: pd.Index) -> pd.DataFrame:
+    return stack_views({view.table.name: view.values.reindex(samples) for view in views})
+
+
+def _matched(by: dict[str, str]) -> pd.Series:
+    return pd.Series(by, name="matched_by", dtype=object)
+
+
+def _targets(labels: Table, ids: pd.Index) -> pd.Series:
+    """The targets that are there, by id: text without blanks around it, whole numbers as such."""
+    column = labels.values.iloc[:, 0].set_axis(ids)
+    y = column.astype(column.cat.categories.dtype) if isinstance(column.dtype, pd.CategoricalDtype) else column
+    if y.dtype == object or pd.api.types.is_string_dtype(y.dtype):
+        y = y.map(lambda value: (value.strip() or None) if isinstance(value, str) else value)
+    y = y[y.notna()]
+    if not len(y):
+        raise ValueError(f"{labels.shown}, column {column.name!r}: every cell is empty, so no sample has a target")
+    if y.dtype == object:
+        y = y.infer_objects()
+    elif not isinstance(y.dtype, np.dtype) and (pd.api.types.is_bool_dtype(y) or pd.api.types.is_numeric_dtype(y)):
+        is_whole = pd.api.types.is_integer_dtype(y)
+        y = y.astype(bool if pd.api.types.is_bool_dtype(y) else np.int64 if is_whole else np.float64)
+    if len(y) < len(column) and pd.api.types.is_float_dtype(y.dtype) and (y == y.round()).all():
+        y = y.astype(np.int64)  # pandas reads whole numbers with gaps as floats
+    return y
+
+
+def _overlap(views: list[_View], order: pd.Index, labelled: pd.Index | None) -> pd.DataFrame:
+    everywhere = np.logical_and.reduce([order.isin(view.ids) for view in views])
+    groups = {view.table.name: view.ids for view in views} | {"in all views": order[everywhere]}
+    if labelled is None:
+        groups["in X"] = order
+        return pd.DataFrame({"samples": {name: len(index) for name, index in groups.items()}})
+    has_label = order.isin(labelled)
+    groups["only with a label"] = labelled[~labelled.isin(order)]
+    groups["without a label"] = order[~has_label]
+    groups["in X"] = order[has_label]
+    counts = {name: (len(index), int(index.isin(labelled).sum())) for name, index in groups.items()}
+    return pd.DataFrame.from_dict(counts, orient="index", columns=["samples", "labelled"])
+
+
+def _check_labelled(views: list[_View], labelled: pd.Index, labels: Table) -> None:
+    """Every view has a sample with a label."""
+    for view in views:
+        if not view.ids.isin(labelled).any():
+            raise ValueError(
+                f"{view.table.shown} and {labels.shown} have no sample in common, so the view {view.table.name!r} has "
+                f"no labels: {_reason(view, labelled)}"
+            )
+
+
+def _check_shared(views: list[_View]) -> None:
+    """Without labels: views that share no sample may be right, but not where their ids look alike."""
+    doubtful = []
+    for view in views:
+        others = [other for other in views if other is not view]
+        if not others or any(view.ids.isin(other.ids).any() for other in others):
+            continue
+        alike = [other for other in others if {_bare(one) for one in view.ids} & {_bare(one) for one in other.ids}]
+        turned = [other for other in others if pd.Index(view.values.columns).isin(other.ids).any()]
+        other = [*turned, *alike, *others][0]
+        start = f"{view.table.shown} and {other.table.shown} have no sample in common: {_reason(view, other.ids)}"
+        if alike or turned:
+            raise ValueError(start)
+        doubtful.append(start)
+    if doubtful:
+        warn(f"{doubtful[0]} (if no sample has both views, that is all right)")
+
+
+def _reason(view: _View, others: pd.Index) -> str:
+    """Why a view shares no sample with these others, and the remedy, in words with examples."""
+    turned = pd.Index(view.values.columns)
+    turned = turned[turned.isin(others)]
+    if len(turned):
+        return (
+            f"samples are the columns of {view.table.shown}, such as {turned[0]!r}, and should be its rows; transpose "
+            "the table, such as by pandas.read_csv(FILE, index_col=0).T.to_csv(FILE, index_label='sample')"
+        )
+    remedy = "write the ids alike, or name the right column as id="
+    bare = {_bare(one): one for one in others}
+    pair = next(((one, bare[_bare(one)]) for one in view.ids if _bare(one) in bare), None)
+    if pair is None:
+        starts = ((one, other) for one in view.ids[:5] for other in others if _is_start(str(one), str(other)))
+        pair = next(starts, None)
+    if pair is not None:
+        return f"their ids are written differently, {pair[0]!r} and {pair[1]!r}; {remedy}"
+    return f"the first ids are {view.ids[0]!r} and {others[0]!r}; {remedy}"
+
+
+def _is_start(one: str, other: str) -> bool:
+    """Whether one id begins with the other, as in barcodes of samples and of their parts."""
+    return min(len(one), len(other)) > 2 and (one.startswith(other) or other.startswith(one))
+
+
+def _bare(sample: Any) -> str:
+    letters = re.sub(r"[\W_]+", "", str(sample)).casefold()
+    return re.sub(r"(?<!\d)0+(?=\d)", "", letters)

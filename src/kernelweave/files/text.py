@@ -1,0 +1,174 @@
+"""Tables in text files: CSV, TSV and relatives, read in one pass.
+
+Lines are checked on their way to pandas: `Checked` is a stream of the records whose fields are as many as the
+header's, and keeps for each record its line and the cell of the ids, as it is written.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+import re
+import zlib
+from itertools import chain, islice
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+
+from .._warnings import warn
+from .cells import warn_of_odd_cells
+from .records import Checked, Lines, Record, fields_of, records_of
+from .separators import declared, sniffed, without_comments
+from .table import Key, Loaded, Options, Source, Table, divided, no_column, unique_names
+
+COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_LONGEST_CELL = 2**31 - 1
+
+
+def read(source: Source, options: Options, target: str | None) -> Loaded:
+    """The table of a text file."""
+    limit = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        return _read(source, options, target)
+    except UnicodeDecodeError as error:
+        raise ValueError(_undecodable(source, options, error)) from None
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the file could not be opened
+            raise
+        raise ValueError(f"{source.shown} cannot be decompressed: {error}; write the file again") from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _read(source: Source, options: Options, target: str | None) -> Loaded:
+    with _opened(source, options) as handle:
+        first = list(islice(handle, 100))
+        sep = options.sep or declared(first) or sniffed(without_comments(first), source, options)
+        first = without_comments(first, sep)
+        records = records_of(Lines(chain(first, handle)), sep, source.shown)
+        header = next((record for record in records if record.text.strip(sep + ' \n"')), None)
+        if header is None:
+            raise ValueError(f"{source.shown} is empty; it needs a line of column names and a line for each sample")
+        names = [name.strip() for name in fields_of(header, sep)]
+        start = list(islice(records, 2))
+        names = _completed(names, start, sep)
+        _warn_of_no_header(names, source)
+        place = _key_place(names, options.id_of(source), target, source)
+        stream = Checked(chain(start, records), sep, names, place, source.shown)
+        frame = _parsed(stream, sep, options, len(names))
+    if len(frame) == stream.n_trailing:
+        raise ValueError(f"{source.shown} has column names and no rows; it needs a line for each sample")
+    return _as_table(frame, names, stream, place, source, options, target)
+
+
+def _as_table(
+    frame: pd.DataFrame,
+    names: list[str],
+    stream: Checked,
+    place: int | None,
+    source: Source,
+    options: Options,
+    target: str | None,
+) -> Loaded:
+    # A separator at the end of each line makes a column without name and values.
+    kept = [j for j, name in enumerate(names) if name or j == place or not frame[j].isna().all()]
+    unique = unique_names([names[j] for j in kept], source.shown)
+    frame = frame[kept].set_axis(unique, axis=1) if len(kept) < len(names) else frame.set_axis(unique, axis=1)
+    lines = np.array(stream.lines)
+    key = None
+    if place is not None:
+        name, wanted = names[place], options.id_of(source)
+        position = unique[kept.index(place)]
+        how = f"column {name!r}" if name == wanted else f"first column {name!r}" if name else "first column (no name)"
+        key = Key(position, stream.cells, how, is_certain=name == wanted or not name, is_raw=True)
+    odd = frame.drop(columns=position) if key is not None and key.is_certain else frame
+    warn_of_odd_cells(odd, lines, source.shown, options.decimal)
+    table = Table(source.name, source.shown, frame, key, lines, n_trailing=stream.n_trailing)
+    return divided(table, target, options.id_of(source))
+
+
+def _opened(source: Source, options: Options) -> IO[str]:
+    opener: Any = COMPRESSED.get(source.path.suffix.lower(), open)
+    encoding = options.encoding
+    if encoding is None:
+        with opener(source.path, "rb") as handle:
+            encoding = _MARKS.get(handle.read(2), "utf-8-sig")
+    elif encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+        encoding = "utf-8-sig"
+    return opener(source.path, "rt", encoding=encoding)
+
+
+def _undecodable(source: Source, options: Options, error: UnicodeDecodeError) -> str:
+    opener: Any = COMPRESSED.get(source.path.suffix.lower(), open)
+    with opener(source.path, "rb") as handle:
+        content = handle.read()
+    if content.startswith(b"PK\x03\x04") or b"\x00" in content[:4096]:
+        return f"{source.shown} is no text file; if it is a spreadsheet save it as CSV"
+    line = ""
+    try:
+        content.decode(error.encoding)
+    except UnicodeDecodeError as whole:
+        line = f", line {content[: whole.start].count(10) + 1}"
+    encoding = options.encoding or "UTF-8"
+    return (
+        f"{source.shown}{line}: the text is not {encoding}; save the file as UTF-8, or pass its encoding, such as "
+        "encoding='cp1252' (Western Windows) or encoding='latin-1'"
+    )
+
+
+def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
+    """The header's names, with an empty one where all rows have one field more.
+
+    R writes row names without a name above them; other programs end each row, but not the header, with a separator.
+    """
+    if not start or any(record.n_fields != len(names) + 1 for record in start):
+        return names
+    return [*names, ""] if all(not fields_of(record, sep)[-1] for record in start) else ["", *names]
+
+
+def _warn_of_no_header(names: list[str], source: Source) -> None:
+    if not all(re.fullmatch(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?", name) for name in names):
+        return
+    numbers = np.array([float(name.replace(",", ".")) for name in names])
+    if len(numbers) > 1 and (np.diff(numbers) <= 0).any():
+        warn(
+            f"{source.shown}: the first line is read as column names, and all of them are numbers, from {names[0]!r} "
+            f"to {names[-1]!r}; if the file has no column names write a line of them above"
+        )
+
+
+def _key_place(names: list[str], wanted: Any, target: str | None, source: Source) -> int | None:
+    """The position of the column whose cells are kept as text: the ids, or what may be the ids."""
+    if wanted is False:
+        return None
+    if wanted is None:
+        places = [j for j, name in enumerate(names) if name != target or not name]
+        return places[0] if places and (len(names) > 1) else None
+    if names.count(wanted) > 1:
+        raise ValueError(f"{source.shown} has {names.count(wanted)} columns named {wanted!r}; name the ids differently")
+    if wanted in names:
+        return names.index(wanted)
+    if not names[0]:
+        return 0
+    raise ValueError(no_column(names, wanted, f"{source.shown} has no", "id"))
+
+
+def _parsed(stream: Checked, sep: str, options: Options, n_columns: int) -> pd.DataFrame:
+    frame = pd.read_csv(
+        stream,
+        sep=sep,
+        header=None,
+        names=range(n_columns),
+        index_col=False,
+        decimal=options.decimal,
+        na_values=options.na_values,
+        skipinitialspace=sep != " ",
+        skip_blank_lines=False,
+        low_memory=False,
+    )
+    stream.finish()
+    return frame.copy()  # in a few blocks: pandas' parser makes one of each column, which is slow from then on

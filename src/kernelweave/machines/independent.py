@@ -1,0 +1,166 @@
+"""Machines made of independent ones with one output each, solved on one Gram matrix: `IndependentMachines`.
+
+The coefficients of the single machines are the columns of C, so J, its gap and its Danskin gradient add up. Classes
+(`multiclass`) and targets (`targets`) are taken apart in this way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..solvers import DualProgram
+from ..validation import Whole, check
+from .base import Machine, Solution, columns, join
+
+FEW = 64  # samples of a single machine up to which a start saves less than it costs
+FINE = 1e-4  # KKT violation below which the gap itself is computed
+
+
+class MachineMaker(Protocol):
+    """What makes the single machines: a `losses.Loss`, or anything else with this method."""
+
+    def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> Machine:
+        """Return a machine with one output."""
+
+
+class IndependentMachines(Machine):
+    """Independent machines with one output on one Gram matrix; a subclass supplies `parts`.
+
+    Attributes
+    ----------
+    maker : MachineMaker
+        What makes the single machines, by ``maker.for_targets(targets, bound)``.
+    """
+
+    maker: MachineMaker
+
+    @abstractmethod
+    def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
+        """Return, for each column, the samples that take part (None for all) and their targets."""
+
+    def solve(  # noqa: D102
+        self,
+        K: np.ndarray,
+        start: np.ndarray | Solution | None = None,
+        tol: float = 1e-3,
+        gap_tol: float | None = None,
+        max_steps: int | None = None,
+    ) -> Solution:
+        return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
+
+    def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102
+        kept = [part if part.violation <= tol else None for part in solution.outputs]
+        return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
+
+    def _starts(self, start: np.ndarray | Solution | None) -> list[np.ndarray | Solution | None]:
+        """Where the solve of each output begins: at its own solution, which may carry more than coefficients."""
+        first = self.first(start)
+        if first is None:
+            return [None] * self.n_outputs
+        if isinstance(start, Solution) and len(start.outputs) == self.n_outputs:
+            return list(start.outputs)
+        chosen = (slice(None) if rows is None else rows for rows, _ in self.parts())
+        return [first[rows, [column]] for column, rows in enumerate(chosen)]
+
+    def _solve(
+        self,
+        K: np.ndarray,
+        starts: list[Any],
+        kept: list[Solution | None],
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
+    ) -> Solution:
+        """Solve the outputs that are not kept."""
+        K = np.asarray(K)
+        if K.shape != (self.n_samples, self.n_samples):
+            raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
+        coef = np.zeros((self.n_samples, self.n_outputs))
+
+        def one(column: int) -> Any:
+            chosen, targets = parts[column]
+            rows = slice(None) if chosen is None else chosen
+            solution = kept[column]
+            if solution is None and len(targets) == 0:  # neither class of a pair is left in this subset
+                return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
+            if solution is None:
+                block = K if chosen is None else K[np.ix_(chosen, chosen)]
+                machine = self.maker.for_targets(targets, self.bound[rows])
+                solution = solve_part(machine, block, starts[column], tol, gap_tol, max_steps)
+            coef[rows, column] = solution.coef[:, 0]
+            return solution
+
+        parts = self.parts()
+        solutions = in_threads(one, range(self.n_outputs), self.n_jobs)
+        return join(solutions, coef)
+
+    def outputs(self) -> list[tuple[np.ndarray, Machine]]:
+        """The single machines."""
+        everybody = np.arange(self.n_samples)
+        chosen = [(everybody if rows is None else rows, targets) for rows, targets in self.parts()]
+        return [(rows, self.maker.for_targets(targets, self.bound[rows])) for rows, targets in chosen]
+
+    def loss(self, values: np.ndarray) -> float:
+        """The losses of the single machines, summed; each counts its own samples only."""
+        values = columns(values, self.n_outputs, self.n_samples)
+        return float(sum(machine.loss(values[rows, k]) for k, rows, machine in self._used_outputs()))
+
+    def slope(self, values: np.ndarray) -> np.ndarray:
+        """The slopes of the single machines, 0 for samples that do not take part."""
+        values = columns(values, self.n_outputs, self.n_samples)
+        slopes = np.zeros_like(values)
+        for k, rows, machine in self._used_outputs():
+            slopes[rows, k] = machine.slope(values[rows, k])[:, 0]
+        return slopes
+
+    def conjugate(self, coef: np.ndarray) -> float:
+        """The conjugates of the single machines, summed; infinite where a sample of another pair has a coefficient."""
+        coef = columns(coef, self.n_outputs, self.n_samples)
+        found, counted = 0.0, np.zeros(coef.shape, dtype=bool)
+        for k, rows, machine in self._used_outputs():
+            found += machine.conjugate(coef[rows, k])
+            counted[rows, k] = True
+        return np.inf if coef[~counted].any() else float(found)
+
+    def _used_outputs(self) -> list[tuple[int, np.ndarray, Machine]]:
+        """Column, samples and machine of each output that has samples."""
+        return [(k, rows, machine) for k, (rows, machine) in enumerate(self.outputs()) if len(rows)]
+
+    def programs(self) -> list[DualProgram]:
+        """One program for each single machine that has samples."""
+        return [program.placed(rows, k) for k, rows, machine in self._used_outputs() for program in machine.programs()]
+
+
+def solve_part(
+    machine: Machine, K: np.ndarray, start: Any, tol: float, gap_tol: float | None, max_steps: int | None
+) -> Solution:
+    """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
+
+    The gap is then at most half the KKT violation times the sum of the bounds. For a few samples it costs less to solve
+    anew to such a violation than to tighten it step by step from a start.
+    """
+    if gap_tol is None or machine.n_samples > FEW or not machine.has_box_dual:
+        return machine.solve(K, start, tol, gap_tol, max_steps)
+    enough = max(2.0 * gap_tol / max(machine.bound.sum(), np.finfo(float).tiny), FINE)
+    solution = machine.solve(K, None, enough, None, max_steps)
+    if solution.gap <= gap_tol * max(1.0, abs(solution.objective)):
+        return dataclasses.replace(solution, converged=True)
+    return machine.solve(K, solution, tol, gap_tol, max_steps)
+
+
+def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
+    """`function` of every item, in order, on `n_jobs` threads."""
+    count = check(None, "n_jobs", n_jobs, Whole(but_not=0) | None) or 1
+    if count < 0:
+        count = max(1, (cpu_count() or 1) + 1 + count)
+    if count == 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(function, items))

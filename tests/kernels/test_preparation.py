@@ -1,0 +1,219 @@
+"""Kernels that prepare their view: what the transformer gets, what the kernel compares, and what is refused."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+
+from kernelweave.kernels import ChiSquared, Distance, Function, Gaussian, Laplacian, Linear, Pairwise, Polynomial
+from kernelweave.views import Views
+
+rng = np.random.default_rng(0)
+A = rng.normal(size=(20, 4)) * [1.0, 10.0, 100.0, 0.1] + 3.0
+Y = np.where(A[:, 0] > 3.0, "ill", "well")
+TEXT = pd.DataFrame({"notes": [" ".join(rng.choice(["tall", "small", "oak", "fir", "ash"], 4)) for _ in range(20)]})
+MIXED = pd.DataFrame(
+    {
+        "clinical__age": rng.integers(20, 80, 20),
+        "clinical__sex": pd.Categorical(rng.choice(["f", "m"], 20)),
+        "clinical__site": rng.choice(["north", "south", "west"], 20),
+        "rna__a": A[:, 0],
+        "rna__b": A[:, 1],
+    }
+)
+
+
+class Recorder(TransformerMixin, BaseEstimator):
+    """Remembers what it gets, and returns zeros."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        self.got_, self.y_, self.sample_weight_ = X, y, sample_weight
+        return self
+
+    def transform(self, X):
+        self.new_ = X
+        return np.zeros((len(X), 2))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Linear(),
+        Polynomial(),
+        Gaussian(),
+        Laplacian(),
+        Distance("chebyshev"),
+        Distance("seuclidean"),
+        Function(lambda A, B: np.tanh(A @ B.T)),
+    ],
+)
+def test_a_kernel_with_a_scaler_is_the_kernel_of_scaled_samples(kernel):
+    scaler = StandardScaler().fit(A[:15])
+    by_hand = clone(kernel).fit(scaler.transform(A[:15]))
+    inside = clone(kernel).set_params(transformer=StandardScaler()).fit(A[:15])
+    np.testing.assert_allclose(inside.gram(A[:15]), by_hand.gram(scaler.transform(A[:15])), atol=1e-12)
+    np.testing.assert_allclose(inside.cross(A[15:], A[:15]), by_hand.cross(*map(scaler.transform, (A[15:], A[:15]))))
+    np.testing.assert_allclose(inside.diagonal(A[15:]), by_hand.diagonal(scaler.transform(A[15:])))
+
+
+def test_the_parameter_is_not_fitted_and_the_copy_is():
+    scaler = StandardScaler()
+    kernel = Linear(transformer=scaler).fit(A)
+    assert kernel.transformer is scaler and not hasattr(scaler, "mean_")
+    np.testing.assert_allclose(kernel.transformer_.mean_, A.mean(axis=0))
+    assert not hasattr(Linear().fit(A), "transformer_") and not hasattr(clone(kernel), "transformer_")
+    assert not hasattr(kernel.set_params(transformer=None).fit(A), "transformer_")
+    assert kernel.set_params(transformer=StandardScaler(), transformer__with_mean=False).transformer.with_mean is False
+
+
+def test_samples_without_the_view_are_left_out():
+    some = A.copy()
+    some[[2, 7]] = np.nan
+    kernel = Linear(transformer=StandardScaler()).fit(some)
+    np.testing.assert_allclose(kernel.transformer_.mean_, np.nanmean(some, axis=0))
+    K, present = kernel.gram(some), kernel.present(some)
+    assert np.flatnonzero(~present).tolist() == [2, 7] and not K[2].any() and not K[:, 7].any()
+    assert not kernel.cross(some[[2]], some).any() and not kernel.diagonal(some[[2]]).any()
+    with pytest.raises(ValueError, match="no training sample has the view of the kernel 'linear'"):
+        Linear(transformer=StandardScaler()).fit(np.full((3, 2), np.nan))
+
+
+def test_cells_may_be_missing_where_a_transformer_fills_them():
+    some = A.copy()
+    some[2, 0] = some[5, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN in some of its columns"):
+        Linear().fit(some)
+    with pytest.raises(ValueError, match="StandardScaler of the kernel 'linear'.*returned NaN; put SimpleImputer"):
+        Linear(transformer=StandardScaler()).fit(some)
+    fill = make_pipeline(SimpleImputer(), StandardScaler())
+    kernel = Linear(transformer=fill).fit(some)
+    Z = clone(fill).fit_transform(some)
+    np.testing.assert_allclose(kernel.gram(some), Z @ Z.T)
+    assert kernel.present(some).all()
+
+
+def test_documents_make_a_sparse_kernel():
+    for transformer in (TfidfVectorizer(), make_pipeline(CountVectorizer(), MaxAbsScaler()), HashingVectorizer()):
+        kernel = Linear("notes", transformer=transformer).fit(TEXT)
+        Z = clone(transformer).fit_transform(TEXT["notes"])
+        assert sp.issparse(kernel.read(Views(TEXT))[0])
+        np.testing.assert_allclose(kernel.gram(TEXT), (Z @ Z.T).toarray())
+    both = make_union(CountVectorizer(), CountVectorizer(analyzer="char"))
+    Z = clone(both).fit_transform(TEXT["notes"])
+    np.testing.assert_allclose(Linear(transformer=both).fit(TEXT).gram(TEXT), (Z @ Z.T).toarray())
+    with pytest.raises(ValueError, match="takes one column of documents, but the view has 5 columns"):
+        Linear(transformer=TfidfVectorizer()).fit(MIXED)
+
+
+def test_absent_documents_and_kernels_that_are_not_sparse():
+    some = TEXT.copy()
+    some.loc[3, "notes"] = None
+    kernel = ChiSquared("notes", transformer=CountVectorizer()).fit(some)
+    assert np.flatnonzero(~kernel.present(some)).tolist() == [3]
+    assert isinstance(kernel.read(Views(some))[0], np.ndarray)
+    K = Linear("notes", transformer=CountVectorizer()).fit(some).gram(some)
+    Z = CountVectorizer().fit_transform(some["notes"].drop(3)).toarray()
+    kept = np.arange(20) != 3
+    np.testing.assert_allclose(K[np.ix_(kept, kept)], Z @ Z.T)
+    assert not K[3].any()
+
+
+def test_a_frame_is_handed_over_with_names_and_types():
+    kernel = Linear("clinical", transformer=Recorder()).fit(MIXED, np.arange(1.0, 21.0), y=Y)
+    got = kernel.transformer_.got_
+    assert got.columns.tolist() == ["age", "sex", "site"]
+    assert got["age"].dtype.kind == "i" and got["sex"].dtype == "category" and got.index.equals(MIXED.index)
+    assert kernel.transformer_.y_.tolist() == Y.tolist() and kernel.transformer_.sample_weight_[3] == 4.0
+    assert Linear("clinical", transformer=Recorder()).fit(MIXED, np.ones(20)).transformer_.sample_weight_ is None
+    kept = Views(MIXED).keep(np.array([4, 2]), kernel.columns())
+    kernel.gram(kept)
+    pd.testing.assert_frame_equal(
+        kernel.transformer_.new_.reset_index(drop=True), got.iloc[[4, 2]].reset_index(drop=True)
+    )
+    everything = Linear(transformer=Recorder()).fit(MIXED).transformer_.got_
+    assert everything.columns.tolist() == MIXED.columns.tolist()
+
+
+@pytest.mark.parametrize("names", [["age"], ["clinical__age"], [0], "age"])
+def test_columns_by_short_names_full_names_and_places(names):
+    scaler = FunctionTransformer(lambda values: np.asarray(values, dtype=float).reshape(-1, 1))
+    encoder = (OneHotEncoder(), ["clinical__sex"] if names == ["clinical__age"] else ["sex"])
+    kernel = Linear("clinical", transformer=make_column_transformer((scaler, names), encoder)).fit(MIXED)
+    values, _ = kernel.read(Views(MIXED))
+    np.testing.assert_allclose(values[:, 0], MIXED["clinical__age"])
+    np.testing.assert_allclose(values[:, 1], MIXED["clinical__sex"] == "f")
+
+
+def test_names_of_features():
+    assert Linear("rna").fit(MIXED).feature_names(MIXED.columns) == ["rna__a", "rna__b"]
+    assert Linear([1, 2]).fit(A).feature_names() == [1, 2]
+    assert Linear("rna", transformer=StandardScaler()).fit(MIXED).feature_names() == ["a", "b"]
+    assert Linear([1, 2], transformer=StandardScaler()).fit(A).feature_names() == ["1", "2"]
+    assert Linear(transformer=CountVectorizer()).fit(TEXT).feature_names() == ["ash", "fir", "oak", "small", "tall"]
+    unnamed = FunctionTransformer(lambda X: X[:, :1])
+    assert Linear(transformer=unnamed).fit(A).feature_names() == ["functiontransformer0"]
+
+
+def test_targets_reach_the_transformer():
+    kernel = Linear(transformer=SelectKBest(k=1)).fit(A, y=Y)
+    assert kernel.transformer_.get_support().tolist() == [True, False, False, False]
+    parts = Linear([0, 1], transformer=SelectKBest(k=1)) + Gaussian([2, 3], transformer=SelectKBest(k=1))
+    assert parts.supervised and parts.fit(A, y=Y).first_.read(Views(A))[0].shape == (20, 1)
+    pairs = Pairwise(Linear(transformer=SelectKBest(k=1)), first=[0, 1], second=[2, 3])
+    assert pairs.supervised and pairs.fit(A, y=Y).kernel_.transformer_.n_features_in_ == 2
+    assert not Linear().supervised
+
+
+def test_pickles_have_the_fitted_transformer():
+    kernel = Linear("clinical", transformer=make_pipeline(OneHotEncoder())).fit(MIXED)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(kernel)).gram(MIXED), kernel.gram(MIXED))
+
+
+def test_what_a_view_gives_is_transformed_once():
+    class Counting(Recorder):
+        calls = 0
+
+        def transform(self, X):
+            Counting.calls += 1
+            return super().transform(X)
+
+    kernel, views = Linear(transformer=Counting()), Views(A)
+    kernel.fit(views)
+    kernel.gram(views), kernel.diagonal(views), kernel.present(views), kernel.cross(views, views)
+    assert Counting.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("transformer", "message"),
+    [
+        (StandardScaler, "must be None or an object with fit and transform"),
+        (np.log1p, "wrap a function as FunctionTransformer"),
+        (FunctionTransformer(lambda X: X[:, 0]), "returned shape .* for 20 samples"),
+        (FunctionTransformer(lambda X: X[:3]), "returned shape .* for 20 samples"),
+        (FunctionTransformer(lambda X: X / 0.0), "returned (NaN|infinity)"),
+        (FunctionTransformer(lambda X: np.full(X.shape, "a")), "returned values that are not numbers"),
+        (SelectKBest(k=1), "SelectKBest of the kernel 'linear' .* fails: "),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_what_is_refused(transformer, message):
+    with pytest.raises(ValueError, match=message):
+        Linear(transformer=transformer).fit(A)
+
+
+def test_new_samples_that_the_transformer_refuses():
+    kernel = Linear("clinical", transformer=OneHotEncoder()).fit(MIXED)
+    new = MIXED.assign(clinical__site="east")
+    with pytest.raises(ValueError, match="OneHotEncoder of the kernel 'clinical'.*unknown categories"):
+        kernel.gram(new)
+    with pytest.raises(ValueError, match="looks distances up by id"):
+        Distance(np.zeros((3, 3)), transformer=StandardScaler()).fit(np.arange(3.0)[:, None])
