@@ -28,6 +28,7 @@ bench: $(INSTALLED)
 	$(RUN) -m benchmarks.missing_views
 	$(RUN) -m benchmarks.reduction
 	$(RUN) -m benchmarks.extraction
+	$(RUN) -m benchmarks.targets
 
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md

@@ -109,6 +109,12 @@ def check_shares(kernel, new, close):
         factors = [kernel.names.index(factor.partition("^")[0]) for factor in term.split("*")]
         assert not share[~present[:, factors].all(axis=1)].any(), "a share of a view that a sample lacks"
         assert kernel.active[factors].all() or not share.any(), "a share of a kernel that is not active"
+    whole = np.flatnonzero(present[:, kernel.active].all(axis=1))
+    for m, base in enumerate(kernel.stack.kernels):
+        vectors = kernel.feature_weights(m, coef) if base.is_linear and kernel.active[m] else None
+        if vectors is not None and kernel.stack.normalizers[0].method is None:
+            added, place = base.read(new.rows(whole))[0] @ vectors, terms.index(kernel.names[m])
+            assert_allclose(added, shares[whole, :, place], rtol=0.0, atol=atol, err_msg="feature_weights")
     some = np.array([2, 0])
     assert_allclose(kernel.shares(new.rows(some), coef), shares[some], rtol=0.0, atol=atol, err_msg="shares of some")
     index = np.arange(1, kernel.n_samples, 2)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
@@ -58,6 +58,7 @@ from kernelweave.combiners import (
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from kernelweave.kernels import (
     ChiSquared,
+    Clinical,
     Constant,
     Distance,
     Function,
@@ -139,6 +140,13 @@ def on_frame(kernels, y=TWO, missing=(), **options):
     return classifier(kernels, y, frame.iloc[:N], frame.iloc[N:], **options)
 
 
+def on_sparse_frame():
+    frame = stack_views({"s": sp.csr_array(np.where(A[:, :3] > 0, A[:, :3], 0.0)), "d": A[:, 3:]})
+    frame.loc[frame.index % 5 == 1, "s"] = np.nan
+    model = MKLClassifier([Linear("s"), Gaussian("d")], normalize=None).fit(frame, TWO)
+    return model, stack_views({"s": NEW[:, :3], "d": NEW[:, 3:]})
+
+
 def ids(*kernels, n=N, **options):
     return classifier(list(kernels), TWO, np.arange(N)[:, None], np.arange(n)[:, None], **options)
 
@@ -167,6 +175,18 @@ def by_label(n=N + 11, missing=(), **options):
         blocks = {"first": first.iloc[N:], "second": second.iloc[N:-1], "third": first.iloc[N:-2]}
         return model, model.extend_kernels(blocks)
     return model, frame.iloc[N:]
+
+
+def clinical():
+    """All kinds of variables, with missing cells; one that is constant, and one without values."""
+    letters = np.array([word[0] for word in WORDS], dtype=object)
+    frame = FRAME.assign(letter=letters, same=2.0, none=np.nan).astype({"flag": object, "count": float})
+    columns = ["v__0", "v__1", "count", "flag", "word", "letter", "same", "none"]
+    holes = np.random.default_rng(5).random((N + 11, len(columns))) < 0.2
+    holes[[3, N + 1]] = True
+    frame[columns] = frame[columns].mask(holes)
+    kernel = Clinical(columns, ordinal={"letter": ["a", "b", "µ"]}, nominal=["count"])
+    return MKLClassifier([("table", kernel), Linear("u")]).fit(frame.iloc[:N], TWO), frame.iloc[N:]
 
 
 def one_class(*kernels, **options):
@@ -334,6 +354,12 @@ MODELS = {
     "partial": classifier([("half", functools.partial(dot, factor=0.5))]),
     "sparse matrix": classifier(X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)),
     "sparse array": classifier([Linear([0, 3]), Function(dot, [3])], X=sp.csr_array(A), new=NEW),
+    "sparse view": classifier(
+        [Linear("s"), Gaussian("d"), Gaussian(["s", "d"]), Pairwise(Linear(), first=["s__0"], second=["s__1"])],
+        X=stack_views({"s": sp.csr_matrix(A[:, :3]), "d": A[:, 3:], "word": ["ab"] * N}),
+        new=stack_views({"s": NEW[:, :3], "d": NEW[:, 3:]}),
+    ),
+    "sparse view, missing": on_sparse_frame,
     "precomputed": ids(Precomputed(GRAM)),
     "precomputed, float32": ids(Precomputed((GRAM + np.eye(N + 11)).astype(np.float32)), n=N + 11),
     "precomputed, centred": ids(Precomputed(GRAM), n=N + 11, normalize="center"),
@@ -359,6 +385,7 @@ MODELS = {
     ),
     "clipped function": classifier([Function(dot, repair="clip"), Linear([1])], normalize="center"),
     "spectrum": on_frame([Spectrum("word", k=2), Linear("u")], missing=[(4, "word"), (N + 2, "word")]),
+    "clinical": clinical,
     "pairwise": on_frame([Pairwise(Linear([1]) + Gaussian(), first="u", second="v"), Linear("u")]),
     "pairwise, sparse": classifier(
         [Pairwise(Linear(), first=[0, 1], second=[2, 3])], X=sp.csr_matrix(A), new=sp.csr_matrix(NEW)
@@ -483,7 +510,7 @@ MODELS = {
         [
             Linear(transformer=PCA(3)),
             Gaussian([2, 3], transformer=StandardScaler()),
-            ("pairs", Linear([0], transformer=OneHotEncoder(handle_unknown="ignore"))),
+            ("flags", Linear([0], transformer=OneHotEncoder(handle_unknown="ignore", sparse_output=False))),
         ],
         X=np.round(A),
         new=np.round(NEW),
@@ -505,6 +532,15 @@ MODELS = {
     "prepared, regressor": lambda: (
         MKLRegressor([Linear([0, 1], transformer=StandardScaler()), Gaussian(transformer=PCA(3))]).fit(A, VALUE),
         NEW,
+    ),
+    "prepared, landmarks": labelled(
+        SubspaceKernel(
+            Gaussian([0, 1, 2], transformer=StandardScaler()), 2, landmarks="centroids", tol=0.05, random_state=0
+        )
+    ),
+    "prepared, class means": labelled(AKDAQR(Gaussian(transformer=StandardScaler()) + Linear([0]))),
+    "prepared, sparse large margin": labelled(
+        SparseLargeMarginClassifier(3, kernel=Gaussian(transformer=StandardScaler()), tol=0.05, random_state=0)
     ),
     "prepared, mkldr": labelled(MKLDR([Linear(transformer=StandardScaler()), Gaussian()], n_components=1)),
     "mean combiner": classifier(combiner=Mean(), tol=np.float64(1e-4), max_iter=10**6, verbose=0),

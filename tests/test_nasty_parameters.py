@@ -62,6 +62,7 @@ from kernelweave.combiners import (
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.kernels import (
     ChiSquared,
+    Clinical,
     Constant,
     Distance,
     Function,
@@ -174,6 +175,7 @@ CASES = [  # what has the parameters, the model to fit it in, and the samples
     (Function(overlap), in_model, X, TWO),
     (Precomputed(X @ X.T), in_model, np.arange(N)[:, None], TWO),
     (Spectrum(k=2), in_model, WORDS, TWO),
+    (Clinical(), in_model, X, TWO),
     (Pairwise(Linear(), first=[0], second=[1]), in_model, X, TWO),
     (Linear() + Gaussian(scale=1.0), in_model, X, TWO),
     (Linear() * Gaussian(scale=1.0), in_model, X, TWO),

@@ -363,3 +363,10 @@ def test_errors(toy, lines):
         ProjectionDisplay.from_estimator(lines, X[:1], y[:1])
     with pytest.raises(ValueError, match="ax must be 3 matplotlib axes"):
         ProjectionDisplay.from_estimator(lines, X, y, ax=plt.subplots()[1])
+
+
+def test_several_targets_are_refused():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = MKLRegressor([Linear()], Projected(1), random_state=0).fit(X, X[:, :2])
+    with pytest.raises(ValueError, match="draws a model of one target"):
+        ProjectionDisplay.from_estimator(model, X)

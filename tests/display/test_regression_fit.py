@@ -85,3 +85,46 @@ def test_errors(gated):
         RegressionFitDisplay.from_estimator(gated, X[:, 0], Y)
     with pytest.raises(NotFittedError):
         RegressionFitDisplay.from_estimator(MKLRegressor([Linear()]), X, Y)
+
+
+BOTH = pd.DataFrame({"sine": Y, "cosine": np.cos(X[:, 0])})
+
+
+@pytest.mark.parametrize("weights", ["shared", "per-target"])
+def test_one_of_several_targets(weights):
+    model = MKLRegressor([Linear(), Gaussian(scale=1.0)], ConvexMKL(), C=3.0, weights=weights).fit(X, BOTH)
+    display = RegressionFitDisplay.from_estimator(model, X, BOTH, target="cosine")
+    np.testing.assert_allclose(display.fits["MKLRegressor"], model.predict(display.grid[:, None])[:, 1])
+    np.testing.assert_allclose(display.y, BOTH["cosine"])
+    np.testing.assert_array_equal(display.support, model.support_[model.dual_coef_[1] != 0.0])
+    own = model.kernel_weights_ if weights == "shared" else model.kernel_weights_.loc["cosine"]
+    np.testing.assert_allclose(display.gates["MKLRegressor"].iloc[0], own)
+    assert display.names[1] == "cosine"
+    alone = RegressionFitDisplay.from_estimator(model, X, BOTH["cosine"].to_numpy(), target="cosine")
+    np.testing.assert_allclose(alone.fits, display.fits)
+
+
+def test_local_fits_of_one_of_several_targets():
+    model = MKLRegressor([Linear()] * 2, Localized(l2=0.01), C=30.0, random_state=0).fit(X, BOTH.to_numpy())
+    display = RegressionFitDisplay.from_estimator(model, X, BOTH.to_numpy(), target=1)
+    values = model.local_values(display.grid[:, None])
+    np.testing.assert_allclose(display.local["MKLRegressor"], values[1])
+    assert display.names == ("x", "y")
+
+
+def test_targets_of_other_models_and_of_one_column():
+    plain, column = LinearRegression().fit(X, BOTH), MKLRegressor().fit(X, BOTH[["sine"]])
+    models = {"plain": plain, "own": MKLRegressor().fit(X, BOTH)}
+    display = RegressionFitDisplay.from_estimators(models, X, BOTH, target="sine")
+    np.testing.assert_allclose(display.fits["plain"], plain.predict(display.grid[:, None])[:, 0])
+    display = RegressionFitDisplay.from_estimator(column, X, BOTH[["sine"]])
+    np.testing.assert_allclose(display.fits["MKLRegressor"], column.predict(display.grid[:, None])[:, 0])
+
+
+def test_a_target_has_to_be_chosen():
+    model = MKLRegressor().fit(X, BOTH)
+    for target in (None, "tangent", 0):
+        with pytest.raises(ValueError, match=r"target must be one of \['sine', 'cosine'\]"):
+            RegressionFitDisplay.from_estimator(model, X, BOTH, target=target)
+    with pytest.raises(ValueError, match="target must be None where there is one target"):
+        RegressionFitDisplay.from_estimator(MKLRegressor().fit(X, Y), X, Y, target="sine")

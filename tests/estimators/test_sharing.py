@@ -7,7 +7,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier, MKLRegressor
-from kernelweave.combiners import FixedWeights
+from kernelweave.combiners import FixedWeights, Projected
 from kernelweave.estimators.sharing import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Linear, MemoryWarning, Precomputed
 from kernelweave.kernels.stacking.shared import SharedKernel
@@ -85,3 +85,10 @@ def test_memory_is_told(monkeypatch):
     monkeypatch.setattr("kernelweave.kernels.stacking.memory.available_memory", lambda: 1000)
     with pytest.warns(MemoryWarning, match="2 kernels of 5 folds"):
         SharedFoldKernels(model(), ["C"]).warn_of_memory(60, 5)
+
+
+def test_nothing_is_shared_with_combiners_that_read_features():
+    """Kernel values looked up have no derivatives: projections of features would become projections of kernel PCA."""
+    assert SharedFoldKernels(MKLClassifier([Linear()]), ["C"]).possible
+    assert not SharedFoldKernels(MKLClassifier([Linear()], Projected(1)), ["C"]).possible
+    assert not SharedFoldKernels(make_pipeline(MKLClassifier([Linear()], Projected(1))), []).possible

@@ -184,7 +184,7 @@ ERRORS = {
         {"id": "patient"},
         r"rna.csv has no column 'patient' \(there are 'sample', 'TP53', 'MYC'\); rename",
     ),
-    "almost the id": ({"id": "Sample"}, r"rna.csv has no column 'Sample' .*; did you mean id='sample'\?"),
+    "almost the id": ({"id": "Sample"}, r"rna.csv has no column 'Sample' .*; did you mean 'sample'\?"),
     "id is target": ({"target": "labels.csv:sample", "id": "sample"}, "'sample' is both id and target"),
     "id is a number": ({"id": 3}, "id must be a column's name, a mapping from views to names, None or False, not 3"),
     "id of no view": ({"id": {"dna": "sample"}}, "id names the view 'dna', but the views are rna, clinical"),
@@ -228,6 +228,19 @@ def test_tables_that_share_no_sample(write):
         tables = read_views(["rna.csv", "other.csv"], id="sample")
     assert [warning.filename for warning in caught] == [__file__]
     assert tables.overlap.loc["in all views", "samples"] == 0
+
+
+def test_ids_with_suffixes_are_shown(write):
+    write({"rna.csv": "sample,a\nTCGA-7,1\nTCGA-8,2\n", "labels.csv": "sample,y\nX,0\nTCGA-8-A,1\n"})
+    with pytest.raises(ValueError, match="written differently, 'TCGA-8' and 'TCGA-8-A'"):
+        read_views(["rna.csv"], target="labels.csv:y", id="sample")
+
+
+def test_a_table_whose_samples_are_columns(write):
+    write({"rna.csv": "gene,p1,p2,p3\nTP53,1,2,3\nMYC,4,5,6\n", "labels.csv": LABELS, "clinical.csv": CLINICAL})
+    for arguments in ({"paths": ["rna.csv"], "target": "labels.csv:diagnosis"}, {"paths": ["rna.csv", "clinical.csv"]}):
+        with pytest.raises(ValueError, match="samples are the columns of rna.csv, such as 'p1'.*transpose the table"):
+            read_views(**arguments)
 
 
 @pytest.mark.parametrize("text", ["sample\np1\np2\n", "sample,a,b\np1,,\np2,NA,\n"])

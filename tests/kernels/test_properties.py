@@ -17,6 +17,7 @@ from kernel_properties import check_kernel
 from kernelweave import kernels
 from kernelweave.kernels import (
     ChiSquared,
+    Clinical,
     Constant,
     Distance,
     Function,
@@ -39,6 +40,10 @@ MISSING = NUMBERS.copy()
 MISSING[[3, 11], :2] = np.nan
 IDS = np.arange(20.0)[:, None]
 TEXT = pd.DataFrame({"text": ["".join(rng.choice(list("acgt"), 12)) for _ in range(20)]})
+LABELS = np.array([f"s{row}" for row in range(20)], dtype=object)
+TABLE = pd.DataFrame(
+    {"age": NUMBERS[:, 0], "sex": rng.choice(["f", "m"], 20).astype(object), "code": rng.integers(3, size=20)}
+).mask(rng.random((20, 3)) < 0.3)
 SIMILARITY = NUMBERS @ NUMBERS.T
 DISTANCES = np.linalg.norm(NUMBERS[:, None] - NUMBERS, axis=2)
 OF_NUMBERS = {
@@ -116,6 +121,12 @@ OF_OTHERS = [
     (Pairwise(Gaussian(transformer=StandardScaler()), first=[0, 1], second=[2, 3]), MISSING),
     (Precomputed(SIMILARITY), IDS),
     (Distance(DISTANCES), IDS),
+    (Precomputed(pd.DataFrame(SIMILARITY, LABELS, LABELS), "id"), pd.DataFrame({"id": LABELS})),
+    (Precomputed(pd.DataFrame(SIMILARITY, LABELS, LABELS), "id"), pd.DataFrame({"id": [None, *LABELS[1:]]})),
+    (Distance(pd.DataFrame(DISTANCES, LABELS, LABELS)), LABELS[:, None]),
+    (Clinical(nominal=["code"]), TABLE),
+    (Clinical(["age", "code"]), TABLE),
+    (Clinical("sex") + Linear("age"), TABLE.dropna(subset="age")),
     (Spectrum(k=2), TEXT),
     (Spectrum("text", k=2) + 1.0, TEXT),
     (Precomputed(SIMILARITY) * Precomputed(SIMILARITY), IDS),

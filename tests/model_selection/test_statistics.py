@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from kernelweave.model_selection import (
+    corrected_t_test,
     paired_f_test_5x2cv,
     paired_t_test,
     wilcoxon_signed_rank,
@@ -133,3 +134,29 @@ def test_ties_of_printed_decimals_are_ties():
     assert win_tie_loss(first, second).wilcoxon == "T"
     with pytest.raises(ValueError, match="at least one data set"):
         win_tie_loss([], [])
+
+
+def test_the_corrected_t_test_has_the_variance_of_nadeau_and_bengio():
+    first, second = np.array([0.80, 0.84, 0.79, 0.83, 0.81]), np.array([0.85, 0.86, 0.84, 0.85, 0.80])
+    difference = second - first
+    t = difference.mean() / np.sqrt((1 / 5 + 1 / 4) * difference.var(ddof=1))
+    result = corrected_t_test(first, second, ratio=1 / 4)
+    assert result.statistic == pytest.approx(t)
+    assert result.pvalue == pytest.approx(2 * stats.t.sf(abs(t), 4))
+    assert corrected_t_test([1.0, 2.0], [1.0, 2.0], ratio=1.0).pvalue == 1.0
+    with pytest.raises(ValueError, match="at least two folds"):
+        corrected_t_test([1.0], [2.0], ratio=1.0)
+    with pytest.raises(ValueError, match="ratio of the corrected t test must be"):
+        corrected_t_test([1.0, 2.0], [2.0, 1.0], ratio=0.0)
+
+
+def test_the_corrected_t_test_keeps_its_level_where_folds_are_correlated():
+    """Nadeau and Bengio take n_test / (n_test + n_train) for the correlation of two folds: 1/5 in 5 folds."""
+    rng = np.random.default_rng(0)
+    common, own = rng.normal(size=(4000, 1)), rng.normal(size=(4000, 5))
+    differences = np.sqrt(1 / 5) * common + np.sqrt(4 / 5) * own
+    nothing = np.zeros(5)
+    corrected = np.mean([corrected_t_test(nothing, d, ratio=1 / 4).significant() for d in differences])
+    plain = np.mean([paired_t_test(nothing, d).significant() for d in differences])
+    assert abs(corrected - 0.05) < 0.012
+    assert plain > 0.12

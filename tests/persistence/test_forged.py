@@ -16,6 +16,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kernelweave
@@ -25,7 +26,7 @@ from kernelweave.combiners import FixedWeights, KernelDifference, Localized, Pro
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 from kernelweave.persistence import files
 from kernelweave.persistence.archive import checksum, seal_of
-from saved_models import NEW, TWO, VALUE, A
+from saved_models import MODELS, NEW, TWO, VALUE, A
 
 # Changed values in the document of each model, and changed arrays of those that nearly every model holds (other arrays
 # are all changed); raise it to look longer.
@@ -207,6 +208,25 @@ def test_attributes_that_do_not_fit(forge, path, value, message):
     assert re.search(message, forge(BINARY, put(path, value)))
 
 
+def test_sparse_views_that_do_not_fit(forge):
+    model, _ = MODELS["sparse view, missing"]()
+    kept = "_state.reference.X.sparse"
+
+    def change(place, new):
+        return put(kept, lambda old: [tuple(new(part) if i == place else part for i, part in enumerate(old[0]))])
+
+    assert "sparse_ is True where the training samples are not sparse" in forge(model, put(kept, None))
+    assert "is a NoneType where a sparse matrix" in forge(model, change(1, lambda old: None))
+    assert "has the length 2 where 3 (block) is expected" in forge(model, change(1, lambda old: old[:, :2]))
+    assert "holds NaN or infinity" in forge(model, change(1, lambda old: old * np.nan))
+    assert "has the length" in forge(model, change(2, lambda old: old[1:]))
+    assert "is an array of float64" in forge(model, change(2, lambda old: old * 1.0))
+    assert "has entries of samples that lack the view" in forge(model, change(2, lambda old: np.zeros_like(old)))
+    assert "hold columns twice" in forge(model, change(0, lambda old: old + 1))
+    assert "holds 5 where numbers below 5" in forge(model, change(0, lambda old: old + 3))
+    assert "sparse_ is True where" in forge(model, put("_state.kernels.1.sparse_", True))
+
+
 def test_states_of_learned_kernels_that_do_not_fit(forge):
     localized = MKLClassifier(KERNELS, Localized(), random_state=0).fit(A, TWO)
     assert "_theta has the length" in forge(localized, put("_theta", lambda old: old[:-3]))
@@ -220,6 +240,29 @@ def test_states_of_learned_kernels_that_do_not_fit(forge):
     assert "points[1] has the length" in forge(
         projected, put("_state.points", lambda old: [old[0], old[1][1:], old[2]])
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("labels", lambda old: old[:-1], "labels has the length"),
+        ("labels", lambda old: old.where(old != "s3", "s4"), "labels holds a label twice"),
+        ("labels", lambda old: pd.RangeIndex(len(old)), "labels is no pandas index of text"),
+        ("labels", lambda old: old.tolist(), "labels is no pandas index of text"),
+        ("absent", lambda old: old[1:], "absent has the length"),
+        ("absent", lambda old: old * 1.0, "absent is an array of float64"),
+    ],
+)
+def test_labels_that_do_not_fit(forge, name, change, message):
+    model, _ = MODELS["precomputed, labels, blocks"]()
+    assert message in forge(model, put(f"kernels_.2.{name}", change))
+
+
+def test_a_clinical_kernel_that_does_not_fit(forge):
+    model, _ = MODELS["clinical"]()
+    assert "spread_ holds -1.0" in forge(model, put("kernels_.0.spread_", lambda old: old - 1.0 - old))
+    assert "low_ has the length" in forge(model, put("kernels_.0.low_", lambda old: old[1:]))
+    assert "levels_[0] is a str" in forge(model, put("kernels_.0.levels_", lambda old: ["ab", *old[1:]]))
 
 
 def peak_of_loading(path):

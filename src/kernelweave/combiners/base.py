@@ -17,11 +17,12 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from ..kernels import KernelStack
 from ..machines import Machine
 from .combined import CombinedKernel
+from .named import entries_of
 
 Progress = Callable[[int, int], None]
 
@@ -79,9 +80,12 @@ class Combiner(ABC, BaseEstimator):
         "gating_space".
     reads_gram : bool
         Whether base Gram matrices are read; if not, it does not help to compute them beforehand.
+    by_kernel : tuple of str
+        Parameters that may have an entry for each kernel, by name or in order.
     """
 
     reads_gram = True
+    by_kernel: tuple[str, ...] = ()
 
     @property
     def offers(self) -> frozenset[str]:
@@ -104,3 +108,27 @@ class Combiner(ABC, BaseEstimator):
             The targets as the user gave them (encoded labels for classification).
         control : FitControl, optional
         """
+
+    def for_kernels(self, names: list[str], kept: list[str]) -> Combiner:
+        """A copy for a model with some of the kernels: entries of the other kernels leave its parameters.
+
+        Parameters
+        ----------
+        names : list of str
+            All kernels, in order.
+        kept : list of str
+            The kernels that stay, in the same order.
+
+        Examples
+        --------
+        >>> from kernelweave.combiners import GroupMKL
+        >>> GroupMKL({"image": ["fac", "pix"], "shape": ["mor"]}).for_kernels(["fac", "pix", "mor"], ["pix", "mor"])
+        GroupMKL(groups={'image': ['pix'], 'shape': ['mor']})
+        """
+        other = clone(self)
+        for parameter, value in self.get_params(deep=False).items():
+            if isinstance(value, Combiner):
+                other.set_params(**{parameter: value.for_kernels(names, kept)})
+            elif parameter in self.by_kernel:
+                other.set_params(**{parameter: entries_of(value, names, kept)})
+        return other

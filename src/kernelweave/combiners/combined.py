@@ -7,7 +7,7 @@ machine is solved on it, and a file stores it.
 of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times
                                             coefficients); `in_parts` if parts cost less than the whole
 of new samples                              `cross`, `values` (times coefficients)
-what adds up to `values`                    `is_sum`, `terms`, `shares`
+what adds up to `values`                    `is_sum`, `terms`, `shares`; `feature_weights` (of linear kernels)
 weights of the kernels                      `weights` (overall), `sample_weights` (of new samples),
                                             `training_weights`
 what prediction takes                       `active`, `columns`, `reads`, `lookups`, `evaluations`,
@@ -160,6 +160,15 @@ class CombinedKernel(ABC):
         A term without weight adds 0, and so does one that compares a view that the sample lacks.
         """
         raise ValueError(f"a {type(self).__name__} is no sum over kernels, so that its values have no parts")
+
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """The vectors w of an active base kernel m that is linear, of shape (n_features, n_outputs).
+
+        ``<w, x>`` is what the kernel adds to `values` of a sample that has all views, where x is normalised, see
+        `kernels.stacking.feature_weights`. None, the default, where there is no such vector: the kernel is no sum over
+        base kernels, or their weights depend on the sample.
+        """
+        return None
 
     # Weights
 

@@ -53,6 +53,30 @@ def as_numbers(value: Any, names: list[str], parameter: str, default: float) -> 
     return numbers
 
 
+def entries_of(value: Any, names: list[str], kept: list[str]) -> Any:
+    """The value of a parameter with an entry for each kernel, for some of the kernels.
+
+    Parameters
+    ----------
+    value : mapping or Series by kernel name, sequence in the order of the kernels, or anything else
+        A value that has no entry for each kernel is returned as it is.
+    names, kept : list of str
+        All kernels, and those that stay.
+
+    Examples
+    --------
+    >>> from kernelweave.combiners.named import entries_of
+    >>> entries_of({"a": 2, "b": 3}, ["a", "b", "c"], ["b", "c"]), entries_of([2, 3, 4], ["a", "b", "c"], ["b", "c"])
+    ({'b': 3}, [3, 4])
+    """
+    if isinstance(value, Mapping | pd.Series):
+        gone = set(names) - set(kept)
+        return {name: entry for name, entry in value.items() if name not in gone}
+    if isinstance(value, list | tuple | np.ndarray) and np.shape(value)[:1] == (len(names),):
+        return [entry for entry, name in zip(value, names, strict=True) if name in kept]
+    return value
+
+
 class NamedNumbers(BaseEstimator):
     """`get_params` and `set_params` that reach into parameters with one number per kernel, by kernel name.
 

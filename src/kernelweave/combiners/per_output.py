@@ -159,6 +159,20 @@ class OutputKernels(CombinedKernel):
             shares[:, output, [place[term] for term in kernel.terms]] = own[:, 0]
         return shares
 
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """The vector of each output's own kernel; 0 for outputs that do not evaluate kernel m."""
+        found = {
+            output: kernel.feature_weights(m, coef[rows, output, None])
+            for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True))
+            if kernel.active[m]
+        }
+        vectors = [vector for vector in found.values() if vector is not None]
+        if len(vectors) < len(found):
+            return None
+        weights = np.zeros((len(vectors[0]), len(self.kernels)))
+        weights[:, list(found)] = np.hstack(vectors)
+        return weights
+
     def weights(self) -> np.ndarray:
         """One row of weights for each output."""
         return np.stack([kernel.weights() for kernel in self.kernels])

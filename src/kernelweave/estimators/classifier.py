@@ -98,6 +98,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Signed dual coefficients, ``alpha_i y_i``; one row for two classes, one per pair or class otherwise (joint:
         row l holds ``[y_i = l] A_i - alpha_i^l``).
     intercept_ : ndarray of shape (n_outputs,)
+    coef_ : ndarray of shape (n_outputs, n_features_in_)
+        Only where ``X @ coef_.T + intercept_`` is the decision function: see `feature_weights` for other linear models.
     objective_ : float
         Value of the dual at its optimum (the sum over machines).
     duality_gap_ : float

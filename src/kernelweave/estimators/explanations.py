@@ -1,11 +1,12 @@
-"""What decides: the parts of decision values that kernels add.
+"""What decides: the parts of decision values that kernels add, and the weights of features.
 
 A combined kernel that is a sum over terms, k = sum_t k_t, gives decision values that are sums too:
 
     f(x) = sum_t sum_i c_i k_t(x, x_i) + b
 
 `contributions` has each term's part. A term is a kernel, with its weight or with the gates of both samples, or a
-product of kernels where the combiner has products.
+product of kernels where the combiner has products. For a linear kernel of one weight the part is linear in the sample,
+<w_m, x_m> with w_m = eta_m sum_i c_i x_im: `feature_weights` and `coef_`.
 """
 
 from __future__ import annotations
@@ -15,20 +16,29 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
+from ..combiners import CombinedKernel
+from ..kernels import Kernel, KernelStack
+from ..machines import Machine
+from ..validation import shown
 from ..views import Views
 from ..views.fetched import Fetch
 
 
 class Explanations:
-    """Mixin of estimators: decision values by kernel."""
+    """Mixin of estimators: decision values by kernel and by feature."""
 
+    kernels_: list[Kernel]
     kernel_names_: list[str]
     dual_coef_: np.ndarray
     intercept_: np.ndarray
     combiner_: Any
-    _kernel: Any
+    n_features_in_: int
+    _kernel: CombinedKernel
+    _rule: Machine
     _new_views: Callable[..., Views]
+    _stack: Callable[[], KernelStack]
     _values_per_sample: Callable[[], int]
     _output_names: Callable[[], list[Any]]
 
@@ -98,3 +108,146 @@ class Explanations:
             columns = pd.MultiIndex.from_product([self._output_names(), names], names=["output", "kernel"])
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(parts.reshape(len(parts), -1), columns=columns, index=index)
+
+    def feature_weights(self, view: str) -> pd.Series | pd.DataFrame:
+        """The weight of each feature of a linear kernel: the vector w_m, whose product with a sample is its part.
+
+        A model whose kernels are linear and have one weight each decides by ``f(x) = sum_m <w_m, x_m> + b``, where x_m
+        are the normalised features of view m: ``x_m / ||x_m||`` with ``normalize="unit-diagonal"`` (the default),
+        features less their mean over the training samples with "center", and the features themselves with "unit-trace"
+        or None. ``<w_m, x_m>`` is what the kernel adds to `contributions`.
+
+        Parameters
+        ----------
+        view : str
+            The name of a kernel, or the view of a linear kernel.
+
+        Returns
+        -------
+        Series, or DataFrame of shape (n_features, n_outputs)
+            By the names of columns (their positions where X has no names) or, if the kernel has a transformer, by what
+            that calls its features. A data frame if the machine has several outputs, one column for each class or pair
+            of classes. All 0 for a kernel without weight.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is not linear, or if the model has no single vector: where gates weigh each sample
+            differently, or kernels are multiplied. `model_selection.view_importance` is for every model: by how much
+            the score falls if the values of a view, or of some columns, are permuted.
+
+        Notes
+        -----
+        The vector is that of samples which have all views; the parts of a sample that lacks some are larger by a common
+        factor, see `combiners.WeightedSum`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from kernelweave import MKLRegressor
+        >>> from kernelweave.kernels import Linear
+        >>> X = pd.DataFrame({"a__x": [1.0, 0.0, 1.0, 2.0], "a__y": [0.0, 1.0, 1.0, 1.0], "b__x": [1.0, 2.0, 3.0, 3.0]})
+        >>> kernels = [Linear("a"), Linear("b")]
+        >>> model = MKLRegressor(kernels, normalize=None, C=100.0, epsilon=0.0).fit(X, [2.0, -1.0, 1.0, 3.0])
+        >>> model.feature_weights("a").round(2)
+        a__x    2.0
+        a__y   -1.0
+        Name: a, dtype: float64
+        """
+        check_is_fitted(self)
+        m = self._linear_kernel(view)
+        name, features = self.kernel_names_[m], self._feature_names(m)
+        weights = self._feature_weights(m)
+        if weights is None:
+            raise ValueError(
+                f"with {self.combiner_!r:.80} there is no single vector of weights for the features of the kernel "
+                f"{name!r}: kernels are multiplied, or weighted differently for each sample. contributions(X) has the "
+                "parts of each sample where the model is a sum, model_selection.view_importance(model, X, y) by how "
+                "much permuted columns lower the score"
+            )
+        if weights.shape[1] == 1:
+            return pd.Series(weights[:, 0], features, name=name)
+        return pd.DataFrame(weights, features, pd.Index(self._output_names(), name="output"))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns of X: ``X @ coef_.T + intercept_`` is `decision_function` (`predict` of a regressor).
+
+        An array of shape (n_outputs, n_features_in_), with 0 for columns that no kernel with a weight reads. It is
+        there only where that holds for all samples that have all views: every kernel with a weight is `Linear` without
+        transformer, ``normalize`` is None or "unit-trace", weights do not depend on the sample, and decision values are
+        no votes (``multiclass="one-vs-one"``).
+        """
+        found = self._coef_or_reason()
+        if isinstance(found, str):
+            raise AttributeError(f"this {type(self).__name__} has no coef_: {found}")
+        return found
+
+    def _coef_or_reason(self) -> np.ndarray | str:
+        """What `coef_` is, or why there is none."""
+        if not hasattr(self, "dual_coef_"):
+            return "it is not fitted"
+        active = self._kernel.active
+        for name, kernel, is_active in zip(self.kernel_names_, self.kernels_, active, strict=True):
+            if is_active and (not kernel.is_linear or hasattr(kernel, "transformer_")):
+                return f"the kernel {name!r} is not linear in the columns of X"
+            if not is_active and getattr(kernel, "takes_text", False):
+                return f"the view of the kernel {name!r} may be text"
+        if not _decides_by_values(self._rule, len(self.dual_coef_)):
+            return "decision_function counts votes"
+        coef = np.zeros((len(self.dual_coef_), self.n_features_in_))
+        for m in np.flatnonzero(active).tolist():
+            weights = self._feature_weights(m)
+            if weights is None:
+                return f"{type(self.combiner_).__name__} does not give each kernel one weight"
+            normalize = self._stack().normalizers[m].method
+            if normalize not in (None, "unit-trace"):
+                return f"samples are normalised (normalize={normalize!r}), see feature_weights"
+            np.add.at(coef.T, self.kernels_[m].columns(), weights)
+        return coef
+
+    def _feature_weights(self, m: int) -> np.ndarray | None:
+        """The vectors of a linear kernel, of shape (n_features, n_outputs); None if there are none."""
+        coef = self.dual_coef_.T
+        if len(coef) == 0 or not self._kernel.active[m]:
+            return np.zeros((len(self._feature_names(m)), coef.shape[1]))
+        return self._kernel.feature_weights(m, coef)
+
+    def _feature_names(self, m: int) -> list[Any]:
+        """The names of the features that kernel m compares."""
+        kernel: Any = self.kernels_[m]
+        names = getattr(self, "feature_names_in_", None)
+        if hasattr(kernel, "transformer_"):
+            return kernel.feature_names(names)
+        return kernel.columns().tolist() if names is None else names[kernel.columns()].tolist()
+
+    def _linear_kernel(self, view: str) -> int:
+        """The position of the linear kernel of this name or, if there is none, over this view."""
+        names, kernels = self.kernel_names_, self.kernels_
+        if view in names and kernels[names.index(view)].is_linear:
+            return names.index(view)
+        over = [m for m, kernel in enumerate(kernels) if _is_over(kernel, view)]
+        linear = [m for m in over if kernels[m].is_linear]
+        if len(linear) == 1:
+            return linear[0]
+        if linear:
+            raise ValueError(f"several linear kernels read the view {view!r}: name one of {[names[m] for m in linear]}")
+        if not over and view not in names:
+            raise ValueError(f"no kernel, and no view of a kernel, is named {shown(view)}; the kernels are {names}")
+        m = names.index(view) if view in names else over[0]
+        raise ValueError(
+            f"the kernel {names[m]!r} ({type(kernels[m]).__name__}) is not linear, so its features have no weights; "
+            "model_selection.view_importance(model, X, y) has by how much permuted columns lower the score"
+        )
+
+
+def _is_over(kernel: Any, view: str) -> bool:
+    own = getattr(kernel, "view", None)
+    return isinstance(own, str) and own == view
+
+
+def _decides_by_values(rule: Machine, n_outputs: int) -> bool:
+    """Whether public decision values are the machine's own, rather than votes."""
+    values = np.random.RandomState(0).normal(size=(4, n_outputs))
+    decided = rule.decision(values)
+    return decided.size == values.size and np.array_equal(decided.reshape(values.shape), values)

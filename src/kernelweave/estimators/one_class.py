@@ -35,7 +35,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`; the objective is not positive here.
     n_iter_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_, projections_
-        As in `MKLClassifier`, and so are `feature_importance_` and `gating_projection_`.
+        As in `MKLClassifier`, and so are `feature_importance_`, `gating_projection_` and `coef_`.
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i``, which add up to 1.
     offset_ : float

@@ -50,7 +50,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`.
     n_iter_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_, projections_
-        As in `MKLClassifier`, and so are `feature_importance_` and `gating_projection_`.
+        As in `MKLClassifier`, and so are `feature_importance_`, `gating_projection_` and `coef_`.
     dual_coef_ : ndarray of shape (n_targets, n_support)
         ``alpha_i^+ - alpha_i^-``, a row for each target. A sample is a support vector where it has a coefficient for
         some target, and has 0 for the others.

@@ -27,8 +27,9 @@ class SharedFoldKernels:
     """Which kernels of an estimator stay the same while some parameters change, and their values on given folds.
 
     Kernels whose own parameters change are left as they are, and so are precomputed ones. Nothing is shared by
-    estimators other than those of this package, alone or as the last step of a pipeline, or where a parameter of
-    another step changes. Memory: a matrix of n_training x n_samples values for each kernel and fold.
+    estimators other than those of this package, alone or as the last step of a pipeline, where a parameter of another
+    step changes, or with combiners that read features rather than Gram matrices (`Projected`). Memory: a matrix of
+    n_training x n_samples values for each kernel and fold.
 
     Parameters
     ----------
@@ -60,6 +61,7 @@ class SharedFoldKernels:
             isinstance(self._model, KernelMachineEstimator)
             and all(name.startswith(self._prefix) for name in changing)
             and "kernels" not in self._changing
+            and getattr(self._model.combiner, "reads_gram", True)
         )
 
     def of_fold(

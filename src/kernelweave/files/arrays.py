@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from .frames import of_frame
 from .table import Key, Loaded, Options, Source, Table, divided, plain_columns, view_name
 
 SUFFIXES = (".npy", ".npz")
@@ -26,7 +27,10 @@ def read(source: Source, options: Options, target: str | None) -> Loaded:
     try:
         content = np.load(source.path, allow_pickle=False)
         if isinstance(content, np.ndarray):
-            return _one_array(content, source, target)
+            frame = _frame(content, source.name, source.shown)
+            if content.dtype.names is not None:  # records are a table with names, among them perhaps ids
+                return of_frame(frame, source, options, target)
+            return divided(Table(source.name, source.shown, frame), target, None)
         with content:
             members = {name: content[name] for name in content.files}
     except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
@@ -39,12 +43,6 @@ def read(source: Source, options: Options, target: str | None) -> Loaded:
     if not members:
         raise ValueError(f"{source.shown} is empty; it needs an array with a row for each sample")
     return _members(members, source, options.id_of(source), target)
-
-
-def _one_array(array: np.ndarray, source: Source, target: str | None) -> Loaded:
-    frame = _frame(array, source.name, source.shown)
-    table = Table(source.name, source.shown, frame)
-    return divided(table, target, None)
 
 
 def _members(members: dict[str, np.ndarray], source: Source, wanted: Any, target: str | None) -> Loaded:
@@ -67,17 +65,12 @@ def _members(members: dict[str, np.ndarray], source: Source, wanted: Any, target
             raise ValueError(
                 f"{source.shown}: the array {target!r} is the target and has {column.shape[1]} columns, not 1"
             )
-        found = Table(source.name, source.shown, column.set_axis([target], axis=1))
+        found = Table(source.name, f"{source.shown}, array {target!r}", column.set_axis([target], axis=1))
     views = {name: array for name, array in arrays.items() if name not in ids}
     tables = []
     for name, array in views.items():
-        view = (
-            source.name
-            if len(views) == 1
-            else f"{source.name}_{name}"
-            if source.is_named
-            else view_name(name) or source.name
-        )
+        own = f"{source.name}_{name}" if source.is_named else name
+        view = view_name(own) if len(views) > 1 else source.name
         shown = f"{source.shown}, array {name!r}" if len(members) > 1 else source.shown
         values = array if sp.issparse(array) else plain_columns(_frame(array, view, shown))
         names = [str(j) for j in range(array.shape[1])] if sp.issparse(array) else []
@@ -119,12 +112,9 @@ def _key(ids: dict[str, np.ndarray], member: str, table: Table) -> Key | None:
 
 def _frame(array: np.ndarray, view: str, shown: str) -> pd.DataFrame:
     if array.dtype.names is not None and array.ndim == 1:
-        frame = pd.DataFrame.from_records(array)
+        frame = pd.DataFrame({name: _text(array[name]) for name in array.dtype.names})
     elif array.ndim in (1, 2):
-        if array.dtype.kind in "US":
-            array = array.astype(str).astype(object)
-            array[array == ""] = None
-        frame = pd.DataFrame(array)
+        frame = pd.DataFrame(_text(array))
         frame.columns = [view] if array.ndim == 1 else [str(j) for j in range(frame.shape[1])]
     else:
         raise ValueError(
@@ -134,3 +124,12 @@ def _frame(array: np.ndarray, view: str, shown: str) -> pd.DataFrame:
     if not len(frame) or not frame.shape[1]:
         raise ValueError(f"{shown} is empty (shape {array.shape}); it needs a row for each sample")
     return frame
+
+
+def _text(array: np.ndarray) -> np.ndarray:
+    """An array of text as objects, None where it is empty; others as they are."""
+    if array.dtype.kind not in "US":
+        return array
+    array = array.astype(str).astype(object)
+    array[array == ""] = None
+    return array

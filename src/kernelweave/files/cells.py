@@ -24,7 +24,8 @@ def warn_of_odd_cells(frame: pd.DataFrame, lines: np.ndarray, shown: str, decima
     name, row, value, n_numbers, n_cells = found[0]
     others = f" (and so in {len(found) - 1} more columns)" if len(found) > 1 else ""
     if n_numbers is None:
-        reason, remedy = f"its numbers have decimal commas, {value!r}", "pass decimal=','"
+        reason = f"its numbers have commas, {value!r}"
+        remedy = "pass decimal=',' if these are decimal commas, and remove them if they are not"
     else:
         reason = f"{n_numbers} of {n_cells} cells are numbers and this one is {value!r}"
         remedy = f"correct the cell, or pass na_values=[{value!r}] if it means that the value is missing"

@@ -13,8 +13,9 @@ import scipy.sparse as sp
 
 from .._warnings import warn
 from ..views import stack_views
+from ..views.sparse_rows import SparseRows
 from .matching import Matching
-from .result import ViewTables
+from .result import ViewTables, counted
 from .table import Key, Table
 
 _log = logging.getLogger("kernelweave.files")
@@ -22,11 +23,15 @@ _log = logging.getLogger("kernelweave.files")
 
 @dataclass
 class _View:
-    """The rows of a view that hold something, with their ids."""
+    """The rows of a view that hold something, with their ids.
+
+    The values are a data frame, or a series of sparse rows; `features` are the names of what they hold.
+    """
 
     table: Table
-    values: pd.DataFrame
+    values: Any
     ids: pd.Index
+    features: pd.Index
 
 
 def joined(tables: list[Table], labels: Table | None, matching: Matching) -> ViewTables:
@@ -38,10 +43,11 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
         if (view := _filled(table, ids, key, labels, matching.name)) is not None
     ]
     for view in views:
-        n_rows, n_columns = view.values.shape
+        n_rows, n_columns = len(view.ids), len(view.features)
         _log.info(
-            "%s: view %r, %d samples, %d columns, rows matched by %s",
-            *(view.table.shown, view.table.name, n_rows, n_columns, how[view.table.name]),
+            "%s: view %r, %s, %s, rows matched by %s",
+            *(view.table.shown, view.table.name, counted(n_rows, "sample"), counted(n_columns, "column")),
+            how[view.table.name],
         )
     if not views:
         raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
@@ -50,7 +56,9 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     if labels is None:
         _check_shared(views)
         overlap = _overlap(views, order, None)
-        return ViewTables(_stacked(views, order), None, overlap, _matched(matched_by), None)
+        return ViewTables(
+            X=_stacked(views, order), y=None, overlap=overlap, matched_by=_matched(matched_by), unlabelled=None
+        )
     y = _targets(labels, pd.Index(matching.ids[-1], name=matching.name))
     if all(labels.shown != view.table.shown for view in views):
         matched_by[labels.shown] = matching.how[-1]
@@ -58,11 +66,16 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     is_labelled = order.isin(y.index)
     chosen = order[is_labelled]
     _log.info(
-        "%s: target %r, %d labels, rows matched by %s; %d samples have a label and a view",
-        *(labels.shown, y.name, len(y), matching.how[-1], len(chosen)),
+        "%s: target %r, %s, rows matched by %s; %s with a label and a view",
+        *(labels.shown, y.name, counted(len(y), "label"), matching.how[-1], counted(len(chosen), "sample")),
     )
-    X, rest = _stacked(views, chosen), _stacked(views, order[~is_labelled])
-    return ViewTables(X, y.loc[chosen], _overlap(views, order, y.index), _matched(matched_by), rest)
+    return ViewTables(
+        X=_stacked(views, chosen),
+        y=y.loc[chosen],
+        overlap=_overlap(views, order, y.index),
+        matched_by=_matched(matched_by),
+        unlabelled=_stacked(views, order[~is_labelled]),
+    )
 
 
 def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None, name: str | None) -> _View | None:
@@ -70,8 +83,8 @@ def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None
     values = table.values
     index = pd.Index(ids, name=name)
     if sp.issparse(values):
-        frame = pd.DataFrame(values.toarray(), columns=table.columns, index=index)
-        return _View(table, frame, index)
+        rows = SparseRows(values.astype(np.float64), table.columns)
+        return _View(table, pd.Series(rows, index=index), index, pd.Index(table.columns))
     if key is not None and key.name in values.columns and not key.is_certain:
         values = values.drop(columns=key.name)
     if not values.shape[1]:
@@ -91,11 +104,11 @@ def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None
     if not is_filled.all():
         row = int(np.flatnonzero(~is_filled)[0])
         _log.info(
-            "%s: %d rows without any value (first %s): the view is missing for these samples",
-            *(table.shown, int((~is_filled).sum()), table.place(row)),
+            "%s: %s without any value (first %s): the view is missing for these samples",
+            *(table.shown, counted(int((~is_filled).sum()), "row"), table.place(row)),
         )
         values = values[is_filled]
-    return _View(table, values, values.index)
+    return _View(table, values, values.index, values.columns)
 
 
 def _in_order(indexes: list[pd.Index]) -> pd.Index:
@@ -151,7 +164,7 @@ def _check_labelled(views: list[_View], labelled: pd.Index, labels: Table) -> No
         if not view.ids.isin(labelled).any():
             raise ValueError(
                 f"{view.table.shown} and {labels.shown} have no sample in common, so the view {view.table.name!r} has "
-                f"no labels: {_difference(view.ids, labelled)}; write the ids alike, or name the right column as id="
+                f"no labels: {_reason(view, labelled)}"
             )
 
 
@@ -163,25 +176,38 @@ def _check_shared(views: list[_View]) -> None:
         if not others or any(view.ids.isin(other.ids).any() for other in others):
             continue
         alike = [other for other in others if {_bare(one) for one in view.ids} & {_bare(one) for one in other.ids}]
-        other = [*alike, *others][0]
-        message = (
-            f"{view.table.shown} and {other.table.shown} have no sample in common: {_difference(view.ids, other.ids)}; "
-            "write the ids alike, or name the right column as id="
-        )
-        if alike:
-            raise ValueError(message)
-        doubtful.append(message)
+        turned = [other for other in others if view.features.isin(other.ids).any()]
+        other = [*turned, *alike, *others][0]
+        start = f"{view.table.shown} and {other.table.shown} have no sample in common: {_reason(view, other.ids)}"
+        if alike or turned:
+            raise ValueError(start)
+        doubtful.append(start)
     if doubtful:
         warn(f"{doubtful[0]} (if no sample has both views, that is all right)")
 
 
-def _difference(ids: pd.Index, others: pd.Index) -> str:
-    """Examples of the ids of two tables: if there is one, a pair that differs in case, punctuation and zeros only."""
+def _reason(view: _View, others: pd.Index) -> str:
+    """Why a view shares no sample with these others, and the remedy, in words with examples."""
+    turned = view.features[view.features.isin(others)]
+    if len(turned):
+        return (
+            f"samples are the columns of {view.table.shown}, such as {turned[0]!r}, and should be its rows; transpose "
+            "the table, such as by pandas.read_csv(FILE, index_col=0).T.to_csv(FILE, index_label='sample')"
+        )
+    remedy = "write the ids alike, or name the right column as id="
     bare = {_bare(one): one for one in others}
-    pair = next(((one, bare[_bare(one)]) for one in ids if _bare(one) in bare), None)
+    pair = next(((one, bare[_bare(one)]) for one in view.ids if _bare(one) in bare), None)
+    if pair is None:
+        starts = ((one, other) for one in view.ids[:5] for other in others if _is_start(str(one), str(other)))
+        pair = next(starts, None)
     if pair is not None:
-        return f"their ids are written differently, {pair[0]!r} and {pair[1]!r}"
-    return f"the first ids are {ids[0]!r} and {others[0]!r}"
+        return f"their ids are written differently, {pair[0]!r} and {pair[1]!r}; {remedy}"
+    return f"the first ids are {view.ids[0]!r} and {others[0]!r}; {remedy}"
+
+
+def _is_start(one: str, other: str) -> bool:
+    """Whether one id begins with the other, as in barcodes of samples and of their parts."""
+    return min(len(one), len(other)) > 2 and (one.startswith(other) or other.startswith(one))
 
 
 def _bare(sample: Any) -> str:

@@ -49,6 +49,7 @@ class Matching:
 def match(tables: list[Table], wanted: Any) -> Matching:
     """Match the rows of tables; one `ValueError` says where that cannot be done."""
     chosen = _chosen_keys(tables)
+    _cut_empty_rows(tables, chosen)
     keys = [table.key if table.key is not None and id(table.key) in chosen else None for table in tables]
     ids: list[Any] = [
         None if key is None else _checked(chosen[id(key)], key, t) for key, t in zip(keys, tables, strict=True)
@@ -87,7 +88,7 @@ def _one_as_text(value: Any) -> str | None:
 def _chosen_keys(tables: list[Table]) -> dict[int, list[str | None]]:
     """The keys that hold ids, by identity, each with the ids as text."""
     keys = {id(table.key): table.key for table in tables if table.key is not None}
-    texts = {one: as_text(key.values) for one, key in keys.items()}
+    texts = {id(table.key): as_text(table.key.values[: table.n_filled]) for table in tables if table.key is not None}
     chosen = {one: texts[one] for one, key in keys.items() if key.is_certain or _is_unique_text(key, texts[one])}
     doubtful = [one for one in keys if one not in chosen]
     if len(doubtful) > 1 and len(doubtful) == len(keys) and _are_shared_numbers([keys[d] for d in doubtful], texts):
@@ -98,6 +99,14 @@ def _chosen_keys(tables: list[Table]) -> dict[int, list[str | None]]:
         if one not in chosen and keys[one].name in known and _is_text(keys[one], texts[one]):
             chosen[one] = texts[one]
     return chosen
+
+
+def _cut_empty_rows(tables: list[Table], chosen: dict[int, list[str | None]]) -> None:
+    """Cut the empty rows at the end of text files off, where they are not samples that have a row in other tables."""
+    n_rows = max(table.n_filled for table in tables)
+    for table in tables:
+        has_ids = table.key is not None and id(table.key) in chosen
+        table.cut(table.n_filled if has_ids else n_rows)
 
 
 def _is_unique_text(key: Key, texts: list[str | None]) -> bool:

@@ -31,9 +31,8 @@ def read(source: Source, options: Options, target: str | None) -> Loaded:
     wanted = options.id_of(source)
     tables = []
     for name, modality in modalities.items():
-        view = (
-            f"{source.name}_{name}" if source.is_named and len(modalities) > 1 else view_name(str(name)) or source.name
-        )
+        own = f"{source.name}_{name}" if source.is_named and len(modalities) > 1 else str(name)
+        view = view_name(own)
         shown = source.shown if is_one else f"{source.shown}, modality {name!r}"
         tables.append(_table(modality, view, shown, wanted))
     parts = [data, *modalities.values()]

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..validation import shown
-from . import text
 from .joining import joined
 from .matching import match
 from .result import ViewTables
+from .separators import format_suffix
 from .sources import READERS, TargetPlace, load, sources, target_place
 from .table import Loaded, Options, Source, Table, no_column
 
@@ -107,7 +107,7 @@ def _checked(options: Options, views: list[Source]) -> Options:
         names = {name for view in views for name in (view.name, view.path.name)}
         wrong = next((name for name in options.id if name not in names), None)
         # The file of the target may be named too, and is not among the views.
-        if wrong is not None and text.format_suffix(str(wrong)) not in READERS:
+        if wrong is not None and format_suffix(str(wrong)) not in READERS:
             raise ValueError(f"id names the view {wrong!r}, but the views are {', '.join(v.name for v in views)}")
         options = replace(options, id=dict(options.id))
     elif options.id is not None and options.id is not False and not (isinstance(options.id, str) and options.id):

@@ -9,7 +9,7 @@ import pandas as pd
 _SHOWN_VIEWS = 20
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ViewTables:
     """Views that were read from files: the samples of all tables in one frame, their targets, and the overlap.
 
@@ -53,15 +53,19 @@ class ViewTables:
     unlabelled: pd.DataFrame | None
 
     def __repr__(self) -> str:
-        n_samples, n_columns = self.X.shape
         target = "" if self.y is None else f", target {_cut(str(self.y.name))!r}"
         overlap = self.overlap.rename(index=_cut)
         matched = self.matched_by.rename(index=_cut).map(_cut)
         return (
-            f"ViewTables of {n_samples} samples and {n_columns} columns{target}\n\n"
+            f"ViewTables of {counted(len(self.X), 'sample')} and {counted(self.X.shape[1], 'column')}{target}\n\n"
             f"{overlap.to_string(max_rows=_SHOWN_VIEWS)}\n\n"
             f"rows matched by\n{matched.to_string(max_rows=_SHOWN_VIEWS, dtype=False, name=False)}"
         )
+
+
+def counted(number: int, word: str) -> str:
+    """A number of things, in words."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _cut(text: str) -> str:

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 from ..validation import shown
 from . import arrays, frames, modalities, text
+from .separators import COMPRESSIONS, SEPARATORS, format_suffix
 from .table import Loaded, Options, Source, view_name
 
 READERS: dict[str, Callable[[Source, Options, str | None], Loaded]] = {
-    **dict.fromkeys(text.SEPARATORS, text.read),
+    **dict.fromkeys(SEPARATORS, text.read),
     **dict.fromkeys(frames.SUFFIXES, frames.read),
     **dict.fromkeys(arrays.SUFFIXES, arrays.read),
     **dict.fromkeys(modalities.SUFFIXES, modalities.read),
@@ -53,7 +54,7 @@ def sources(paths: Any) -> list[Source]:
 
 def load(source: Source, options: Options, target: str | None) -> Loaded:
     """What a file holds."""
-    return READERS[text.format_suffix(source.path.name)](source, options, target)
+    return READERS[format_suffix(source.path.name)](source, options, target)
 
 
 def target_place(target: Any, views: list[Source]) -> TargetPlace:
@@ -75,13 +76,13 @@ def target_place(target: Any, views: list[Source]) -> TargetPlace:
                 continue
             return TargetPlace(source, target[place + 1 :] or None)
     for place in [*colons, len(target)]:
-        if text.format_suffix(target[:place]) in READERS:
+        if format_suffix(target[:place]) in READERS:
             _needed(target[:place], views)
     return TargetPlace(None, target)
 
 
 def _is_file(path: str) -> bool:
-    return text.format_suffix(path) in READERS
+    return format_suffix(path) in READERS
 
 
 def _needed(path: str, views: list[Source]) -> Source:
@@ -140,20 +141,20 @@ def _check_file(file: Path) -> None:
     if not file.exists():
         pattern = "; a pattern is not expanded: pass sorted(glob.glob(pattern))" if set("*?") & set(str(file)) else ""
         raise FileNotFoundError(f"there is no file {str(file)!r} (the working directory is {Path.cwd()}){pattern}")
-    suffix = text.format_suffix(file.name)
+    suffix = format_suffix(file.name)
     if suffix not in READERS:
         remedy = "save the sheet as CSV" if suffix in _SPREADSHEETS else "the name must end with one of them"
         known = ", ".join(READERS)
         raise ValueError(
             f"{file} has the suffix {suffix!r}, and files of these can be read: {known} (text also compressed, "
-            f"{', '.join(text.COMPRESSED)}); {remedy}"
+            f"{', '.join(COMPRESSIONS)}); {remedy}"
         )
 
 
 def _stem(file: Path) -> str:
     """A file's name without the suffixes of its format, as the name of a view."""
     stem = file.name
-    suffix = text.format_suffix(stem)
+    suffix = format_suffix(stem)
     stem = stem[: stem.lower().rindex(suffix)] if suffix else stem
     name = view_name(stem)
     if not name:

@@ -91,6 +91,8 @@ class Table:
         Without the ids where these are certain.
     columns : list of str
         The names of a sparse matrix' columns.
+    n_trailing : int
+        How many rows at the end of a text file have no cell with anything in it.
     key : Key or None
     lines : ndarray of int or None
         For text files the line of each row, from 1.
@@ -102,11 +104,23 @@ class Table:
     key: Key | None = None
     lines: np.ndarray | None = None
     columns: list[str] = field(default_factory=list)
+    n_trailing: int = 0
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.values.shape[0]
+
+    @property
+    def n_filled(self) -> int:
+        """Number of rows, without empty ones at the end of a text file."""
+        return self.n_rows - self.n_trailing
+
+    def cut(self, n_rows: int) -> None:
+        """Keep the first rows only."""
+        if n_rows < self.n_rows:
+            self.n_trailing -= self.n_rows - n_rows
+            self.values = self.values[:n_rows]
 
     def place(self, row: int) -> str:
         """Where a row stands in the file, in words."""
@@ -140,7 +154,7 @@ def divided(table: Table, target: str | None, id_name: Any) -> Loaded:
     if target is not None and target in names:
         if target == id_name:
             raise ValueError(f"{table.shown}: the column {target!r} is both id and target; name two different columns")
-        found = Table(table.name, table.shown, frame[[target]], lines=table.lines)
+        found = Table(table.name, table.shown, frame[[target]], lines=table.lines, n_trailing=table.n_trailing)
         frame = frame.drop(columns=target)
     key = table.key if table.key is None or table.key.name != target or target is None else None
     if key is not None and key.is_certain and key.name in frame.columns:
@@ -168,7 +182,9 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
         "target": "pass target='FILE:COLUMN' with a column that is there",
     }[role]
     if meant is not None:
-        remedy = f"did you mean {f'id={meant!r}' if role == 'id' else repr(meant)}?"
+        remedy = f"did you mean {meant!r}?"
+        if role == "id":
+            remedy += f" Where tables differ in that, pass id as a mapping, such as {{FILE: {meant!r}}}"
     return f"{start} column {wanted!r} (there are {listed}{more}); {remedy}"
 
 

@@ -1,6 +1,6 @@
 """Tables in text files: CSV, TSV and relatives, read in one pass.
 
-Lines are checked on their way to pandas: `_Checked` is a stream of the records whose fields are as many as the
+Lines are checked on their way to pandas: `Checked` is a stream of the records whose fields are as many as the
 header's, and keeps for each record its line and the cell of the ids, as it is written.
 """
 
@@ -11,35 +11,22 @@ import csv
 import gzip
 import lzma
 import re
-from collections.abc import Iterator
+import zlib
 from itertools import chain, islice
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
 
 from .._warnings import warn
 from .cells import warn_of_odd_cells
+from .records import Checked, Lines, Record, fields_of, records_of
+from .separators import declared, sniffed, without_comments
 from .table import Key, Loaded, Options, Source, Table, divided, no_column, unique_names
 
-SEPARATORS = {".csv": ",;\t", ".tsv": "\t,;", ".tab": "\t,;", ".txt": "\t,; "}
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _LONGEST_CELL = 2**31 - 1
-
-
-class Record(NamedTuple):
-    """A row of a text file, which several lines make where a quoted cell holds line ends."""
-
-    line: int
-    text: str
-    n_fields: int
-    fields: list[str] | None  # only where cells are quoted
-
-    def cell(self, place: int, sep: str) -> str:
-        """The text of one cell."""
-        fields = self.text.split(sep, place + 1) if self.fields is None else self.fields
-        return fields[place].strip()
 
 
 def read(source: Source, options: Options, target: str | None) -> Loaded:
@@ -49,7 +36,9 @@ def read(source: Source, options: Options, target: str | None) -> Loaded:
         return _read(source, options, target)
     except UnicodeDecodeError as error:
         raise ValueError(_undecodable(source, options, error)) from None
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the file could not be opened
+            raise
         raise ValueError(f"{source.shown} cannot be decompressed: {error}; write the file again") from None
     finally:
         csv.field_size_limit(limit)
@@ -58,19 +47,20 @@ def read(source: Source, options: Options, target: str | None) -> Loaded:
 def _read(source: Source, options: Options, target: str | None) -> Loaded:
     with _opened(source, options) as handle:
         first = list(islice(handle, 100))
-        sep = options.sep or _sniffed(first, source, options)
-        records = _records(_Lines(chain(first, handle)), sep, source.shown)
+        sep = options.sep or declared(first) or sniffed(without_comments(first), source, options)
+        first = without_comments(first, sep)
+        records = records_of(Lines(chain(first, handle)), sep, source.shown)
         header = next((record for record in records if record.text.strip(sep + ' \n"')), None)
         if header is None:
             raise ValueError(f"{source.shown} is empty; it needs a line of column names and a line for each sample")
-        names = [name.strip() for name in _fields(header, sep)]
+        names = [name.strip() for name in fields_of(header, sep)]
         start = list(islice(records, 2))
         names = _completed(names, start, sep)
         _warn_of_no_header(names, source)
         place = _key_place(names, options.id_of(source), target, source)
-        stream = _Checked(chain(start, records), sep, names, place, source.shown)
+        stream = Checked(chain(start, records), sep, names, place, source.shown)
         frame = _parsed(stream, sep, options, len(names))
-    if not len(frame):
+    if len(frame) == stream.n_trailing:
         raise ValueError(f"{source.shown} has column names and no rows; it needs a line for each sample")
     return _as_table(frame, names, stream, place, source, options, target)
 
@@ -78,7 +68,7 @@ def _read(source: Source, options: Options, target: str | None) -> Loaded:
 def _as_table(
     frame: pd.DataFrame,
     names: list[str],
-    stream: _Checked,
+    stream: Checked,
     place: int | None,
     source: Source,
     options: Options,
@@ -97,7 +87,8 @@ def _as_table(
         key = Key(position, stream.cells, how, is_certain=name == wanted or not name, is_raw=True)
     odd = frame.drop(columns=position) if key is not None and key.is_certain else frame
     warn_of_odd_cells(odd, lines, source.shown, options.decimal)
-    return divided(Table(source.name, source.shown, frame, key, lines), target, options.id_of(source))
+    table = Table(source.name, source.shown, frame, key, lines, n_trailing=stream.n_trailing)
+    return divided(table, target, options.id_of(source))
 
 
 def _opened(source: Source, options: Options) -> IO[str]:
@@ -115,6 +106,8 @@ def _undecodable(source: Source, options: Options, error: UnicodeDecodeError) ->
     opener: Any = COMPRESSED.get(source.path.suffix.lower(), open)
     with opener(source.path, "rb") as handle:
         content = handle.read()
+    if content.startswith(b"PK\x03\x04") or b"\x00" in content[:4096]:
+        return f"{source.shown} is no text file; if it is a spreadsheet save it as CSV"
     line = ""
     try:
         content.decode(error.encoding)
@@ -127,84 +120,6 @@ def _undecodable(source: Source, options: Options, error: UnicodeDecodeError) ->
     )
 
 
-def _sniffed(lines: list[str], source: Source, options: Options) -> str:
-    """The separator of a file: the one that makes most fields of the header, and as many of the next line."""
-    candidates = SEPARATORS[format_suffix(source.path.name)]
-    if options.decimal in candidates:
-        candidates = candidates.replace(options.decimal, "") + options.decimal
-    filled = [line for line in lines if line.strip()][:2]
-
-    def rank(sep: str) -> tuple[bool, bool, int]:
-        counts = [len(fields) for fields in islice(csv.reader(filled, delimiter=sep), 2)]
-        several = bool(counts) and counts[0] > 1
-        agreed = len(counts) < 2 or abs(counts[0] - counts[1]) <= 1
-        return several and agreed, several, counts[0] if several and sep not in (" ", options.decimal) else 0
-
-    return max(candidates, key=rank)  # the first of equals
-
-
-def format_suffix(name: str) -> str:
-    """The suffix of a file's format, in small letters, without that of a compression."""
-    parts = name.lower().split(".")
-    while len(parts) > 2 and f".{parts[-1]}" in COMPRESSED:
-        parts.pop()
-    return f".{parts[-1]}" if len(parts) > 1 else ""
-
-
-class _Lines:
-    """Lines with the number of the last one."""
-
-    def __init__(self, lines: Iterator[str]):
-        self._lines = lines
-        self.number = 0
-
-    def __iter__(self) -> _Lines:
-        return self
-
-    def __next__(self) -> str:
-        line = next(self._lines)
-        self.number += 1
-        return line if line.endswith("\n") else line + "\n"
-
-
-def _records(lines: _Lines, sep: str, shown: str) -> Iterator[Record]:
-    for text in lines:
-        line = lines.number
-        if '"' not in text:
-            yield Record(line, text, text.count(sep) + 1, None)
-            continue
-        used = [text]
-
-        def feed(used: list[str] = used) -> Iterator[str]:
-            yield used[0]
-            for more in lines:
-                used.append(more)
-                yield more
-
-        fields = next(_reader(feed(), sep))
-        if len(used) > 1 and _is_open(used, sep):
-            raise ValueError(
-                f"{shown}, line {line}: a cell begins with a quotation mark that is never closed; close or remove it"
-            )
-        yield Record(line, "".join(used), len(fields), fields)
-
-
-def _reader(lines: Any, sep: str, *, strict: bool = False) -> Any:
-    return csv.reader(lines, delimiter=sep, skipinitialspace=sep != " ", strict=strict)
-
-
-def _is_open(lines: list[str], sep: str) -> bool:
-    try:
-        list(_reader(lines, sep, strict=True))
-    except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
-
-
-def _fields(record: Record, sep: str) -> list[str]:
-    return next(_reader([record.text], sep)) if record.fields is None else record.fields
-
-
 def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
     """The header's names, with an empty one where all rows have one field more.
 
@@ -212,7 +127,7 @@ def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
     """
     if not start or any(record.n_fields != len(names) + 1 for record in start):
         return names
-    return [*names, ""] if all(not _fields(record, sep)[-1] for record in start) else ["", *names]
+    return [*names, ""] if all(not fields_of(record, sep)[-1] for record in start) else ["", *names]
 
 
 def _warn_of_no_header(names: list[str], source: Source) -> None:
@@ -242,75 +157,7 @@ def _key_place(names: list[str], wanted: Any, target: str | None, source: Source
     raise ValueError(no_column(names, wanted, f"{source.shown} has no", "id"))
 
 
-class _Checked:
-    """The records of a table as a stream of text for pandas; what it finds on the way is kept.
-
-    Blank lines are left out, except that in a table of one column they are empty cells. Lines of separators alone
-    at the end, which spreadsheets write, are left out too. An error ends the stream, and is raised by `finish`.
-    """
-
-    def __init__(self, records: Iterator[Record], sep: str, names: list[str], place: int | None, shown: str):
-        self._records, self._sep, self._names, self._place, self._shown = records, sep, names, place, shown
-        self._texts = self._checked()
-        self.lines: list[int] = []
-        self.cells: list[str] = []
-        self._error: Exception | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        return self._texts
-
-    def read(self, size: int = -1) -> str:
-        """The next records, of `size` characters or a little more; all of them where `size` is negative."""
-        parts, length = [], 0
-        try:
-            for text in self._texts:
-                parts.append(text)
-                length += len(text)
-                if 0 <= size <= length:
-                    break
-        except Exception as error:  # pandas' parser would hide it
-            self._error = error
-        return "".join(parts)
-
-    def finish(self) -> None:
-        """Raise the error that ended the stream, if any."""
-        if self._error is not None:
-            raise self._error
-
-    def _checked(self) -> Iterator[str]:
-        waiting: list[Record] = []
-        empty = self._sep + " \t\n"
-        for record in self._records:
-            if not record.text.lstrip(empty):
-                if len(self._names) == 1 or record.n_fields > 1:
-                    waiting.append(record)
-                continue
-            for one in waiting:
-                yield self._taken(one)
-            waiting.clear()
-            yield self._taken(record)
-
-    def _taken(self, record: Record) -> str:
-        if record.n_fields != len(self._names):
-            raise ValueError(self._ragged(record))
-        self.lines.append(record.line)
-        if self._place is not None:
-            self.cells.append(record.cell(self._place, self._sep))
-        return record.text if len(self._names) > 1 or record.text.strip() else '""\n'
-
-    def _ragged(self, record: Record) -> str:
-        expected, found = len(self._names), record.n_fields
-        seps = {"\t": "tabs", ",": "commas", ";": "semicolons", " ": "spaces"}
-        sep = seps.get(self._sep, repr(self._sep))
-        remedy = "put cells that contain the separator in quotation marks" if found > expected else "fill the line up"
-        first = record.cell(0, self._sep)
-        return (
-            f"{self._shown}, line {record.line} (which begins with {first[:40]!r}): {found} fields where the header "
-            f"has {expected} columns, separated by {sep}; {remedy}, or pass the separator as sep="
-        )
-
-
-def _parsed(stream: _Checked, sep: str, options: Options, n_columns: int) -> pd.DataFrame:
+def _parsed(stream: Checked, sep: str, options: Options, n_columns: int) -> pd.DataFrame:
     frame = pd.read_csv(
         stream,
         sep=sep,

@@ -6,6 +6,7 @@ A kernel selects its view, learns what it must from the training samples (`fit`)
 
 from .arithmetic import Constant, KernelProduct, KernelSum
 from .base import Kernel, ViewKernel
+from .clinical import Clinical
 from .distance import Distance
 from .exponential import ChiSquared, Laplacian
 from .features import Gaussian, Linear, Polynomial
@@ -21,6 +22,7 @@ from .stacking.stack import KernelStack
 
 __all__ = [
     "ChiSquared",
+    "Clinical",
     "Constant",
     "Distance",
     "Function",

@@ -1,4 +1,4 @@
-"""The papers' way of choosing and comparing methods: protocols of splits, response surfaces and statistical tests.
+"""Choosing and comparing: what each view gives a model, and the papers' protocols, response surfaces and tests.
 
 The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010)."""
 
@@ -17,12 +17,15 @@ from .statistics import (
     TestResult,
     WilcoxonResult,
     WinTieLoss,
+    corrected_t_test,
     paired_f_test_5x2cv,
     paired_t_test,
     wilcoxon_signed_rank,
     win_tie_loss,
 )
 from .surface_search_cv import ResponseSurfaceSearchCV
+from .view_comparison import view_report
+from .view_permutation import view_importance
 
 __all__ = [
     "KFoldProtocol",
@@ -38,10 +41,13 @@ __all__ = [
     "ThesisProtocol",
     "WilcoxonResult",
     "WinTieLoss",
+    "corrected_t_test",
     "fit_surface",
     "koshal_design",
     "paired_f_test_5x2cv",
     "paired_t_test",
+    "view_importance",
+    "view_report",
     "wilcoxon_signed_rank",
     "win_tie_loss",
 ]

@@ -1,5 +1,7 @@
 """Tests that compare two methods: appendix A of Gönen's thesis (2010), and its tables of wins, ties and losses.
 
+`corrected_t_test` is for any other cross-validation (Nadeau and Bengio 2003).
+
 =============  ===========================================================================
 thesis         here
 =============  ===========================================================================
@@ -21,6 +23,8 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
+
+from ..validation import Number, check
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,44 @@ def paired_t_test(first: Any, second: Any) -> TestResult:
     if difference.size < 2:
         raise ValueError("the paired t test needs the results of at least two folds")
     error = difference.std(ddof=1) / np.sqrt(difference.size)
+    return TestResult(*_ratio(difference.mean(), error, lambda t: 2.0 * stats.t.sf(abs(t), difference.size - 1)))
+
+
+def corrected_t_test(first: Any, second: Any, *, ratio: float) -> TestResult:
+    """Corrected resampled t test of equal performance over the folds of a cross-validation (Nadeau and Bengio 2003).
+
+    Training parts of different folds overlap, so that their results are not independent and the plain t test finds
+    differences too often. This one divides the mean difference by the root of ``(1 / k + n_test / n_train) s^2``, where
+    s^2 is the variance of the k differences. It serves k-fold cross-validation, repeated or not, and random splits.
+
+    Parameters
+    ----------
+    first, second : array of shape (n_folds,)
+        Results of two methods on the same folds, at least two.
+    ratio : float
+        n_test / n_train: samples of a test part over those of a training part, 1 / 4 for five folds.
+
+    Returns
+    -------
+    TestResult
+        The statistic and its two-sided p-value under t with k - 1 degrees of freedom.
+
+    References
+    ----------
+    C. Nadeau, Y. Bengio, Inference for the generalization error, Machine Learning 52, 2003.
+
+    Examples
+    --------
+    >>> from kernelweave.model_selection import corrected_t_test, paired_t_test
+    >>> first, second = [0.80, 0.84, 0.79, 0.83, 0.81], [0.85, 0.86, 0.84, 0.85, 0.86]
+    >>> round(corrected_t_test(first, second, ratio=1 / 4).pvalue, 3), round(paired_t_test(first, second).pvalue, 3)
+    (0.026, 0.007)
+    """
+    difference = _differences(first, second)
+    if difference.size < 2:
+        raise ValueError("the corrected t test needs the results of at least two folds")
+    check("the corrected t test", "ratio", ratio, Number(above=0))
+    error = difference.std(ddof=1) * np.sqrt(1.0 / difference.size + ratio)
     return TestResult(*_ratio(difference.mean(), error, lambda t: 2.0 * stats.t.sf(abs(t), difference.size - 1)))
 
 

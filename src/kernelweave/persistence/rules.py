@@ -43,9 +43,13 @@ STATES = (
 
 def kept_columns_rule(value: KeptColumns, sizes: Sizes, path: str) -> None:
     """Every block has ascending positions of columns, and no column is in two blocks."""
-    seen = np.concatenate([np.empty(0, dtype=int), *(columns for columns, _ in value.blocks)])
-    if len(np.unique(seen)) < len(seen) or any((np.diff(columns) <= 0).any() for columns, _ in value.blocks):
+    blocks = [columns for columns, *_ in [*value.blocks, *(value.sparse or [])]]
+    seen = np.concatenate([np.empty(0, dtype=int), *blocks])
+    if len(np.unique(seen)) < len(seen) or any((np.diff(columns) <= 0).any() for columns in blocks):
         refuse(f"{path}.blocks", "hold columns twice or out of order")
+    for place, (_, values, present) in enumerate(value.sparse or []):
+        if np.diff(values.indptr)[~present].any():
+            refuse(f"{path}.sparse[{place}]", "has entries of samples that lack the view")
     for place, (_, values) in enumerate(value.blocks):
         if values.dtype.kind == "O" and not all(_is_entry(entry) for entry in values.ravel()):
             refuse(f"{path}.blocks[{place}]", "holds what is neither text nor a number")
@@ -137,12 +141,14 @@ def repair_rule(value: Any, sizes: Sizes, path: str) -> None:
 def stack_rule(value: Any, sizes: Sizes, path: str) -> None:
     """Kernels that are used have their constants, and their columns are there."""
     kept = value.reference.X
-    there = None if sp.issparse(kept) else [columns for columns, _ in kept.blocks]
+    there = None if sp.issparse(kept) else [columns for columns, *_ in [*kept.blocks, *(kept.sparse or [])]]
     for m in np.flatnonzero(value.active):
         if "present_" not in vars(value.normalizers[m]):
             refuse(f"{path}.normalizers[{m}]", "lacks the attribute present_")
         _check_sparse(value.kernels[m], kept, f"{path}.kernels[{m}]")
-        columns = value.kernels[m].columns()
+        held = [preparation for preparation, _ in vars(value.reference).get("points", [])]
+        parts = [part for part in value.kernels[m].parts() if getattr(part, "preparation_", None) not in held]
+        columns = np.concatenate([np.empty(0, dtype=int), *(part.columns() for part in parts)])
         if there is not None and not np.isin(columns, np.concatenate([np.empty(0, dtype=int), *there])).all():
             refuse(f"{path}.reference", f"lacks columns of the kernel {value.names[m]!r}")
 
@@ -152,14 +158,25 @@ def kernel_map_rule(value: Any, sizes: Sizes, path: str) -> None:
     _check_sparse(value.kernel_, value.landmarks_.X, f"{path}.kernel_")
 
 
-def _check_sparse(kernel: Kernel, X: Any, path: str) -> None:
+def _check_sparse(kernel: Kernel, X: Any, path: str, of_objects: bool = False) -> None:
     """A kernel, or a part of it, makes samples sparse only where those of the fit were, or its transformer did."""
+    parts = vars(kernel)
     prepared = isinstance(kernel, ViewKernel) and kernel.preparation_ is not None
-    if vars(kernel).get("sparse_") is True and not (kernel.takes_sparse if prepared else sp.issparse(X)):
+    if parts.get("sparse_") is True and not (
+        kernel.takes_sparse if prepared else _is_sparse(X, None if of_objects else parts.get("columns_"))
+    ):
         refuse(f"{path}.sparse_", "is True where the training samples are not sparse")
     for name in ("first_", "second_", "kernel_"):
-        if isinstance(vars(kernel).get(name), Kernel):
-            _check_sparse(vars(kernel)[name], X, f"{path}.{name}")
+        if isinstance(parts.get(name), Kernel):  # `kernel_` counts columns inside an object
+            _check_sparse(parts[name], X, f"{path}.{name}", of_objects or name == "kernel_")
+
+
+def _is_sparse(X: Any, columns: np.ndarray | None) -> bool:
+    """Whether X is sparse, or some of these columns are (None: any)."""
+    if sp.issparse(X):
+        return True
+    places = X.sparse_positions()
+    return len(places) > 0 if columns is None else bool(np.isin(columns, places).any())
 
 
 def gated_stack_rule(value: Any, sizes: Sizes, path: str) -> None:

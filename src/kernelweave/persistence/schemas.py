@@ -43,7 +43,7 @@ from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
-from .operations import OPERATION_SCHEMAS, transformer
+from .operations import OPERATION_SCHEMAS, points, transformer
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
@@ -104,6 +104,16 @@ SCHEMAS |= {
                 together(positions("block", below="columns"), array("fiubO", "samples", "block", nan=True)),
                 own=("block",),
             ),
+            "sparse": optional(
+                maybe(
+                    several(
+                        together(
+                            positions("block", below="columns"), sparse("samples", "block"), array("b", "samples")
+                        ),
+                        own=("block",),
+                    )
+                )
+            ),
         },
         rules.kept_columns_rule,
     ),
@@ -112,6 +122,7 @@ SCHEMAS |= {
             "X": either((KeptColumns, part(KeptColumns, "samples", "columns")), (object, sparse("samples", "columns"))),
             "names": nothing,
             "positions": positions("samples"),
+            "points": optional(several(points, own=("features",))),
         }
     ),
     # kernels
@@ -129,6 +140,10 @@ SCHEMAS |= {
     kernels.Gaussian: Schema({"scale_": number(positive=True)}),
     kernels.Laplacian: Schema({"scale_": number(positive=True)}),
     kernels.ChiSquared: Schema({"scale_": number(positive=True)}),
+    kernels.Clinical: Schema(
+        {"variables_": several(text, "own"), "levels_": several(maybe(several(text)), "own")}
+        | {"is_nominal_": flags("own"), "low_": numbers("own", nan=True), "spread_": numbers("own", low=0.0)}
+    ),
     kernels.Distance: Schema(
         {"scale_": number(positive=True), "metric": anything, "constants_": optional(anything)}, rules.distance_rule
     ),

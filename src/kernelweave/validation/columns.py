@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,22 @@ _COMPARED = 2000  # how many unknown names are searched for one that is spelled 
 def has_views(names: np.ndarray) -> bool:
     """Whether some column is named by its view, and no two are named alike."""
     return any(SEPARATOR in name for name in names) and len(set(names)) == len(names)
+
+
+def feature_names(X: pd.DataFrame) -> list[Any]:
+    """What a model calls the columns of a data frame; a column of sparse rows is as many columns as its rows have."""
+    if not has_sparse_rows(X):
+        return list(X.columns)
+    names: list[Any] = []
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        features = getattr(dtype, "features", None)
+        names += [name] if features is None else [f"{name}{SEPARATOR}{feature}" for feature in features]
+    return names
+
+
+def has_sparse_rows(X: pd.DataFrame) -> bool:
+    """Whether a data frame has columns whose cells are sparse rows (`views.sparse_rows`)."""
+    return any(hasattr(dtype, "features") for dtype in set(X.dtypes))
 
 
 def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray) -> pd.DataFrame:
@@ -41,20 +58,22 @@ def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray
     used : ndarray of int
         Positions in `names` of the columns that the model reads.
     """
-    if np.array_equal(X.columns, names):
+    columns = pd.Index(feature_names(X), dtype=object)
+    if np.array_equal(columns, names):
         return X
-    if not X.columns.is_unique:
-        X = _first_of_each(X, names, used)
-    there = np.array([name in X.columns for name in names])
+    if not columns.is_unique:
+        X = _first_of_each(X, columns, names[used])
+        columns = pd.Index(feature_names(X), dtype=object)
+    there = np.isin(names, columns)
     views, known = _views(estimator, names), set(names)
-    unknown = [name for name in X.columns if name not in known]
+    unknown = [name for name in columns if name not in known]
     started = set(views[there]) | {view for name in unknown for view in (name, name.partition(SEPARATOR)[0])}
     read = list(dict.fromkeys(views[used]))
     absent = [view for view in read if view not in started]
     if absent and len(absent) == len(read):
         raise ValueError(
             f"X has no column of the {_listed('view', absent)} that {type(estimator).__name__} was fitted with, such "
-            f"as {names[used][0]!r}; the {_listed('column', X.columns)} of X must have the names of the fit, as "
+            f"as {names[used][0]!r}; the {_listed('column', columns)} of X must have the names of the fit, as "
             "stack_views gives them"
         )
     is_used = np.isin(np.arange(len(names)), used)
@@ -62,12 +81,33 @@ def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray
     if wrong:
         raise ValueError(_lacking(wrong, views, names, is_used, there, unknown))
     _warn_of_other_names(absent, unknown, set(views))
-    return X.reindex(columns=list(names))
+    return _in_order(X, names) if has_sparse_rows(X) else X.reindex(columns=list(names))
 
 
-def _first_of_each(X: pd.DataFrame, names: np.ndarray, used: np.ndarray) -> pd.DataFrame:
-    again = X.columns.duplicated()
-    twice = X.columns[again & X.columns.isin(names[used])]
+def _in_order(X: pd.DataFrame, names: np.ndarray) -> pd.DataFrame:
+    """The features of these names, in this order, where some columns of X are sparse rows.
+
+    A view that was dense in the fit may be sparse here: each run of features that are in one sparse column makes one.
+    """
+    is_sparse = np.array([hasattr(dtype, "features") for dtype in X.dtypes])
+    places = {X.columns[place]: place for place in np.flatnonzero(is_sparse)}
+    column = np.array([places.get(name.partition(SEPARATOR)[0], -1) for name in names])
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(column)) + 1, [len(names)]])
+    dense, parts = X.loc[:, ~is_sparse], []
+    for start, end in pairwise(starts):
+        run, place = names[start:end], column[start]
+        if place < 0:
+            parts.append(dense.reindex(columns=list(run)))
+            continue
+        view, rows = X.columns[place], X.iloc[:, place].array
+        indexer = rows.dtype.features.get_indexer([name.removeprefix(view + SEPARATOR) for name in run])
+        parts.append(pd.DataFrame({view: rows.select(indexer)}, index=X.index))
+    return pd.concat(parts, axis=1)
+
+
+def _first_of_each(X: pd.DataFrame, columns: pd.Index, used: np.ndarray) -> pd.DataFrame:
+    again = columns.duplicated()
+    twice = columns[again & (columns.isin(used) | has_sparse_rows(X))]
     if len(twice):
         raise ValueError(f"the column {twice[0]!r} occurs more than once in X; remove or rename the others")
     return X.loc[:, ~again]

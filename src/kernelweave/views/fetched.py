@@ -63,20 +63,38 @@ class FetchedViews(Views):
         if sp.issparse(self.X):
             return self
         columns = np.sort(columns)
+        if isinstance(self.X, KeptColumns) and np.isin(columns, self.X.sparse_positions()).all():
+            return self._complete_sparse(self.X, columns, label)
         values = _take(self.X, columns)
         missing = np.flatnonzero(pd.isna(values).all(axis=1) if partly else pd.isna(values).any(axis=1))
         if len(missing) == 0:
             return self
-        known = self._fetched.setdefault(columns.tobytes(), {})
-        unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
-        if len(unknown):
-            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns, partly), strict=True))
-        new = np.stack([known[row] for row in self.positions[missing].tolist()])
+        new = self._rows_of(missing, columns, label, partly)
         values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
         values[missing] = new
         part = Views(KeptColumns(self.X.shape[0], self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
         part.positions, part.labels = self.positions, self.labels
         return part
+
+    def _complete_sparse(self, X: KeptColumns, columns: np.ndarray, label: str) -> Views:
+        values, there = X.take_sparse(columns)
+        missing = np.flatnonzero(~there.all(axis=1))
+        if len(missing) == 0:
+            return self
+        place = sp.identity(len(there), format="csc")[:, missing]
+        values = values + place @ sp.csr_matrix(self._rows_of(missing, columns, label, False), dtype=float)
+        block = (columns, values, np.ones(len(there), dtype=bool))
+        part = Views(KeptColumns(X.n_samples, X.n_features, [], [block]))
+        part.positions, part.labels = self.positions, self.labels
+        return part
+
+    def _rows_of(self, missing: np.ndarray, columns: np.ndarray, label: str, partly: bool) -> np.ndarray:
+        """The values of samples that lack them, each fetched once."""
+        known = self._fetched.setdefault(columns.tobytes(), {})
+        unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
+        if len(unknown):
+            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns, partly), strict=True))
+        return np.stack([known[row] for row in self.positions[missing].tolist()])
 
     def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray, partly: bool) -> np.ndarray:
         got = self._fetch(label, rows)
@@ -85,7 +103,7 @@ class FetchedViews(Views):
             if not set(wanted) <= set(got.columns):
                 raise ValueError(f"fetch({label!r}, ...) returned a data frame without the view's columns {wanted}")
             got = got[wanted]
-        got = np.asarray(without_mask(got))
+        got = got.toarray() if sp.issparse(got) else np.asarray(without_mask(got))
         if got.shape != (len(rows), len(columns)):
             raise ValueError(
                 f"fetch({label!r}, ...) returned an array of shape {got.shape}; {len(rows)} samples and {len(columns)} "

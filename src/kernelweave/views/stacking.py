@@ -10,22 +10,29 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..validation.inputs import check_unmasked, without_mask
+from ..validation.tables import as_pandas
 from .selectors import SEPARATOR
+from .sparse_rows import SparseRows, from_pandas, is_sparse_zero
 
 
 def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple[pd.DataFrame, pd.Series]:
     """Put several descriptions of the same samples side by side in one data frame.
 
-    Columns of a two-dimensional view are named ``view__0``, ``view__1``, ... (or ``view__column`` for a data
-    frame); a one-dimensional view, such as a list of strings, is the one column ``view``. Kernels then select
-    views by name. A model fitted on such a frame finds the columns of new frames by name, in any order; a view of which
-    a new frame has no column is missing for all its samples.
+    Columns of a two-dimensional view are named ``view__0``, ``view__1``, ... (or ``view__column`` for a data frame); a
+    one-dimensional view, such as a list of strings, is the one column ``view``. Kernels then select views by name.
+
+    A sparse matrix, or a data frame of sparse columns, stays sparse: it is the one column ``view`` whose cells are
+    sparse rows; models call its features ``view__0``, ``view__1``, ... (or ``view__column``).
+
+    A model fitted on such a frame finds the columns of new frames by name, in any order; a view of which a new frame
+    has no column is missing for all its samples.
 
     Parameters
     ----------
-    views : mapping from name to array, data frame, series or list
-        All of the same length; masked entries of an array become NaN. Where every view is a series or data frame, rows
-        are matched by index label, and samples that lack a view get NaN there (a missing view).
+    views : mapping from name to array, data frame, series, list or sparse matrix
+        All of the same length; masked entries of an array become NaN. Where every view is a series or data frame of
+        pandas, rows are matched by index label, and samples that lack a view get NaN there (a missing view). Tables of
+        polars and pyarrow, which have no labels, count as arrays.
     y : series, array or list, optional
         A target for each sample. A series is matched by label like a view; every sample must have a target, and every
         target a sample.
@@ -53,6 +60,14 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
          size__height  y
     ann           1.8  1
     bob           1.6  0
+
+    Sparse views stay sparse:
+
+    >>> import scipy.sparse as sp
+    >>> stack_views({"size": [1.8, 1.6], "words": sp.csr_array([[0, 0, 1], [2, 0, 1]])})
+       size         words
+    0   1.8  <1 entries>
+    1   1.6  <2 entries>
     """
     if not isinstance(views, Mapping) or not views:
         raise ValueError("stack_views needs a mapping from view names to arrays with at least one view")
@@ -87,12 +102,16 @@ def _check_name(name: Any) -> None:
 
 def _frame(name: str, values: Any) -> pd.DataFrame:
     if sp.issparse(values):
-        raise ValueError(
-            f"view {name!r} is sparse; stack sparse views with scipy.sparse.hstack and select them by position"
-        )
+        if values.ndim != 2:
+            raise ValueError(f"the sparse view {name!r} must have two dimensions, not {values.ndim}")
+        return pd.DataFrame({name: SparseRows(values)})
+    values = as_pandas(values)
     if isinstance(values, pd.Series):
         return values.to_frame(name)
     if isinstance(values, pd.DataFrame):
+        if values.shape[1] and all(is_sparse_zero(dtype) for dtype in set(values.dtypes)):
+            _check_unique_columns(name, values)
+            return pd.DataFrame({name: from_pandas(values)}, index=values.index)
         return values.set_axis([f"{name}{SEPARATOR}{column}" for column in values.columns], axis=1)
     values = without_mask(values)
     array = np.asarray(values)
@@ -105,7 +124,14 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
     raise ValueError(f"view {name!r} must have one or two dimensions, not {array.ndim}")
 
 
+def _check_unique_columns(name: str, values: pd.DataFrame) -> None:
+    again = values.columns[values.columns.duplicated()]
+    if len(again):
+        raise ValueError(f"the sparse view {name!r} has two columns {again[0]!r}; rename one of them")
+
+
 def _target(y: Any) -> pd.Series:
+    y = as_pandas(y)
     if isinstance(y, pd.Series):
         return y
     if np.ndim(y) != 1:

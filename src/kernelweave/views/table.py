@@ -2,7 +2,7 @@
 
 Each view is checked separately when a kernel first reads it: a sample whose view is wholly missing
 (NaN, masked, or None in text columns) has no row there and is reported absent; a view that is partly missing,
-infinite or of the wrong type is an error that names it.
+infinite or of the wrong type is an error that names it. Sparse views of a data frame are read as CSR matrices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 
 from ..validation import shown
 from ..validation.inputs import is_date, without_mask
-from .kept import KeptColumns, kept_columns, take_columns
+from ..validation.tables import as_pandas, check_one_table
+from .kept import KeptColumns, has_sparse_views, kept_columns, take_columns, taken_apart
 from .selectors import resolve_columns
 
 BLOCK_VALUES = 2**23  # how many kernel values `Views.in_blocks` lets a block of samples take
@@ -36,7 +37,7 @@ class Views:
 
     Parameters
     ----------
-    X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
+    X : ndarray, DataFrame (of pandas, polars or pyarrow) or sparse matrix of shape (n_samples, n_features)
         Masked entries of an array are missing.
     names : sequence of str, optional
         Column names; taken from a data frame whose column names are strings.
@@ -61,17 +62,23 @@ class Views:
     can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
 
     def __init__(self, X: Any, names: Any = None):
+        check_one_table(X)
+        X = as_pandas(X)
         if not sp.issparse(X) and not isinstance(X, pd.DataFrame | KeptColumns):
             X = np.asarray(without_mask(X))
             if X.ndim != 2:
                 raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
-        if names is None and isinstance(X, pd.DataFrame) and all(isinstance(c, str) for c in X.columns):
-            names = X.columns
+        labels = _labels_of(X)
+        if isinstance(X, pd.DataFrame):
+            names = X.columns if names is None and all(isinstance(c, str) for c in X.columns) else names
+            if has_sparse_views(X):
+                X, features = taken_apart(X)
+                names = features if names is not None and len(names) < len(features) else names
         self.X = X.tocsr() if sp.issparse(X) else X
         self.names = None if names is None else np.asarray(names, dtype=object)
         self.positions = np.arange(self.X.shape[0])
         self.source = object()
-        self.labels = _labels_of(X)
+        self.labels = labels
         self._read: dict[Any, Any] = {}
         self._prepared: dict[Any, tuple[Any, np.ndarray]] = {}
 
@@ -82,6 +89,8 @@ class Views:
 
     def columns(self, selector: Any) -> np.ndarray:
         """Column positions of a selector."""
+        if callable(selector) and not isinstance(selector, type) and isinstance(self.X, KeptColumns):
+            raise ValueError("X has sparse views, which a function cannot select; give the names of views or columns")
         return resolve_columns(selector, self.names, self.X.shape[1], self.X)
 
     def rows(self, index: np.ndarray | slice) -> Views:
@@ -90,7 +99,8 @@ class Views:
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
         part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
-        part.holds_points = self.holds_points
+        if self.holds_points:
+            part.holds_points = True
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -135,6 +145,8 @@ class Views:
         """These samples and then those of another X with the same columns."""
         if isinstance(self.X, pd.DataFrame):
             X = pd.concat([self.X, other.X], ignore_index=True)
+        elif isinstance(self.X, KeptColumns):
+            X = self.X.followed_by(other.X)
         else:
             X = sp.vstack([self.X, other.X]) if sp.issparse(self.X) else np.concatenate([self.X, other.X])
         joined = Views(X, self.names)
@@ -200,6 +212,10 @@ class Views:
         self.holds_points = True
         self._prepared[key] = values, np.ones(values.shape[0], dtype=bool)
 
+    def prepared_points(self) -> list[tuple[Any, np.ndarray]]:
+        """The points that were given by `hold_points`: pairs of key and feature vectors."""
+        return [(key, values) for key, (values, _) in self._prepared.items()] if self.holds_points else []
+
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
         if "digests" not in self._read:
@@ -209,6 +225,8 @@ class Views:
     def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
             return _checked_sparse(self.X[:, columns], label)
+        if isinstance(self.X, KeptColumns) and self.X.sparse and np.isin(columns, self.X.sparse_positions()).any():
+            return self._checked_parts(self.X, columns, label)
         values = _take(self.X, columns)
         if values.dtype.kind not in "fiub":
             numbers = _as_numbers(values)
@@ -223,6 +241,31 @@ class Views:
                 )
             values = numbers
         return self._checked_numbers(values.astype(np.float64, copy=False), label, partly)
+
+    def _checked_parts(self, X: KeptColumns, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
+        """Columns of sparse views, and dense ones beside them, as one CSR matrix."""
+        is_sparse = np.isin(columns, X.sparse_positions())
+        values, there = X.take_sparse(columns[is_sparse])
+        values = values.astype(np.float64)
+        if not is_sparse.all():
+            dense, present = self._check(columns[~is_sparse], label, text=False, partly=False)
+            values = sp.hstack([values, sp.csr_matrix(dense)], format="csr")
+            order = np.concatenate([np.flatnonzero(is_sparse), np.flatnonzero(~is_sparse)])
+            values, there = values[:, np.argsort(order)], np.column_stack([there, present])
+        wrong = np.zeros(self.n_samples, dtype=bool)
+        wrong[np.repeat(np.arange(self.n_samples), np.diff(values.indptr))[~np.isfinite(values.data)]] = True
+        if wrong.any():
+            raise ValueError(
+                f"the sparse view {label!r} contains NaN or infinity ({self.first(wrong)}); impute those values, or "
+                "make the whole view NaN for a sample that does not have it"
+            )
+        partly = there.any(axis=1) & ~there.all(axis=1)
+        if partly.any():
+            raise ValueError(
+                f"view {label!r} of {self.first(partly)} is NaN in some of its columns but not in all; take the views "
+                "that it consists of in kernels of their own"
+            )
+        return values, np.asarray(there.all(axis=1))
 
     def _example(self, values: np.ndarray, columns: np.ndarray) -> str:
         """The first column that is not of numbers, in a message."""
@@ -310,6 +353,10 @@ def _rows_as_bytes(X: Any) -> list[Any]:
     else:
         parts = [values for _, values in X.blocks] if isinstance(X, KeptColumns) else [X]
     rows = [_array_rows(part) for part in parts if part.shape[1]]
+    if isinstance(X, KeptColumns):
+        for _, values, present in X.sparse or ():
+            values = sp.csr_matrix(values, dtype=np.float64)
+            rows += [_rows_as_bytes(values), [there.tobytes() for there in present]]
     return rows[0] if len(rows) == 1 else [b"".join(entries) for entries in zip(*rows, strict=True)]
 
 

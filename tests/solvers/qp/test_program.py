@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from kernelweave.machines import LeastSquaresMachine, SquaredEpsilonInsensitive
 from kernelweave.solvers.qp import program as module
 from kernelweave.solvers.qp.program import curvature
 from kernelweave.solvers.stacks.images import images
@@ -69,3 +70,22 @@ def test_outputs_are_the_independent_machines():
         assert total == pytest.approx(machine.solve(K, tol=1e-8).objective, rel=1e-6)
     with pytest.raises(ValueError, match="solved together"):
         MACHINES["joint"].outputs()
+
+
+def test_targets_of_least_squares_share_a_factorisation(monkeypatch):
+    """The curvature of several targets is the sum of theirs, with one solve for all."""
+    monkeypatch.setattr(module, "SMALL", 0)
+    solves, solve = [], module._solve
+    monkeypatch.setattr(module, "_solve", lambda G, right: solves.append(1) or solve(G, right))
+    K, y = np.tensordot(ETA, MATRICES, axes=1), np.random.default_rng(0).normal(size=(len(MATRICES[0]), 4))
+
+    def bend(machine):
+        coef = machine.solve(K, gap_tol=1e-12).coef
+        return curvature(machine.programs(), K, coef, images(MATRICES, coef))
+
+    costs = np.random.default_rng(1).uniform(0.5, 2.0, len(MATRICES[0]))
+    together = bend(LeastSquaresMachine(y, costs))
+    assert len(solves) == 1
+    np.testing.assert_allclose(together, sum(bend(LeastSquaresMachine(target, costs)) for target in y.T), rtol=1e-8)
+    bend(SquaredEpsilonInsensitive(epsilon=0.5).several_targets(y, costs))  # of other free samples
+    assert len(solves) == 1 + 4 + 4

@@ -104,6 +104,19 @@ class OptimalWeights(NamedNumbers, Combiner):
         self.costs_ = pd.Series(costs, stack.names)
         return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)
 
+    def for_kernels(self, names: list[str], kept: list[str]) -> OptimalWeights:
+        """A copy for some of the kernels; costs are relative, so the least of them stays as large as it is among all.
+
+        A dear kernel alone would otherwise have a smaller weight, and so a more regularised machine, for no gain.
+        """
+        other: Any = super().for_kernels(names, kept)
+        if self.costs is None or hasattr(self.costs, "costs"):
+            return other
+        costs = dict(zip(names, as_numbers(self.costs, names, "costs", default=1.0).tolist(), strict=True))
+        least = min(costs[name] for name in kept)
+        factor = min(costs.values()) / least if least > 0.0 else 1.0
+        return other.set_params(costs={name: costs[name] * factor for name in kept})
+
     def kernel(self, stack: KernelStack, eta: np.ndarray) -> WeightedSum:
         """The weighted sum with given weights, which may leave a sample without any: its row is then zero."""
         return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)

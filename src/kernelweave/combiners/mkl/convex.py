@@ -86,6 +86,7 @@ class ConvexMKL(OptimalWeights):
     """
 
     _numbers = ("costs", "min_weight")
+    by_kernel = ("min_weight",)
 
     _constraints = Constraints(solver=Choice("auto", *SOLVERS, "conic"))
 

@@ -16,6 +16,7 @@ from ...solvers.weights.bundle import WeightSet
 from ...solvers.weights.methods import minimize_newton
 from ...solvers.weights.sets import GroupBall, Simplex
 from ...validation import Constraints, Exactly, Number
+from ..named import entries_of
 from .base import OptimalWeights, Tell, WeightResult
 from .problem import WeightProblem
 
@@ -72,6 +73,20 @@ class GroupMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
+    def for_kernels(self, names: list[str], kept: list[str]) -> GroupMKL:
+        """A copy for some of the kernels, which stay in their groups; see `Combiner.for_kernels`."""
+        other: Any = super().for_kernels(names, kept)
+        if isinstance(self.groups, Mapping):
+            stay = set(kept) | (set(_label_of(self.groups)) - set(names))
+            groups: Any = {
+                key: value if _is_label(value) else [name for name in value if name in stay]
+                for key, value in self.groups.items()
+                if not _is_label(value) or key in stay
+            }
+        else:
+            groups = entries_of(self.groups, names, kept)
+        return other.set_params(groups=groups)
+
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball of the mixed norm."""
         if self.p == 1.0:
@@ -106,11 +121,14 @@ def _label_of(groups: Mapping) -> dict[str, Any]:
     """Group by kernel name, from either kind of mapping."""
     label_of: dict[str, Any] = {}
     for key, value in groups.items():
-        members = (
-            {key: value} if isinstance(value, str) or not isinstance(value, Sequence) else dict.fromkeys(value, key)
-        )
+        members = {key: value} if _is_label(value) else dict.fromkeys(value, key)
         twice = sorted(set(members) & set(label_of), key=str)
         if twice:
             raise ValueError(f"groups puts the kernels {twice} into two groups")
         label_of |= members
     return label_of
+
+
+def _is_label(value: Any) -> bool:
+    """Whether an entry of `groups` is the group of one kernel, rather than the kernels of a group."""
+    return isinstance(value, str) or not isinstance(value, Sequence)

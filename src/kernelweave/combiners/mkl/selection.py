@@ -80,6 +80,10 @@ class BinaryMKL(ChosenWeights):
         self.n_selected = n_selected
         self.max_iter = max_iter
 
+    def for_kernels(self, names, kept):
+        """A copy that selects no more kernels than there are."""
+        return super().for_kernels(names, kept).set_params(n_selected=min(self.n_selected, len(kept)))
+
     def choose(self, stack, machine, y, control):
         """Weight 1 for the kernels with the largest relaxed weights."""
         given = check_parameters(self)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
+from ...kernels.stacking.feature_weights import feature_weights
 from ...kernels.stacking.normalization import check_known
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
 from ...views import Views
@@ -71,6 +72,13 @@ class FormKernel(CombinedKernel):
             return super().shares(views, coef)
         n_values = max(1, len(coef)) * (int(self.active.sum()) + form.degree)  # all kernels at once, and products
         return views.in_blocks(n_values, lambda part: form.shares(self, part, coef))
+
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """The vectors of kernel m where the form is a weighted sum of the kernels, without products."""
+        form = self.form
+        if not isinstance(form, Monomials) or not form.is_weighted_sum:
+            return None
+        return feature_weights(self.stack, m, form.training_coef(self, coef) * (self.theta[m] * form.factor_of(1)))
 
     def weights(self) -> np.ndarray:
         """The weights eta."""
@@ -185,7 +193,7 @@ class Monomials:
         present = stack.presence(views, eta > 0)
         base = {m: eta[m] * stack.cross(m, views, present[:, m]) for m in np.flatnonzero(eta).tolist()}
         rows = self._missing_factor(eta, present)[0][:, None]
-        coef = self._missing_factor(eta, stack.present)[0][:, None] * coef
+        coef = self.training_coef(kernel, coef)
         monomials = self._monomials(len(eta))
         shares = np.zeros((views.n_samples, coef.shape[1], len(monomials)))
         products: list[tuple[tuple[int, ...], np.ndarray]] = []  # of the first factors: those of the last monomial
@@ -197,15 +205,24 @@ class Monomials:
             for length in range(len(products) + 1, len(factors) + 1):
                 last = base[factors[length - 1]]
                 products.append((factors[:length], products[-1][1] * last if products else last))
-            shares[:, :, term] = self._factor_of(len(factors)) * rows * (products[-1][1] @ coef)
+            shares[:, :, term] = self.factor_of(len(factors)) * rows * (products[-1][1] @ coef)
         return shares
+
+    def training_coef(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
+        """Coefficients times what the columns of training samples are multiplied by because they lack views."""
+        return self._missing_factor(kernel.theta, kernel.stack.present)[0][:, None] * coef
+
+    @property
+    def is_weighted_sum(self) -> bool:
+        """Whether the form has no products of kernels."""
+        return self.degree == 1 or self.products == 0.0
 
     def _monomials(self, n_kernels: int) -> list[tuple[int, ...]]:
         """The monomials of the form as their factors, by degree: those that are multiplied by something."""
-        degrees = [degree for degree in range(1, self.degree + 1) if self._factor_of(degree) > 0.0]
+        degrees = [degree for degree in range(1, self.degree + 1) if self.factor_of(degree) > 0.0]
         return [q for degree in degrees for q in combinations_with_replacement(range(n_kernels), degree)]
 
-    def _factor_of(self, degree: int) -> float:
+    def factor_of(self, degree: int) -> float:
         """What monomials of a degree are multiplied by: h_d has c^(d - degree) with each of them."""
         return self.products * self.constant ** (self.degree - degree) + self.sums * (degree == 1)
 

@@ -115,6 +115,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         degree=Whole(1), constant=Number(low=0), ball_radius=Number(low=0) | None, tau=Number(low=0, high=1) | "auto"
     )
     _numbers = ("ball_center",)
+    by_kernel = ("ball_center",)
 
     def __init__(
         self,

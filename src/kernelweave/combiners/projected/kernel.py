@@ -143,6 +143,14 @@ class ProjectedKernel(GatedSum):
         """What kernel m adds to the values of samples that lie at these points of its space and have gate 1 there."""
         return self.maps[m].kernel.cross(points, self.points[m]) @ (self.gates[:, m, None] * coef)
 
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
+        """W_m W_m' sum_i c_i x_i with the weights of both samples, where no gating model weighs samples differently."""
+        features = self.maps[m]
+        if self.gate.learns or not isinstance(features, ViewFeatures):
+            return None
+        gate = self.gates_at(np.empty((1, 0)))[0, m]
+        return gate * features.factor * (self.directions[m] @ (self.points[m].T @ (self.gates[:, m, None] * coef)))
+
     @property
     def is_linear(self) -> bool:
         """Whether values are linear in the projections."""

@@ -132,6 +132,7 @@ class Projected(GatedCombiner):
     """
 
     reads_gram = False
+    by_kernel = ("n_components", "init", "features")
 
     _constraints = Constraints(
         gating_components=Whole(1) | None,

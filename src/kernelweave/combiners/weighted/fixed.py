@@ -60,6 +60,14 @@ class FixedWeights(NamedNumbers, ChosenWeights):
     def __init__(self, weights: Mapping[str, float] | Any):
         self.weights = weights
 
+    def for_kernels(self, names, kept):
+        """The weights of the kernels that stay, in proportion and with the sum of all; equal ones where all are 0."""
+        eta = dict(zip(names, as_numbers(self.weights, names, "weights", default=0.0).tolist(), strict=True))
+        left = sum(eta[name] for name in kept)
+        share = {name: eta[name] / left if left > 0.0 else 1.0 / len(kept) for name in kept}
+        other = super().for_kernels(names, kept)
+        return other.set_params(weights={name: share[name] * sum(eta.values()) for name in kept})
+
     def choose(self, stack, machine, y, control):
         """The given weights, checked and in the order of the kernels."""
         eta = as_numbers(self.weights, stack.names, "weights", default=0.0)

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._warnings import warn
 from ...kernels import KernelStack
+from ...kernels.stacking.feature_weights import feature_weights
 from ...machines import Machine
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...views import Views
@@ -101,6 +102,11 @@ class WeightedSum(CombinedKernel):
         for m in np.flatnonzero(self.theta).tolist():
             shares[:, :, m] = self.theta[m] * rows * (self.stack.cross(m, views, present[:, m]) @ coef)
         return shares
+
+    def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray:
+        """eta_m times the vectors of kernel m, for samples that have all views."""
+        factor = self.missing_factor(self.stack.present, self.stack.support)
+        return feature_weights(self.stack, m, self.theta[m] * factor[:, None] * coef)
 
     def weights(self) -> np.ndarray:
         """The weights eta."""

@@ -29,6 +29,7 @@ is exact until the free set changes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -176,10 +177,16 @@ def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, imag
     begins = np.cumsum([0, *(len(program.linear) for program in programs)])
     starts = np.searchsorted(free, begins)  # where the free variables of each program begin
     counts = np.diff(starts)
-    small = _one_column(every, begins[:-1]) & (counts <= SMALL)
-    for part in np.flatnonzero(~small & (counts > 0)):
-        here = slice(starts[part], starts[part + 1])
-        H += _part(programs[part], K, free[here] - begins[part], seen[:, here])
+    one_column = _one_column(every, begins[:-1])
+    small = one_column & (counts <= SMALL)
+    sharing: dict[Any, list[int]] = {}  # programs with the same quadratic form, such as targets of least squares
+    for part in np.flatnonzero(~small & (counts > 0)).tolist():
+        chosen = free[starts[part] : starts[part + 1]]
+        form = (every.sample[chosen], every.plus[chosen] >= 0, every.quadratic[chosen])
+        sharing.setdefault(tuple(a.tobytes() for a in form) if one_column[part] else part, []).append(part)
+    for parts in sharing.values():
+        chosen = free[starts[parts[0]] : starts[parts[0] + 1]] - begins[parts[0]]
+        H += _parts(programs[parts[0]], K, chosen, [seen[:, starts[part] : starts[part + 1]] for part in parts])
     alike = np.flatnonzero(small & (counts > 0))
     alike = alike[np.argsort(counts[alike], kind="stable")]  # those of about the same size together
     for first in range(0, len(alike), TOGETHER):
@@ -198,7 +205,7 @@ def _one_column(every: DualProgram, begins: np.ndarray) -> np.ndarray:
 def _small_parts(
     every: DualProgram, K: np.ndarray, free: np.ndarray, seen: np.ndarray, starts: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
-    """The sum of `_part` over programs of one column, padded to the same size by variables that do nothing."""
+    """The sum of `_parts` over programs of one column, padded to the same size by variables that do nothing."""
     n, width = len(seen), counts.max()
     real = np.arange(width) < counts[:, None]
     place = np.where(real, starts[:, None] + np.arange(width), 0)
@@ -218,18 +225,22 @@ def _small_parts(
     return np.sum((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1), axis=0)
 
 
-def _part(program: DualProgram, K: np.ndarray, free: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _parts(program: DualProgram, K: np.ndarray, free: np.ndarray, seen: list[np.ndarray]) -> np.ndarray:
+    """The sum over programs that have the quadratic form of this one and see these images: one solve for all."""
     G = program.matrix(K, free)
     G[np.diag_indices_from(G)] += RIDGE * max(G.diagonal().mean(), np.finfo(float).tiny)
     A = _independent(program.incidence(free).T)
-    right = np.vstack([seen, A]).T
-    solved = _solve(G, right)
-    n = len(seen)
-    products = right.T @ solved
-    H, across, small = products[:n, :n], products[:n, n:], products[n:, n:]
-    H = H - across @ np.linalg.lstsq(0.5 * (small + small.T), across.T, rcond=None)[0]
-    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    solved = _solve(G, np.vstack([*seen, A]).T)
+    n, total = len(seen[0]), np.zeros((len(seen[0]),) * 2)
+    by_sum = solved[:, len(seen) * n :]
+    small = A @ by_sum
+    for place, own in enumerate(seen):
+        across = own @ by_sum
+        H = own @ solved[:, place * n : (place + 1) * n]
+        H -= across @ np.linalg.lstsq(0.5 * (small + small.T), across.T, rcond=None)[0]
+        values, vectors = np.linalg.eigh(0.5 * (H + H.T))
+        total += (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return total
 
 
 def _independent(A: np.ndarray) -> np.ndarray:

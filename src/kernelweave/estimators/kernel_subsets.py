@@ -1,0 +1,298 @@
+"""Models with some of their kernels: by view, inside pipelines, searches and other estimators that contain a model.
+
+`KernelSubsets` finds the model inside an estimator and its kernels for a given X, groups the kernels by the view that
+they read, and makes copies of the estimator with some of the kernels (`of`). Parameters that name kernels (costs,
+weights, groups, the grid of a search) lose the entries of the kernels that are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from ..combiners import Combiner
+from ..combiners.named import as_numbers
+from ..kernels import Constant, Kernel, named_kernels
+from ..kernels.stacking.naming import default_kernels
+from ..validation import shown
+from ..validation.inputs import check_new_data, check_training_data
+from ..views import Views
+from .kernel_parameters import KernelParameters
+
+_CONTAINED = ("estimator", "regressor")  # parameters by which other estimators contain a model
+_FITTED = ("best_estimator_", "estimator_", "regressor_")  # the fitted model there
+_CANDIDATES = ("param_grid", "param_distributions", "factors")  # of a search
+
+
+class KernelSubsets:
+    """The kernels of a model over given samples, the views that they read, and copies of it with some kernels.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A model over kernels; or a pipeline that ends in one, a search over one, or another estimator whose parameter
+        `estimator` (or `regressor`) is one of these.
+    X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or (n_samples, n_targets), optional
+        For the steps of a pipeline before the model.
+
+    Attributes
+    ----------
+    kernels : list of (str, Kernel)
+        Names and unfitted kernels.
+    names : list of str
+        Names of the kernels.
+    views : dict from str to list of str
+        The kernels of each view, by name. Kernels over the same columns belong to one view, called by the name that
+        they select it by or else as the first of the kernels. A kernel that combines several views is one by itself.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, stack_views
+    >>> from kernelweave.estimators.kernel_subsets import KernelSubsets
+    >>> from kernelweave.kernels import Gaussian, Linear
+    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
+    >>> subsets = KernelSubsets(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]), X)
+    >>> subsets.views
+    {'a': ['a', 'a-2'], 'b': ['b']}
+    >>> subsets.of(["b"]).kernels
+    [('b', Linear(view='b'))]
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any = None):
+        self.estimator = estimator
+        self._before, self.model = _opened(estimator)
+        views = self._fitted_views(X, y)[1]
+        self.kernels = default_kernels(views) if self.model.kernels is None else named_kernels(self.model.kernels)
+        self.names = [name for name, _ in self.kernels]
+        self.views = _by_view(self.kernels, [_columns(kernel, views) for _, kernel in self.kernels])
+
+    def of(self, kept: Sequence[str], kernels: Iterable[tuple[str, Kernel]] | None = None) -> Any:
+        """A copy of the estimator with some kernels.
+
+        Parameters
+        ----------
+        kept : sequence of str
+            Their names.
+        kernels : iterable of (str, Kernel), optional
+            Objects to take in place of `kernels`, by the same names.
+        """
+        kept = [name for name in self.names if name in kept]
+        objects = dict(self.kernels if kernels is None else kernels)
+        return _changed(self.estimator, lambda model: self._of_model(model, kept, objects), self.names, kept)
+
+    def _of_model(self, model: Any, kept: list[str], objects: dict[str, Kernel]) -> Any:
+        other = clone(model).set_params(kernels=[(name, clone(objects[name])) for name in kept])
+        combiner = getattr(model, "combiner", None)
+        if isinstance(combiner, Combiner) and len(kept) < len(self.names):
+            other.set_params(combiner=combiner.for_kernels(self.names, kept))
+        return other
+
+    def presence(
+        self, X: Any, new: Any, *, y: Any = None, kernels: Iterable[tuple[str, Kernel]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which samples have a row in which kernel: boolean arrays of shape (n_samples, n_kernels).
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix
+            Training samples, to which kernels (and the steps of a pipeline before the model) are fitted.
+        new : array, DataFrame or sparse matrix
+            Other samples.
+        y : array, optional
+            Targets of the training samples.
+        kernels : iterable of (str, Kernel), optional
+            As in `of`.
+
+        Returns
+        -------
+        of_training, of_new : ndarray of bool
+        """
+        model, views, steps = self._fitted_views(X, y)
+        for step in steps:
+            new = step.transform(new)
+        others = Views(*check_new_data(model, new, np.arange(model.n_features_in_)))
+        targets = None if y is None else np.asarray(y)
+        objects = self.kernels if kernels is None else kernels
+        fitted = [clone(kernel).fit(views, None, name, targets) for name, kernel in objects]
+        found = [np.column_stack([kernel.present(part) for kernel in fitted]) for part in (views, others)]
+        return found[0], found[1]
+
+    def _fitted_views(self, X: Any, y: Any) -> tuple[Any, Views, list[Any]]:
+        """A copy of the model that has seen X, the views of X as the model gets them, and the steps before it."""
+        steps = [clone(step) for step in self._before]
+        for step in steps:
+            X = step.fit_transform(X, y)
+        model = clone(self.model)
+        return model, Views(*check_training_data(model, X)), steps
+
+
+def fitted_model(estimator: Any) -> Any:
+    """The fitted model over kernels inside a fitted estimator, or None where it holds none, or several.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.estimators.kernel_subsets import fitted_model
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> fitted_model(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [1.0]], [0, 1]))
+    MKLClassifier()
+    """
+    if isinstance(estimator, KernelParameters):
+        return estimator
+    inside = _inside(estimator)
+    return None if inside is None else fitted_model(inside)
+
+
+def has_steps_before(estimator: Any) -> bool:
+    """Whether a fitted estimator transforms X before the model inside it reads it.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.estimators.kernel_subsets import has_steps_before
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> has_steps_before(make_pipeline(StandardScaler(), MKLClassifier())), has_steps_before(MKLClassifier())
+    (True, False)
+    """
+    inside = _inside(estimator)
+    here = isinstance(estimator, Pipeline) and len(estimator.steps) > 1
+    return inside is not None and (here or has_steps_before(inside))
+
+
+def _inside(estimator: Any) -> Any:
+    """The last step of a fitted pipeline, or the fitted model of a search or the like; None in other estimators."""
+    if isinstance(estimator, Pipeline):
+        return estimator.steps[-1][1]
+    return next((getattr(estimator, name) for name in _FITTED if hasattr(estimator, name)), None)
+
+
+def fitted_views(model: Any) -> dict[str, np.ndarray]:
+    """The columns of each view that a fitted model has kernels for, as positions in the X of its fit.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, stack_views
+    >>> from kernelweave.estimators.kernel_subsets import fitted_views
+    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0, 4.0], [4.0, 1.0]]})
+    >>> fitted_views(MKLClassifier().fit(X, [0, 1]))
+    {'a': array([0]), 'b': array([1, 2])}
+    """
+    kernels = list(zip(model.kernel_names_, model.kernels_, strict=True))
+    columns = {name: kernel.columns() for name, kernel in kernels}
+    views = _by_view(kernels, [set(read.tolist()) for read in columns.values()])
+    return {view: columns[names[0]] for view, names in views.items()}
+
+
+def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
+    """Costs by kernel name, in any of the forms that `prediction_cost` takes; 1 where none is given.
+
+    Examples
+    --------
+    >>> from kernelweave.estimators.kernel_subsets import numbers_by_kernel
+    >>> numbers_by_kernel({"b": 3}, ["a", "b"])
+    {'a': 1.0, 'b': 3.0}
+    """
+    return dict(zip(names, as_numbers(values, names, "costs", default=1.0).tolist(), strict=True))
+
+
+def _opened(estimator: Any) -> tuple[list[Any], Any]:
+    """The steps before the model, and the model, both unfitted."""
+    if isinstance(estimator, KernelParameters):
+        return [], estimator
+    if isinstance(estimator, Pipeline) and estimator.steps:
+        before, model = _opened(estimator.steps[-1][1])
+        return ([estimator[:-1]] if len(estimator.steps) > 1 else []) + before, model
+    name = _contained(estimator)
+    if name is None:
+        raise ValueError(
+            "a model over kernels is needed, such as MKLClassifier, alone or as the last step of a pipeline, or inside "
+            f"a search or another estimator, not {shown(estimator)}"
+        )
+    return _opened(getattr(estimator, name))
+
+
+def _contained(estimator: Any) -> str | None:
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        return None
+    return next((name for name in _CONTAINED if hasattr(getattr(estimator, name, None), "get_params")), None)
+
+
+def _changed(estimator: Any, change: Callable[[Any], Any], names: list[str], kept: list[str]) -> Any:
+    """A copy of the estimator with the model inside changed."""
+    if isinstance(estimator, KernelParameters):
+        return change(estimator)
+    if isinstance(estimator, Pipeline):
+        last, model = estimator.steps[-1]
+        return clone(estimator).set_params(**{last: _changed(model, change, names, kept)})
+    name: Any = _contained(estimator)
+    params = {name: _changed(getattr(estimator, name), change, names, kept)}
+    for candidates in _CANDIDATES:
+        if len(kept) < len(names) and hasattr(estimator, candidates):
+            params[candidates] = _without(getattr(estimator, candidates), names, kept)
+            if candidates == "factors" and not params[candidates]:
+                return params[name]  # nothing is left to search
+    return clone(estimator).set_params(**params)
+
+
+def _without(candidates: Any, names: list[str], kept: list[str]) -> Any:
+    """The candidates of a search without parameters of kernels that are left out."""
+    if isinstance(candidates, Mapping):
+        return {
+            key: _for_kernels(values, names, kept) for key, values in candidates.items() if _stays(key, names, kept)
+        }
+    entries = [_without(entry, names, kept) if isinstance(entry, Mapping) else entry for entry in candidates]
+    return [entry for entry in entries if isinstance(entry, Mapping) or _stays(entry, names, kept)]
+
+
+def _stays(parameter: str, names: list[str], kept: list[str]) -> bool:
+    """Whether a parameter, such as ``kernels__a__scale`` or ``combiner__costs__a``, is none of a kernel left out."""
+    parts = parameter.split("__")
+    if parts[-1] == "kernels":
+        raise ValueError(
+            f"the search changes all kernels at once ({parameter}), so no view can be left out; search over parameters "
+            "of single kernels or of the combiner"
+        )
+    inside = parts[parts.index("kernels") + 1] if "kernels" in parts[:-1] else None
+    by_name = parts[-1] if "combiner" in parts[:-2] else None
+    return not any(name in names and name not in kept for name in (inside, by_name))
+
+
+def _for_kernels(values: Any, names: list[str], kept: list[str]) -> Any:
+    """The values to try; combiners among them for the kernels that stay."""
+    if not isinstance(values, list | tuple | np.ndarray):
+        return values
+    return [value.for_kernels(names, kept) if isinstance(value, Combiner) else value for value in values]
+
+
+def _by_view(kernels: list[tuple[str, Kernel]], columns: list[set[int] | None]) -> dict[str, list[str]]:
+    """The names of the kernels over each set of columns, by view; a kernel of unknown columns is a view by itself."""
+    found: dict[Any, list[str]] = {}
+    labels: dict[Any, str] = {}
+    for (name, kernel), read in zip(kernels, columns, strict=True):
+        key = name if read is None else tuple(sorted(read))
+        found.setdefault(key, []).append(name)
+        view = getattr(kernel, "view", None)
+        if isinstance(view, str):
+            labels.setdefault(key, view)
+    named = [labels.get(key, members[0]) for key, members in found.items()]
+    if len(set(named)) < len(named):  # a kernel bears the name of another's view
+        named = [members[0] for members in found.values()]
+    return dict(zip(named, found.values(), strict=True))
+
+
+def _columns(kernel: Any, views: Views) -> set[int] | None:
+    """The columns of a kernel that is not fitted, or None where its parameters do not give them."""
+    if "view" in kernel.get_params(deep=False):
+        return set(views.columns(kernel.view).tolist())
+    parts = [getattr(kernel, part, None) for part in ("first", "second")]  # of a sum or a product
+    if not all(isinstance(part, Kernel) for part in parts):
+        return set() if isinstance(kernel, Constant) else None
+    first, second = (_columns(part, views) for part in parts)
+    return None if first is None or second is None else first | second

@@ -1,0 +1,386 @@
+"""`view_report`: what each view gives a model, by cross-validation with that view alone and without it.
+
+A row of the report is a model with some of the kernels: those of one view (``alone``), all others (``without``), or all
+(``together``). Samples that lack all views of such a model can neither be learned from nor predicted by it. It is
+scored on the others, and compared with the whole model on exactly those samples, so that differences are paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import is_classifier
+from sklearn.exceptions import FitFailedWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils.validation import _num_samples
+
+from .._warnings import warn
+from ..estimators.kernel_subsets import KernelSubsets, fitted_model, numbers_by_kernel
+from ..estimators.progress import progress_bar
+from ..estimators.sharing import SharedFoldKernels
+from ..validation import Flag, Seed, check, shown
+from ..validation.inputs import check_row_labels
+from .statistics import corrected_t_test, paired_f_test_5x2cv
+
+_ALL = "all views"
+_WORDS = {"together": "with", "alone": "with only", "without": "without"}
+_FOLD_COLUMNS = ["fold", "view", "kernels", "score", "score_together", "difference"]
+_FOLD_COLUMNS += ["stored_samples", "prediction_cost", "samples"]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A model with some of the kernels: the row (view, kernels) of the report, and the names of its kernels."""
+
+    view: str
+    kernels: str
+    names: list[str]
+
+
+def view_report(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = None,
+    scoring: Any = None,
+    costs: Any = None,
+    groups: Any = None,
+    params: Mapping[str, Any] | None = None,
+    share_kernels: bool = True,
+    return_folds: bool = False,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
+    """What each view gives a model: the view alone, all but that view, and all together, by cross-validation.
+
+    Every fold fits one model with all kernels, and for each view one with the kernels of that view only (``alone``) and
+    one with all other kernels (``without``). The parameters of the model stay as they are; costs, weights and groups
+    that name kernels lose the entries of those left out.
+
+    Parameters
+    ----------
+    model : estimator
+        `MKLClassifier`, `MKLRegressor`, `MKLOneClass` or another model over kernels, fitted or not; alone, as the last
+        step of a pipeline, or inside a search such as `GridSearchCV`, which then searches anew for each model.
+    X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+    y : array of shape (n_samples,) or (n_samples, n_targets)
+    cv : int, splitter, iterable or None
+        As in `sklearn.model_selection.cross_validate`; None means five folds, stratified for classifiers.
+    scoring : str, callable or None
+        One metric, as in `cross_validate`; None means the `score` of the model. Higher is better.
+    costs : mapping, sequence, number or None
+        What each kernel costs, by kernel name, by view name or in the order of the kernels; kernels that a mapping does
+        not name cost 1. None means the costs of the model's combiner, or else equal ones.
+    groups : array of shape (n_samples,), optional
+        For splitters that keep groups together.
+    params : mapping, optional
+        Parameters of the model's `fit`, such as ``{"sample_weight": w}``; arrays with an entry for each sample are
+        split as X is.
+    share_kernels : bool
+        Whether to compute each kernel once per fold and look its values up in all models (of this package, alone or in
+        a pipeline). Takes one matrix of n_training x n_samples values for each kernel and job.
+    return_folds : bool
+        Whether to return the results of every fold too.
+    n_jobs : int or None
+        Folds at a time, by joblib's current backend; the result does not depend on it.
+    random_state : int, RandomState or None
+        Seeds for models whose own `random_state` is None; one for each fold, the same for all models of that fold.
+    verbose : int
+        Whether to show progress.
+
+    Returns
+    -------
+    report : DataFrame
+        One row for the whole model, ``("all views", "together")``, and two for each view, ``(view, "alone")`` and
+        ``(view, "without")``. Kernels over the same columns belong to one view; a kernel that combines several views
+        counts as a view of its own. A model with one view has no row ``without``. Columns:
+
+        ``score``, ``std``
+            Mean and standard deviation of the score over the folds.
+        ``difference``
+            Mean of the score less that of the whole model on the same samples. Below 0 in a row ``without`` the view
+            helps.
+        ``p_value``
+            How likely so large a difference is where there is none: by the 5x2 cv paired F test where the folds are
+            five times two halves, otherwise by the corrected t test (`corrected_t_test`). ``report.attrs["test"]``
+            names it. The values are not corrected for the number of rows.
+        ``stored_samples``
+            Mean number of support vectors.
+        ``prediction_cost``
+            Mean cost of predicting a sample, see `prediction_cost` of the model, as a share of the costs of *all*
+            kernels: the rows can be compared, and in a row ``without`` it is what prediction would cost without that
+            view.
+        ``samples``
+            How many different samples were predicted: those that have one of the views.
+    folds : DataFrame
+        With ``return_folds=True``: the same columns for each ``fold``, and ``score_together``, the score of the whole
+        model on the same samples.
+
+    Notes
+    -----
+    Samples that lack the view are left out of the rows ``alone``, in training and in scoring; the score of the whole
+    model in ``difference`` is then that on the samples that have the view. A model that cannot be fitted in some fold,
+    for example because one class is left, has NaN there, and a warning gives the reason; a fold in which the model with
+    all kernels cannot be fitted counts in no row.
+
+    Gating inputs that a combiner names (``Localized(inputs=...)``) are read by all models.
+
+    See Also
+    --------
+    view_importance : what a fitted model loses where a view is permuted, without fitting again.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, datasets
+    >>> from kernelweave.kernels import Gaussian, Linear
+    >>> from kernelweave.model_selection import view_report
+    >>> from sklearn.model_selection import RepeatedStratifiedKFold
+    >>> X, y = datasets.load_multifeat(target="even-vs-odd", return_X_y=True)
+    >>> model = MKLClassifier([Linear("fou"), Gaussian("mor"), Gaussian("kar")])
+    >>> halves = RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=0)
+    >>> report = view_report(model, X[::10], y[::10], cv=halves)
+    >>> report.loc["kar", ["score", "difference", "p_value", "prediction_cost"]].round(2).T
+    kernels          alone  without
+    score             0.97     0.69
+    difference        0.00    -0.28
+    p_value           0.73     0.00
+    prediction_cost  23.33    52.13
+    """
+    check("view_report", "share_kernels", share_kernels, Flag())
+    check("view_report", "return_folds", return_folds, Flag())
+    check("view_report", "random_state", random_state, Seed())
+    if y is None:
+        raise ValueError("view_report needs y: a model is scored by how well it predicts the targets")
+    check_row_labels(X, y=y, groups=groups)
+    X, y, groups = indexable(X, y, groups)
+    subsets = KernelSubsets(model, X, y)
+    splits = list(check_cv(cv, y, classifier=is_classifier(model)).split(X, y, groups))
+    job = _Job(
+        subsets,
+        X,
+        y,
+        scorer=check_scoring(model, scoring=one_metric(scoring)),
+        parts=_parts(subsets),
+        costs=_by_kernel(costs, subsets.views),
+        params=dict(params or {}),
+        shared=_shared(model, _num_samples(X), n_jobs, len(splits)) if share_kernels else None,
+    )
+    seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=len(splits))
+    records = []
+    with progress_bar("view_report") if verbose else nullcontext() as progress:
+        work = (delayed(job.fold)(k, *split, seed) for k, (split, seed) in enumerate(zip(splits, seeds, strict=True)))
+        for done, fold in enumerate(Parallel(n_jobs=n_jobs, return_as="generator")(work), 1):
+            records += fold
+            if progress is not None:
+                progress(done, len(splits))
+    _report_failures(records)
+    folds = pd.DataFrame(records)
+    folds["difference"] = folds["score"] - folds["score_together"]
+    report = _summed_up(folds, job.parts, splits)
+    folds["samples"] = folds["predicted"].map(len)
+    return (report, folds[_FOLD_COLUMNS]) if return_folds else report
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What all folds share."""
+
+    subsets: KernelSubsets
+    X: Any
+    y: Any
+    scorer: Any
+    parts: list[_Part]
+    costs: Any
+    params: dict[str, Any]
+    shared: SharedFoldKernels | None
+
+    def fold(self, number: int, train: np.ndarray, test: np.ndarray, seed: int) -> list[dict[str, Any]]:
+        """The results of all models on one fold."""
+        train, test = (np.arange(_num_samples(self.X))[part] for part in (train, test))
+        objects = self._kernels(train, test)
+        together, *others = self.parts
+        record, whole = self._measured(together, self.subsets.of(together.names, objects), train, test, seed, None)
+        if whole is None:
+            return [{"fold": number, **record, "view": part.view, "kernels": part.kernels} for part in self.parts]
+        records = [record]
+        samples, new_samples = self._rows(self.X, train), self._rows(self.X, test)
+        presence = self.subsets.presence(samples, new_samples, y=self._rows(self.y, train), kernels=objects)
+        for part in others:
+            chosen = np.isin(self.subsets.names, part.names)
+            rows, new = (p[there[:, chosen].any(axis=1)] for p, there in zip((train, test), presence, strict=True))
+            estimator = self.subsets.of(part.names, objects)
+            records.append(self._measured(part, estimator, rows, new, seed, whole)[0])
+        return [{"fold": number, **record} for record in records]
+
+    def _measured(
+        self, part: _Part, estimator: Any, rows: np.ndarray, new: np.ndarray, seed: int, whole: Any
+    ) -> tuple[dict[str, Any], Any]:
+        """The results of one model, and the fitted model; NaN and None where it cannot be fitted.
+
+        `whole` is the fitted model with all kernels, or None for that model itself.
+        """
+        record: dict[str, Any] = {"view": part.view, "kernels": part.kernels, "predicted": new[:0], "failure": None}
+        record |= dict.fromkeys(("score", "score_together", "stored_samples", "prediction_cost"), np.nan)
+        _seed(estimator, seed)
+        try:
+            if len(rows) == 0:
+                raise ValueError("no training sample has the view")
+            params = {name: self._rows(value, rows) for name, value in self.params.items()}
+            fitted = estimator.fit(self._rows(self.X, rows), self._rows(self.y, rows), **params)
+            if len(new) > 0:
+                record["score"] = self._score(fitted, new)
+        except ValueError as error:
+            return {**record, "failure": error}, None
+        whole = fitted if whole is None else whole
+        if len(new) > 0:
+            record["score_together"] = record["score"] if fitted is whole else self._score(whole, new)
+        stored, cost = self._sizes(fitted_model(fitted), fitted_model(whole), part.names)
+        return {**record, "predicted": new, "stored_samples": stored, "prediction_cost": cost}, fitted
+
+    def _kernels(self, train: np.ndarray, test: np.ndarray) -> Any:
+        """The kernels of a fold, whose values are looked up; None where each model is to compute them itself."""
+        if self.shared is None:
+            return None
+        try:
+            fold = self.shared.of_fold(self.X, self.y, train.tolist(), test.tolist(), self.params)
+        except ValueError:  # of the data or a kernel: the fit of the whole model raises it
+            return None
+        return next(iter(self.shared.parameters([fold]).values()))
+
+    def _rows(self, values: Any, rows: np.ndarray) -> Any:
+        """These samples of an array; a value without an entry for each sample as it is."""
+        has_rows = hasattr(values, "__len__") or hasattr(values, "shape")
+        fits = has_rows and not isinstance(values, str) and _num_samples(values) == _num_samples(self.X)
+        return _safe_indexing(values, rows) if fits else values
+
+    def _score(self, fitted: Any, rows: np.ndarray) -> float:
+        return float(self.scorer(fitted, self._rows(self.X, rows), self._rows(self.y, rows)))
+
+    def _sizes(self, model: Any, whole: Any, names: list[str]) -> tuple[float, float]:
+        """Support vectors, and the cost of prediction as a share of the costs of all kernels; NaN for other models."""
+        stored = float(len(model.support_)) if hasattr(model, "support_") else np.nan
+        if not hasattr(model, "prediction_cost"):
+            return stored, np.nan
+        costs = self.costs
+        if costs is None and whole is not None:
+            costs = getattr(whole.combiner_, "costs_", None)
+        d = numbers_by_kernel(costs, self.subsets.names)
+        kept = {name: d[name] for name in names}
+        total = sum(d.values())
+        if sum(kept.values()) == 0.0:
+            return stored, 0.0
+        return stored, model.prediction_cost(kept) * sum(kept.values()) / total
+
+
+def _parts(subsets: KernelSubsets) -> list[_Part]:
+    """The models to compare: the one with all kernels first."""
+    parts = [_Part(_ALL, "together", subsets.names)]
+    for view, names in subsets.views.items():
+        others = [name for name in subsets.names if name not in names]
+        parts.append(_Part(view, "alone", names))
+        if others:
+            parts.append(_Part(view, "without", others))
+    return parts
+
+
+def _shared(model: Any, n_samples: int, n_jobs: int | None, n_folds: int) -> SharedFoldKernels | None:
+    """The means to share kernels in a fold, or None where that is not possible."""
+    shared = SharedFoldKernels(model, [])
+    if not shared.possible:
+        return None
+    shared.warn_of_memory(n_samples, min(effective_n_jobs(n_jobs), n_folds))
+    return shared
+
+
+def _by_kernel(costs: Any, views: dict[str, list[str]]) -> Any:
+    """Costs by kernel name, where some are given by the name of a view."""
+    if not isinstance(costs, Mapping | pd.Series):
+        return costs
+    by_view = {name: costs[view] for view, names in views.items() if view in costs for name in names}
+    return by_view | {name: cost for name, cost in costs.items() if name not in views}
+
+
+def one_metric(scoring: Any) -> Any:
+    """The given metric, or an error where there are several."""
+    if scoring is None or isinstance(scoring, str) or callable(scoring):
+        return scoring
+    raise ValueError(f"scoring must be one metric, by name or as a callable, not {shown(scoring)}")
+
+
+def _seed(estimator: Any, seed: int) -> None:
+    """Give a seed to every part of the estimator whose `random_state` is None."""
+    params = estimator.get_params(deep=True)
+    unset = [name for name, value in params.items() if name.split("__")[-1] == "random_state" and value is None]
+    estimator.set_params(**dict.fromkeys(unset, int(seed)))
+
+
+def _report_failures(records: list[dict[str, Any]]) -> None:
+    """Warn of models that could not be fitted in some folds; raise where the whole model could in none."""
+    failures = {record["fold"]: record for record in records if record["failure"] is not None and _is_whole(record)}
+    n_folds = 1 + max(record["fold"] for record in records)
+    if len(failures) == n_folds:
+        raise failures[0]["failure"]
+    reasons: dict[str, list[Exception]] = {}
+    for record in records:
+        if record["failure"] is not None and (_is_whole(record) or record["fold"] not in failures):
+            whose = "all views" if _is_whole(record) else f"the view {record['view']!r}"
+            what = f"the model {_WORDS[record['kernels']]} {whose}"
+            reasons.setdefault(what, []).append(record["failure"])
+    for what, errors in reasons.items():
+        warn(f"{what} could not be fitted in {len(errors)} of {n_folds} folds: {errors[0]}", FitFailedWarning)
+
+
+def _is_whole(record: Mapping[str, Any]) -> bool:
+    return record["kernels"] == "together"
+
+
+def _summed_up(folds: pd.DataFrame, parts: Sequence[_Part], splits: list) -> pd.DataFrame:
+    """One row for each model, from the results of the folds."""
+    halves = _are_5x2(splits)
+    ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
+    rows = []
+    for part in parts:
+        own = folds[(folds["view"] == part.view) & (folds["kernels"] == part.kernels)]
+        rows.append(
+            {
+                "score": own["score"].mean(),
+                "std": own["score"].std(),
+                "difference": own["difference"].mean(),
+                "p_value": np.nan if part.kernels == "together" else _p_value(own, halves, ratio),
+                "stored_samples": own["stored_samples"].mean(),
+                "prediction_cost": own["prediction_cost"].mean(),
+                "samples": len(np.unique(np.concatenate(list(own["predicted"])))),
+            }
+        )
+    index = pd.MultiIndex.from_tuples([(part.view, part.kernels) for part in parts], names=["view", "kernels"])
+    report = pd.DataFrame(rows, index)
+    report.attrs["test"] = "5x2 cv paired F test" if halves else "corrected t test"
+    return report
+
+
+def _p_value(folds: pd.DataFrame, halves: bool, ratio: float) -> float:
+    known = folds[folds["difference"].notna()]
+    if halves and len(known) == 10:
+        return paired_f_test_5x2cv(known["score_together"], known["score"]).pvalue
+    return corrected_t_test(known["score_together"], known["score"], ratio=ratio).pvalue if len(known) > 1 else np.nan
+
+
+def _are_5x2(splits: list) -> bool:
+    """Whether the folds are five times two halves, each of which trains once and tests once."""
+    if len(splits) != 10:
+        return False
+    pairs = zip(splits[::2], splits[1::2], strict=True)
+    return all(
+        np.array_equal(np.sort(first[0]), np.sort(second[1])) and np.array_equal(np.sort(first[1]), np.sort(second[0]))
+        for first, second in pairs
+    )
