@@ -178,6 +178,18 @@ def taken_apart(X: pd.DataFrame) -> tuple[KeptColumns, list[str]]:
     return KeptColumns(len(X), len(names), _blocks_by_type(arrays), sparse or None), names
 
 
+def types_of_others(X: pd.DataFrame) -> dict[int, Any]:
+    """The types of the columns that `taken_apart` turns into objects, by their positions in the result."""
+    found, position = {}, 0
+    for dtype in X.dtypes:
+        if not (isinstance(dtype, SparseRowsDtype) or is_sparse_zero(dtype) or isinstance(dtype, np.dtype)) or (
+            isinstance(dtype, np.dtype) and dtype.kind not in "fiub"
+        ):
+            found[position] = dtype
+        position += len(dtype.features) if isinstance(dtype, SparseRowsDtype) else 1
+    return found
+
+
 def _blocks_by_type(arrays: dict[int, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Columns by position, as one block for each type."""
     by_type: dict[np.dtype, list[int]] = {}

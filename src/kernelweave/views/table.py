@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Real
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 from ..validation import shown
 from ..validation.inputs import is_date, without_mask
 from ..validation.tables import as_pandas, check_one_table
-from .kept import KeptColumns, has_sparse_views, kept_columns, take_columns, taken_apart
+from .kept import KeptColumns, has_sparse_views, kept_columns, take_columns, taken_apart, types_of_others
 from .selectors import resolve_columns
 
 BLOCK_VALUES = 2**23  # how many kernel values `Views.in_blocks` lets a block of samples take
@@ -58,6 +59,7 @@ class Views:
     of a float64 array is not copied.
     """
 
+    types: Mapping[int, Any] = MappingProxyType({})  # of columns that stood beside sparse ones and are no plain numbers
     holds_points = False  # whether some rows are points that were not made of columns, see `hold_points`
     can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
 
@@ -72,6 +74,7 @@ class Views:
         if isinstance(X, pd.DataFrame):
             names = X.columns if names is None and all(isinstance(c, str) for c in X.columns) else names
             if has_sparse_views(X):
+                self.types = types_of_others(X)
                 X, features = taken_apart(X)
                 names = features if names is not None and len(names) < len(features) else names
         self.X = X.tocsr() if sp.issparse(X) else X
@@ -98,6 +101,8 @@ class Views:
         part = Views(_take_rows(self.X, index), self.names)
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
+        if self.types:
+            part.types = self.types
         part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
         if self.holds_points:
             part.holds_points = True
