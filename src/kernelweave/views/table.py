@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..validation import shown
 from ..validation.inputs import is_date, without_mask
+from ..validation.tables import as_pandas, check_one_table
 from .kept import KeptColumns, has_sparse_views, kept_columns, take_columns, taken_apart
 from .selectors import resolve_columns
 
@@ -36,7 +37,7 @@ class Views:
 
     Parameters
     ----------
-    X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
+    X : ndarray, DataFrame (of pandas, polars or pyarrow) or sparse matrix of shape (n_samples, n_features)
         Masked entries of an array are missing.
     names : sequence of str, optional
         Column names; taken from a data frame whose column names are strings.
@@ -61,6 +62,8 @@ class Views:
     can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
 
     def __init__(self, X: Any, names: Any = None):
+        check_one_table(X)
+        X = as_pandas(X)
         if not sp.issparse(X) and not isinstance(X, pd.DataFrame | KeptColumns):
             X = np.asarray(without_mask(X))
             if X.ndim != 2:
