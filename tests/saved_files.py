@@ -122,7 +122,14 @@ def assert_same_document(found, expected):
                 assert isinstance(ours[key], dict) and "ref" in ours[key], f"{path}.{key}"
                 pending.append((f"{path}.{key}", ours[key]["ref"], part["ref"]))
             else:
-                assert ours[key] == part, f"{path}.{key}"
+                assert _text(ours[key]) == _text(part), f"{path}.{key}"
+
+
+def _text(part):
+    """NumPy's text as Python's: which of them the labels of an index are depends on what is installed."""
+    if isinstance(part, dict) and "scalar" in part and part["scalar"][0].startswith("<U"):
+        return bytes.fromhex(part["scalar"][1]).decode("utf-32-le")
+    return part
 
 
 def _parameters(name):
@@ -130,7 +137,7 @@ def _parameters(name):
 
 
 def _parts(row):
-    return row["fields"] if row["kind"] == "object" else dict(enumerate(row["parts"]))
+    return row["fields"] if "fields" in row else dict(enumerate(row["parts"]))
 
 
 def _objects(file):
