@@ -338,7 +338,8 @@ def check_unmasked(values: Any, what: str) -> None:
 def holds_dates(values: Any) -> bool:
     """Whether an array, series or data frame holds dates or time spans."""
     if isinstance(values, pd.DataFrame):
-        return any(holds_dates(values.iloc[:, j]) for j in range(values.shape[1]))
+        others = [j for j, dtype in enumerate(values.dtypes) if getattr(dtype, "kind", "O") not in "fiub"]
+        return any(holds_dates(values.iloc[:, j]) for j in others)
     if isinstance(values, pd.Series) and not isinstance(values.dtype, np.dtype):
         return isinstance(values.dtype, pd.DatetimeTZDtype | pd.PeriodDtype)
     kind = getattr(getattr(values, "dtype", None), "kind", "")

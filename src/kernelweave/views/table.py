@@ -99,7 +99,8 @@ class Views:
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
         part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
-        part.holds_points = self.holds_points
+        if self.holds_points:
+            part.holds_points = True
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -210,6 +211,10 @@ class Views:
         """Make these rows points with such feature vectors, which were not made of columns and stay when pickled."""
         self.holds_points = True
         self._prepared[key] = values, np.ones(values.shape[0], dtype=bool)
+
+    def prepared_points(self) -> list[tuple[Any, np.ndarray]]:
+        """The points that were given by `hold_points`: pairs of key and feature vectors."""
+        return [(key, values) for key, (values, _) in self._prepared.items()] if self.holds_points else []
 
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
