@@ -125,8 +125,8 @@ def dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
         return values.toarray()
     raise ValueError(
         f"{what} is sparse, and standardising would make its {values.shape[1]} columns dense; set the combiner's "
-        "inputs to other columns, or to KernelMap(...) for kernel values as inputs, or its scaling to None for values as "
-        "they are"
+        "inputs to other columns, or to KernelMap(...) for kernel values as inputs, or its scaling to None for values "
+        "as they are"
     )
 
 
