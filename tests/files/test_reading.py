@@ -104,6 +104,8 @@ def test_a_target_in_a_views_table_is_no_part_of_the_view(write):
         assert list(tables.X.columns) == ["rna__TP53", "rna__MYC", "clinical__age"]
         assert tables.y.tolist() == ["ill", "well", "ill"]
         assert list(tables.matched_by.index) == ["rna", "clinical"]
+    target = f"{Path('clinical.csv').absolute()}:diagnosis"
+    assert list(read_views({"a": "rna.csv", "b": "clinical.csv"}, target=target).X.columns)[2:] == ["b__age"]
 
 
 def test_a_file_of_labels_among_the_views_is_no_view(three):

@@ -193,6 +193,11 @@ def test_an_empty_row_at_the_end_is_a_sample_where_other_tables_have_its_row(wri
     assert tables.overlap["samples"].to_dict() == {"x": 2, "y": 2, "in all views": 1, "in X": 3}
 
 
+def test_an_empty_row_at_the_end_of_a_table_with_ids_is_no_sample(write):
+    write({"x.csv": "id,a\ns1,1\ns2,2\n,\n,\n", "y.csv": "id,b\ns1,1\ns2,2\ns3,3\ns4,4\n"})
+    assert read_views(["x.csv", "y.csv"], id="id").overlap["samples"].tolist() == [2, 4, 2, 4]
+
+
 def test_a_blank_line_within_several_columns_is_left_out(write):
     assert len(read(write, "a,b\n1,2\n\n3,4\n", id=None)) == 2
 
