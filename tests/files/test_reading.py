@@ -193,6 +193,7 @@ ERRORS = {
     "decimal": ({"decimal": "!"}, r"decimal must be '.' or ',', not '!'"),
     "sep": ({"sep": ", "}, "sep must be one character"),
     "encoding": ({"encoding": "western"}, "encoding must be a name such as 'cp1252', not 'western'"),
+    "target without column": ({"target": "labels.csv:"}, "target='labels.csv:' names no column; pass 'FILE:COLUMN'"),
     "target": ({"target": 3}, "target must be 'FILE:COLUMN', the name of a column, or None, not 3"),
 }
 
@@ -250,6 +251,12 @@ def test_a_table_without_usable_columns(write, text):
     write({"rna.csv": RNA, "x.csv": text})
     with pytest.raises(ValueError, match="x.csv has no (usable )?column"):
         read_views(["rna.csv", "x.csv"], id="sample")
+
+
+def test_labels_of_samples_that_are_empty(write):
+    write({"a.csv": "sample,x\np1,\np2,3\n", "b.csv": RNA, "labels.csv": "sample,y\np1,1\np2,\n"})
+    with pytest.raises(ValueError, match="a.csv has no value for any sample that has a label in labels.csv"):
+        read_views(["b.csv", "a.csv"], target="labels.csv:y", id="sample")
 
 
 def test_labels_that_are_all_missing(write):

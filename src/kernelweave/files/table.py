@@ -188,6 +188,15 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
     return f"{start} column {wanted!r} (there are {listed}{more}); {remedy}"
 
 
+def check_once(names: Sequence[str], needed: Sequence[Any], shown: str) -> None:
+    """Refuse a table in which the column of the ids or of the target stands twice."""
+    for name in needed:
+        if isinstance(name, str) and name and list(names).count(name) > 1:
+            raise ValueError(
+                f"{shown} has {list(names).count(name)} columns named {name!r}; rename all but one of them"
+            )
+
+
 def unique_names(names: Sequence[str], shown: str) -> list[str]:
     """Names of columns, each once: empty ones by position and repeated ones with a number, as pandas names them."""
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
