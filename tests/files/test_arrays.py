@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from kernelweave import read_views
+from kernelweave import MKLClassifier, read_views
 
 A = np.arange(6.0).reshape(3, 2)
 B = np.arange(3) + 10
@@ -87,8 +87,21 @@ def test_sparse_matrices(folder, layout):
         np.savez("bag.npz", **parts, y=B)
     np.save("b.npy", B)
     X = read_views(["bag.npz", "b.npy"], target="y" if layout == "parts" else None).X
-    assert list(X.columns) == ["bag__0", "bag__1", "b__b"]
-    np.testing.assert_array_equal(X[["bag__0", "bag__1"]].to_numpy(dtype=float), A)
+    assert list(X.columns) == ["bag", "b__b"]
+    np.testing.assert_array_equal(X["bag"].array.matrix.toarray(), A)
+    assert list(X["bag"].array.dtype.features) == ["0", "1"]
+
+
+def test_a_model_of_a_sparse_view_from_a_file(folder, write):
+    rng = np.random.default_rng(0)
+    counts = sp.random(30, 50, 0.2, format="csr", random_state=0)
+    np.savez("words.npz", data=counts.data, indices=counts.indices, indptr=counts.indptr, shape=counts.shape)
+    np.save("age.npy", rng.normal(size=(30, 2)))
+    write({"y.csv": "y\n" + "u\nv\n" * 15})
+    tables = read_views(["words.npz", "age.npy"], target="y.csv:y")
+    model = MKLClassifier(C=100).fit(tables.X, tables.y)
+    assert model.kernel_names_ == ["words", "age"]
+    assert (model.predict(tables.X.drop(columns=["age__0", "age__1"])) == tables.y).mean() > 0.9
 
 
 BAD = {

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from .._warnings import warn
 from ..views import stack_views
+from ..views.sparse_rows import SparseRows
 from .matching import Matching
 from .result import ViewTables, counted
 from .table import Key, Table
@@ -22,11 +23,15 @@ _log = logging.getLogger("kernelweave.files")
 
 @dataclass
 class _View:
-    """The rows of a view that hold something, with their ids."""
+    """The rows of a view that hold something, with their ids.
+
+    The values are a data frame, or a series of sparse rows; `features` are the names of what they hold.
+    """
 
     table: Table
-    values: pd.DataFrame
+    values: Any
     ids: pd.Index
+    features: pd.Index
 
 
 def joined(tables: list[Table], labels: Table | None, matching: Matching) -> ViewTables:
@@ -38,7 +43,7 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
         if (view := _filled(table, ids, key, labels, matching.name)) is not None
     ]
     for view in views:
-        n_rows, n_columns = view.values.shape
+        n_rows, n_columns = len(view.ids), len(view.features)
         _log.info(
             "%s: view %r, %s, %s, rows matched by %s",
             *(view.table.shown, view.table.name, counted(n_rows, "sample"), counted(n_columns, "column")),
@@ -78,8 +83,8 @@ def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None
     values = table.values
     index = pd.Index(ids, name=name)
     if sp.issparse(values):
-        frame = pd.DataFrame(values.toarray(), columns=table.columns, index=index)
-        return _View(table, frame, index)
+        rows = SparseRows(values.astype(np.float64), table.columns)
+        return _View(table, pd.Series(rows, index=index), index, pd.Index(table.columns))
     if key is not None and key.name in values.columns and not key.is_certain:
         values = values.drop(columns=key.name)
     if not values.shape[1]:
@@ -103,7 +108,7 @@ def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None
             *(table.shown, counted(int((~is_filled).sum()), "row"), table.place(row)),
         )
         values = values[is_filled]
-    return _View(table, values, values.index)
+    return _View(table, values, values.index, values.columns)
 
 
 def _in_order(indexes: list[pd.Index]) -> pd.Index:
@@ -171,7 +176,7 @@ def _check_shared(views: list[_View]) -> None:
         if not others or any(view.ids.isin(other.ids).any() for other in others):
             continue
         alike = [other for other in others if {_bare(one) for one in view.ids} & {_bare(one) for one in other.ids}]
-        turned = [other for other in others if pd.Index(view.values.columns).isin(other.ids).any()]
+        turned = [other for other in others if view.features.isin(other.ids).any()]
         other = [*turned, *alike, *others][0]
         start = f"{view.table.shown} and {other.table.shown} have no sample in common: {_reason(view, other.ids)}"
         if alike or turned:
@@ -183,8 +188,7 @@ def _check_shared(views: list[_View]) -> None:
 
 def _reason(view: _View, others: pd.Index) -> str:
     """Why a view shares no sample with these others, and the remedy, in words with examples."""
-    turned = pd.Index(view.values.columns)
-    turned = turned[turned.isin(others)]
+    turned = view.features[view.features.isin(others)]
     if len(turned):
         return (
             f"samples are the columns of {view.table.shown}, such as {turned[0]!r}, and should be its rows; transpose "

@@ -13,19 +13,21 @@ COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
 def sniffed(lines: list[str], source: Source, options: Options) -> str:
-    """The separator of a file: the one that makes most fields of the header, and as many of the next line."""
+    """The separator of a file: the one that makes most fields of the header, and as many of the next row."""
     candidates = SEPARATORS[format_suffix(source.path.name)]
     if options.decimal in candidates:
         candidates = candidates.replace(options.decimal, "") + options.decimal
-    filled = [line for line in lines if line.strip()][:2]
+    filled = [line for line in lines if line.strip()]
+    wanted = options.id_of(source)
 
-    def rank(sep: str) -> tuple[bool, bool, bool, int]:
-        counts = [len(fields) for fields in islice(csv.reader(filled, delimiter=sep), 2)]
-        header, row = [*counts, *counts, 0, 0][0], [*counts, *counts, 0, 0][1]
+    def rank(sep: str) -> tuple[bool, bool, bool, bool, int]:
+        rows = list(islice(csv.reader(filled, delimiter=sep, skipinitialspace=sep != " "), 2))
+        header, row = [len(rows[0]), len(rows[-1])] if rows else [0, 0]
         several = header > 1
+        has_id = several and wanted in [name.strip() for name in rows[0]]
         has_row_names = header == 1 and row == 2 and (sep != " " or filled[1].startswith('"'))
         weight = header if several and sep not in (" ", options.decimal) else 0
-        return several and abs(header - row) <= 1, has_row_names, several, weight
+        return has_id, several and abs(header - row) <= 1, has_row_names, several, weight
 
     return max(candidates, key=rank)  # the first of equals
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from ..validation import shown
 from ..validation.inputs import is_date, without_mask
+from ..validation.tables import as_pandas, check_one_table
 from .kept import KeptColumns, has_sparse_views, kept_columns, take_columns, taken_apart
 from .selectors import resolve_columns
 
@@ -36,7 +37,7 @@ class Views:
 
     Parameters
     ----------
-    X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features)
+    X : ndarray, DataFrame (of pandas, polars or pyarrow) or sparse matrix of shape (n_samples, n_features)
         Masked entries of an array are missing.
     names : sequence of str, optional
         Column names; taken from a data frame whose column names are strings.
@@ -61,6 +62,8 @@ class Views:
     can_fetch = False  # whether missing values can be fetched, see `FetchedViews`
 
     def __init__(self, X: Any, names: Any = None):
+        check_one_table(X)
+        X = as_pandas(X)
         if not sp.issparse(X) and not isinstance(X, pd.DataFrame | KeptColumns):
             X = np.asarray(without_mask(X))
             if X.ndim != 2:
@@ -96,7 +99,8 @@ class Views:
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
         part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
-        part.holds_points = self.holds_points
+        if self.holds_points:
+            part.holds_points = True
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -207,6 +211,10 @@ class Views:
         """Make these rows points with such feature vectors, which were not made of columns and stay when pickled."""
         self.holds_points = True
         self._prepared[key] = values, np.ones(values.shape[0], dtype=bool)
+
+    def prepared_points(self) -> list[tuple[Any, np.ndarray]]:
+        """The points that were given by `hold_points`: pairs of key and feature vectors."""
+        return [(key, values) for key, (values, _) in self._prepared.items()] if self.holds_points else []
 
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
