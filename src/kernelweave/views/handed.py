@@ -51,8 +51,12 @@ class TableKind:
             Names that the transformer mentions; columns keep their full names where one of those is among them.
         """
         names = _names(views.names, columns, view, wanted)
+        if isinstance(views.X, KeptColumns) and views.is_sparse(columns):
+            return cls(False, names)
         if isinstance(views.X, pd.DataFrame):
             found = views.X.dtypes.iloc[columns].tolist()
+        elif isinstance(views.X, KeptColumns):
+            found = [views.dtypes.get(column, np.dtype(float)) for column in columns.tolist()]
         else:
             found = [np.dtype(float) if sp.issparse(views.X) else views.X.dtype] * len(columns)
         plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
@@ -68,6 +72,9 @@ class TableKind:
         if sp.issparse(X):
             values = X[:, columns]
             present = np.ones(values.shape[0], dtype=bool)
+            return (pd.DataFrame(values.toarray(), columns=self._labels(columns)) if self.is_frame else values), present
+        if isinstance(X, KeptColumns) and views.is_sparse(columns):
+            values, present = views.read(columns, self._shown(columns))
             return (pd.DataFrame(values.toarray(), columns=self._labels(columns)) if self.is_frame else values), present
         if not self.is_frame:
             values = _with_nan_array(_array(X, columns))
@@ -88,6 +95,10 @@ class TableKind:
             elif frame.dtypes.iloc[place].kind == "O":
                 changes[label] = np.dtype(float)  # of which NaN is one
         return frame.astype(changes) if changes else frame
+
+    def _shown(self, columns: np.ndarray) -> str:
+        """What messages call a sparse view."""
+        return str(self._labels(columns)[0])
 
     def _labels(self, columns: np.ndarray) -> list[Any]:
         return list(range(len(columns))) if self.names is None else self.names
