@@ -58,7 +58,7 @@ class TableKind:
         if isinstance(views.X, pd.DataFrame):
             found = views.X.dtypes.iloc[columns].tolist()
         elif isinstance(views.X, KeptColumns):
-            found = [views.X.take(columns[[place]]).dtype for place in range(len(columns))]
+            found = [views.dtypes.get(column, np.dtype(float)) for column in columns.tolist()]
         else:
             found = [views.X.dtype] * len(columns)
         plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
