@@ -391,10 +391,11 @@ def test_gates_beside_documents():
         MKLClassifier(wide, Localized()).fit(table, Y)
     model = MKLClassifier(wide, Localized(inputs=["b"], l2=0.01), random_state=0).fit(table, Y)
     assert model.predict(table).shape == (N,)
-    model = MKLClassifier(kernels, Localized(scaling=None, l2=0.01), random_state=0).fit(table, Y)
-    assert model.gating_coef_.index.tolist()[:2] == ["notes: ash", "notes: fir"]
-    assert model.gating_coef_.index.tolist()[-2:] == ["b: 0", "b: 1"]
-    assert model.predict(table).shape == (N,)
+    for scaling in ("unit-mean", None):
+        model = MKLClassifier(kernels, Localized(scaling=scaling, l2=0.01), random_state=0).fit(table, Y)
+        assert model.gating_coef_.index.tolist()[:2] == ["notes: ash", "notes: fir"]
+        assert model.gating_coef_.index.tolist()[-2:] == ["b: 0", "b: 1"]
+        assert model.predict(table).shape == (N,)
     model = MKLClassifier(kernels, Projected(1), random_state=0).fit(table, Y)
     assert model.projections_["notes"].index.tolist() == ["ash", "fir", "oak", "small", "tall"]
     assert model.predict(table).shape == (N,)

@@ -23,7 +23,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..validation import shown
 from ..views import Views
-from ..views.handed import TableKind, reads_sparse
+from ..views.handed import TableKind
 
 
 class Preparation:
@@ -218,7 +218,7 @@ def prepare(
     _check_transformer(transformer, who)
     fitted = clone(transformer)
     documents = _takes_documents(fitted)
-    if documents and (len(columns) != 1 or reads_sparse(views.X, columns)):
+    if documents and (len(columns) != 1 or views.is_sparse(columns)):
         found = "is sparse" if len(columns) == 1 else f"has {len(columns)} columns"
         raise ValueError(
             f"{_named(transformer, who)} takes one column of documents, but the view {found}; select the column of "

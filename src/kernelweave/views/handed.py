@@ -25,9 +25,10 @@ class TableKind:
     Attributes
     ----------
     is_frame : bool
-        Whether it is a data frame; otherwise an array, or a CSR matrix where the columns are sparse.
+        Whether it is a data frame; otherwise an array, or a CSR matrix where X or the view is sparse (which is a data
+        frame only where the transformer mentions the names of columns).
     names : list of str or None
-        What the columns are called; None numbers them from 0.
+        The names of a data frame's columns; None numbers them from 0.
     dtypes : dict from int to dtype
         The types of the columns of the fit, by their place in the table, where some are not numbers; text has none.
     """
@@ -51,13 +52,18 @@ class TableKind:
             Names that the transformer mentions: columns have full names where one of these is such a name, and
             otherwise short ones where one of these is such a name.
         """
-        names, X = _names(views.names, columns, view, wanted), views.X
-        if reads_sparse(X, columns):
-            return cls(False, names)
-        found = _dtypes(views, columns)
+        names = _names(views.names, columns, view, wanted)
+        if views.is_sparse(columns):
+            return cls(bool(wanted & set(names or ())), names)
+        if isinstance(views.X, pd.DataFrame):
+            found = views.X.dtypes.iloc[columns].tolist()
+        elif isinstance(views.X, KeptColumns):
+            found = [views.dtypes.get(column, np.dtype(float)) for column in columns.tolist()]
+        else:
+            found = [views.X.dtype] * len(columns)
         plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
         dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
-        return cls(isinstance(X, pd.DataFrame) or names is not None, names, dtypes)
+        return cls(isinstance(views.X, pd.DataFrame) or names is not None, names, dtypes)
 
     def table(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
         """These columns as a table of this kind, and which samples have some value in them.
@@ -72,12 +78,9 @@ class TableKind:
             What messages call the view.
         """
         X = views.X
-        if reads_sparse(X, columns):
+        if views.is_sparse(columns):
             values, present = _sparse(views, columns, label)
-            if not self.is_frame:
-                return values, present
-            frame = pd.DataFrame(values.toarray(), columns=self._labels(columns))
-            return frame, present
+            return (pd.DataFrame(values.toarray(), columns=self._labels(columns)) if self.is_frame else values), present
         if not self.is_frame:
             values = _with_nan_array(_array(X, columns))
             return values, ~pd.isna(values).all(axis=1)
@@ -120,32 +123,16 @@ def _within(name: str, view: Any) -> str:
     return inside or name
 
 
-def reads_sparse(X: Any, columns: np.ndarray) -> bool:
-    """Whether some of these columns are sparse."""
-    return sp.issparse(X) or (isinstance(X, KeptColumns) and bool(np.isin(columns, X.sparse_positions()).any()))
-
-
 def _sparse(views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
     """Sparse columns as one CSR matrix, in which cells may be NaN, and which samples have them."""
     X = views.X
     if sp.issparse(X):
-        return X[:, columns], np.ones(X.shape[0], dtype=bool)
+        return X[:, columns], np.ones(views.n_samples, dtype=bool)
     if np.isin(columns, X.sparse_positions()).all():
         values, there = X.take_sparse(columns)
         if np.array_equal(there.any(axis=1), there.all(axis=1)):
             return values, there.all(axis=1)
     return views.read(columns, label)
-
-
-def _dtypes(views: Views, columns: np.ndarray) -> list[Any]:
-    """The types that columns have, or had in the data frame that was taken apart."""
-    X = views.X
-    if isinstance(X, pd.DataFrame):
-        return X.dtypes.iloc[columns].tolist()
-    if not isinstance(X, KeptColumns):
-        return [X.dtype] * len(columns)
-    known = {**views.types, **{c: X.take(np.array([c])).dtype for c in columns.tolist() if c not in views.types}}
-    return [known[c] for c in columns.tolist()]
 
 
 def _is_text(dtype: Any) -> bool:
