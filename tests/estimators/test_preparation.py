@@ -453,6 +453,9 @@ def test_missing_cells_of_sparse_samples():
     filled = clone(prepare).fit(D[:36]).transform(D)
     expected = MKLClassifier([Linear()]).fit(filled[:36], Y[:36]).decision_function(filled)
     assert_allclose(model.decision_function(sp.csr_matrix(D)), expected, atol=1e-10)
+    frame = pd.DataFrame({"s": SparseRows(sp.csr_matrix(D))})
+    model = MKLClassifier([Linear("s", transformer=prepare)]).fit(frame[:36], Y[:36])
+    assert_allclose(model.decision_function(frame), expected, atol=1e-10)
 
 
 # Searches
