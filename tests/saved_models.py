@@ -510,7 +510,7 @@ MODELS = {
         [
             Linear(transformer=PCA(3)),
             Gaussian([2, 3], transformer=StandardScaler()),
-            ("pairs", Linear([0], transformer=OneHotEncoder(handle_unknown="ignore"))),
+            ("flags", Linear([0], transformer=OneHotEncoder(handle_unknown="ignore", sparse_output=False))),
         ],
         X=np.round(A),
         new=np.round(NEW),
@@ -532,6 +532,15 @@ MODELS = {
     "prepared, regressor": lambda: (
         MKLRegressor([Linear([0, 1], transformer=StandardScaler()), Gaussian(transformer=PCA(3))]).fit(A, VALUE),
         NEW,
+    ),
+    "prepared, landmarks": labelled(
+        SubspaceKernel(
+            Gaussian([0, 1, 2], transformer=StandardScaler()), 2, landmarks="centroids", tol=0.05, random_state=0
+        )
+    ),
+    "prepared, class means": labelled(AKDAQR(Gaussian(transformer=StandardScaler()) + Linear([0]))),
+    "prepared, sparse large margin": labelled(
+        SparseLargeMarginClassifier(3, kernel=Gaussian(transformer=StandardScaler()), tol=0.05, random_state=0)
     ),
     "prepared, mkldr": labelled(MKLDR([Linear(transformer=StandardScaler()), Gaussian()], n_components=1)),
     "mean combiner": classifier(combiner=Mean(), tol=np.float64(1e-4), max_iter=10**6, verbose=0),

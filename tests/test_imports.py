@@ -23,7 +23,7 @@ ALLOWED = {
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
-    "model_selection": FRAMES | {"joblib", "estimators", "reduction"},
+    "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
     "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
     "persistence": FRAMES | {"_version", *BELOW},

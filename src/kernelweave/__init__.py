@@ -16,6 +16,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import combiners, datasets, display, files, kernels, model_selection, reduction
+    from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .files import read_views
     from .persistence import load, save
@@ -38,6 +39,7 @@ __all__ = [
     "read_views",
     "reduction",
     "save",
+    "show_versions",
     "stack_views",
 ]
 
@@ -54,6 +56,7 @@ _HOMES = {
     "load": "persistence",
     "read_views": "files",
     "save": "persistence",
+    "show_versions": "_environment",
     "stack_views": "views",
 }
 

@@ -1,5 +1,8 @@
 """Blocks of similarities: new samples of all precomputed kernels in one call."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -252,9 +255,10 @@ class TestWithoutLabels:
         (
             {"sec": SEQ.loc[NEW]},
             1.0,
-            "'sec', which does not exist .there are .*'x'..; the kernels .* are .'seq', 'net'",
+            "'sec', which does not exist .there are .*'both'..; the kernels .* are .'seq', 'net'",
         ),
         ({"x": SEQ.loc[NEW]}, 1.0, "a block for the kernel 'x', which computes its values from X"),
+        ({"both": SEQ.loc[NEW]}, 1.0, "a block for the kernel 'both', which is made of several kernels"),
         ({"seq": SEQ.loc[NEW]}, {"sec": 1.0}, "diagonal has an entry for the kernel 'sec'"),
         (
             {"seq": SEQ.loc[NEW], "net": NET.loc[NEW] * np.inf},
@@ -267,8 +271,28 @@ class TestWithoutLabels:
     ],
 )
 def test_bad_blocks_change_nothing(blocks, diagonal, message):
-    model = MKLClassifier([*kernels(), Linear("x")]).fit(X.assign(x=A[:N, 0]), Y)
+    both = Precomputed(SEQ, "id") * Linear("x")
+    model = MKLClassifier([*kernels(), Linear("x"), ("both", both)]).fit(X.assign(x=A[:N, 0]), Y)
     before = list(model.kernels_)
     with pytest.raises(ValueError, match=message):
         model.extend_kernels(blocks, diagonal)
     assert all(now is then for now, then in zip(model.kernels_, before, strict=True))
+
+
+def test_the_page_runs(tmp_path, monkeypatch):
+    """The code of docs/similarities.md, on files as it reads them."""
+    page = (Path(__file__).parents[2] / "docs" / "similarities.md").read_text(encoding="utf-8")
+    numbers = IDS.map(lambda label: int(label[1:]) + 101)
+    monkeypatch.chdir(tmp_path)
+    for name, K in (("seq", SEQ), ("net", NET)):
+        unit = (K / np.sqrt(np.outer(np.diagonal(K), np.diagonal(K)))).set_axis(numbers).set_axis(numbers, axis=1)
+        unit.iloc[:N, rng.permutation(N)].to_csv(f"{name}.csv")
+        unit.iloc[N:, :N].to_csv(f"{name}_new.csv")
+    pd.Series(Y, numbers[:N], name="diagnosis").iloc[rng.permutation(N)].to_csv("labels.csv")
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(compile(code, "similarities.md", "exec"), names)
+    assert len(names["scores"]) == 5 and names["predictions"].index.tolist() == numbers[N:].tolist()
+    truth = np.where(A[:, 0] + B[:, 0] > 0, "up", "down")[N:]
+    assert (names["predictions"] == truth).mean() > 0.6
+    assert names["X_apart"].isna().sum().tolist() == [5, 0]

@@ -112,7 +112,7 @@ def test_presence_is_that_of_the_model():
     lacking.loc[7, ["b__0", "b__1"]] = np.nan
     for steps in ([], [StandardScaler().set_output(transform="pandas")]):
         subsets = KernelSubsets(make_pipeline(*steps, MKLClassifier(KERNELS)), lacking, Y)
-        train, new = subsets.presence(lacking[:20], lacking[20:], Y[:20])
+        train, new = subsets.presence(lacking[:20], lacking[20:], y=Y[:20])
         assert np.argwhere(~train).tolist() == [[2, 0], [2, 1], [7, 2]]
         assert np.argwhere(~new).tolist() == [[5, 0], [5, 1]]
 

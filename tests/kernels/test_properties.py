@@ -6,6 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 from kernel_properties import check_kernel
 from kernelweave import kernels
@@ -66,6 +72,24 @@ def test_kernels_of_numbers(name):
     check_kernel(OF_NUMBERS[name], NUMBERS)
 
 
+@pytest.mark.parametrize("name", [name for name, each in OF_NUMBERS.items() if "transformer" in each.get_params()])
+@pytest.mark.parametrize("gaps", ["none", "views", "cells"])
+def test_kernels_with_a_transformer(name, gaps):
+    X = NUMBERS * [1.0, 10.0, 100.0, 0.1] + 5.0
+    if gaps == "views":
+        X[[3, 11]] = np.nan
+    elif gaps == "cells":
+        X[[3, 11], :2] = np.nan
+    prepare = make_pipeline(SimpleImputer(), StandardScaler(), PCA(3))
+    check_kernel(clone(OF_NUMBERS[name]).set_params(transformer=prepare), X)
+
+
+def test_which_kernels_take_a_transformer():
+    without = {name for name, kernel in OF_NUMBERS.items() if "transformer" not in kernel.get_params()}
+    assert without == {"constant", "sum", "product", "pairwise", "rational quadratic", "exponential product"}
+    assert "transformer" in ChiSquared().get_params() and "transformer" not in Spectrum().get_params()
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -91,6 +115,10 @@ def test_kernels_of_sparse_samples(kernel):
 
 OF_OTHERS = [
     (ChiSquared(), np.abs(NUMBERS)),
+    (ChiSquared(transformer=MinMaxScaler()), NUMBERS),
+    (Linear(transformer=CountVectorizer(analyzer="char", ngram_range=(2, 2))), TEXT),
+    (Gaussian(transformer=TfidfVectorizer(analyzer="char")) + Linear(transformer=OneHotEncoder()), TEXT),
+    (Pairwise(Gaussian(transformer=StandardScaler()), first=[0, 1], second=[2, 3]), MISSING),
     (Precomputed(SIMILARITY), IDS),
     (Distance(DISTANCES), IDS),
     (Precomputed(pd.DataFrame(SIMILARITY, LABELS, LABELS), "id"), pd.DataFrame({"id": LABELS})),

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
+from sklearn.feature_selection import SelectKBest
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import (
     GridSearchCV,
@@ -47,6 +48,7 @@ Y = np.where(A[:, 0] + 0.5 * B[:, 0] + 0.3 * rng.normal(size=N) > 0, "yes", "no"
 TARGET = A[:, 0] + 0.5 * B[:, 0]
 KERNELS = [Linear("a"), Gaussian("a"), Linear("b"), ("last", Gaussian("c"))]
 MODEL = MKLClassifier(KERNELS)
+SMALL = MKLClassifier([Linear("a"), Linear("b")])
 CV = StratifiedKFold(4, shuffle=True, random_state=0)
 ROWS = [("all views", "together"), *[(view, kind) for view in "abc" for kind in ("alone", "without")]]
 
@@ -93,12 +95,12 @@ def test_the_tests_compare_the_same_folds():
 
 def test_five_times_two_folds_have_the_f_test():
     halves = RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=0)
-    report, folds = view_report(MODEL, X, Y, cv=halves, return_folds=True)
+    report, folds = view_report(SMALL, X, Y, cv=halves, return_folds=True)
     assert report.attrs["test"] == "5x2 cv paired F test"
     own = folds[(folds["view"] == "b") & (folds["kernels"] == "without")]
     expected = paired_f_test_5x2cv(own["score_together"], own["score"]).pvalue
     assert report.loc[("b", "without"), "p_value"] == pytest.approx(expected)
-    tenfold = view_report(MODEL, X, Y, cv=StratifiedKFold(10))
+    tenfold = view_report(SMALL, X, Y, cv=StratifiedKFold(10))
     assert tenfold.attrs["test"] == "corrected t test"
 
 
@@ -143,7 +145,7 @@ def test_a_model_that_cannot_be_fitted_is_nan_with_the_reason():
     assert report.loc[("b", "without"), "score"] > 0.7
     few = lacking("b", np.arange(2, N))
     with pytest.warns(FitFailedWarning, match="view 'b' could not be fitted"):
-        view_report(MODEL, few, Y, cv=CV)
+        view_report(SMALL, few, Y, cv=CV)
 
 
 def test_a_fold_in_which_nothing_can_be_fitted():
@@ -239,7 +241,7 @@ def test_costs_are_shares_of_the_costs_of_all_kernels():
     share = {("all views", "together"): 1.0, ("a", "alone"): 6 / 12, ("a", "without"): 6 / 12, ("c", "alone"): 5 / 12}
     for row, expected in share.items():
         np.testing.assert_allclose(cost[row], stored[row] * expected)
-    free = view_report(MODEL, X, Y, cv=CV, costs=[0.0, 0.0, 0.0, 2.0])["prediction_cost"]
+    free = view_report(MODEL, X, Y, cv=2, costs=[0.0, 0.0, 0.0, 2.0])["prediction_cost"]
     assert free[("a", "alone")] == 0.0
     assert free[("a", "without")] > 0.0
 
@@ -260,6 +262,14 @@ def test_regression_and_other_scores():
     )
     errors = view_report(model, X, pd.Series(TARGET, X.index), cv=cv, scoring="neg_mean_absolute_error")
     assert (errors["score"] < 0).all()
+
+
+def test_several_targets():
+    several = np.column_stack([TARGET, A[:, 1]])
+    cv = KFold(4, shuffle=True, random_state=0)
+    report = view_report(MKLRegressor([Linear("a"), Linear("b")]), X, several, cv=cv)
+    alone = cross_val_score(MKLRegressor([Linear("a")]), X, several, cv=cv)
+    np.testing.assert_allclose(report.loc[("a", "alone"), "score"], alone.mean())
 
 
 def test_one_class_models_are_scored_by_labels():
@@ -288,12 +298,24 @@ def test_ids_text_and_sparse_views():
     text = ["".join(rng.choice(list("xy"), size=6)) for _ in range(N)]
     data = stack_views({"a": A, "word": text, "id": np.arange(N)})
     data.loc[[2, 9], "word"] = None
-    model = MKLClassifier([Linear("a"), Spectrum(2, "word"), Precomputed(B @ B.T, "id")])
-    report = view_report(model, data, Y, cv=CV)
+    model = MKLClassifier([Linear("a"), Spectrum("word", k=2), Precomputed(B @ B.T, "id")])
+    report = view_report(model, data, Y, cv=2)
     assert report["samples"].to_dict()[("word", "alone")] == N - 2
     sparse = sp.csr_matrix(np.hstack([A, B]))
     report = view_report(MKLClassifier([("a", Linear([0, 1, 2])), ("b", Linear([3, 4]))]), sparse, Y, cv=CV)
     assert list(report.index.levels[0]) == ["a", "all views", "b"]
+
+
+def test_preparation_inside_kernels():
+    kernels = [Linear("a", transformer=SelectKBest(k=1)), Gaussian("b", transformer=StandardScaler()), Linear("c")]
+    some = np.arange(0, N, 5)
+    data = lacking("a", some)
+    report = view_report(MKLClassifier(kernels), data, Y, cv=CV)
+    plain = view_report(MKLClassifier(kernels), data, Y, cv=CV, share_kernels=False)
+    pd.testing.assert_frame_equal(report, plain)
+    without = cross_val_score(MKLClassifier(kernels[1:]), X, Y, cv=CV)
+    np.testing.assert_allclose(report.loc[("a", "without"), "score"], without.mean())
+    assert report.loc[("a", "alone"), "samples"] == N - len(some)
 
 
 def test_sample_weights_are_split_as_x_is():
@@ -308,7 +330,7 @@ def test_sample_weights_are_split_as_x_is():
 
 def test_groups_stay_together():
     groups = np.arange(N) // 8
-    _, folds = view_report(MODEL, X, Y, cv=GroupKFold(5), groups=groups, return_folds=True)
+    _, folds = view_report(SMALL, X, Y, cv=GroupKFold(5), groups=groups, return_folds=True)
     assert (folds["samples"] == 16).all()
 
 

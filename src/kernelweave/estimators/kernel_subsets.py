@@ -11,18 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _num_samples
 
 from ..combiners import Combiner
 from ..combiners.named import as_numbers
 from ..kernels import Constant, Kernel, named_kernels
 from ..kernels.stacking.naming import default_kernels
 from ..validation import shown
-from ..validation.inputs import check_new_data, check_training_data, without_mask
+from ..validation.inputs import check_new_data, check_training_data
 from ..views import Views
 from .kernel_parameters import KernelParameters
 
@@ -69,10 +66,10 @@ class KernelSubsets:
     def __init__(self, estimator: Any, X: Any, y: Any = None):
         self.estimator = estimator
         self._before, self.model = _opened(estimator)
-        views = self._training_views(X, y)[1]
+        views = self._fitted_views(X, y)[1]
         self.kernels = default_kernels(views) if self.model.kernels is None else named_kernels(self.model.kernels)
         self.names = [name for name, _ in self.kernels]
-        self.views = _by_view(self.kernels, views)
+        self.views = _by_view(self.kernels, [_columns(kernel, views) for _, kernel in self.kernels])
 
     def of(self, kept: Sequence[str], kernels: Iterable[tuple[str, Kernel]] | None = None) -> Any:
         """A copy of the estimator with some kernels.
@@ -95,7 +92,9 @@ class KernelSubsets:
             other.set_params(combiner=combiner.for_kernels(self.names, kept))
         return other
 
-    def presence(self, X: Any, new: Any, y: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def presence(
+        self, X: Any, new: Any, *, y: Any = None, kernels: Iterable[tuple[str, Kernel]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Which samples have a row in which kernel: boolean arrays of shape (n_samples, n_kernels).
 
         Parameters
@@ -106,24 +105,22 @@ class KernelSubsets:
             Other samples.
         y : array, optional
             Targets of the training samples.
+        kernels : iterable of (str, Kernel), optional
+            As in `of`.
 
         Returns
         -------
         of_training, of_new : ndarray of bool
         """
-        if not self._before and not (_lacks_entries(X) or _lacks_entries(new)):
-            everywhere = [np.ones((_num_samples(part), len(self.names)), dtype=bool) for part in (X, new)]
-            return everywhere[0], everywhere[1]
         model, views, steps = self._fitted_views(X, y)
         for step in steps:
             new = step.transform(new)
         others = Views(*check_new_data(model, new, np.arange(model.n_features_in_)))
-        fitted = [clone(kernel).fit(views, None, name) for name, kernel in self.kernels]
+        targets = None if y is None else np.asarray(y)
+        objects = self.kernels if kernels is None else kernels
+        fitted = [clone(kernel).fit(views, None, name, targets) for name, kernel in objects]
         found = [np.column_stack([kernel.present(part) for kernel in fitted]) for part in (views, others)]
         return found[0], found[1]
-
-    def _training_views(self, X: Any, y: Any) -> tuple[Any, Views]:
-        return self._fitted_views(X, y)[:2]
 
     def _fitted_views(self, X: Any, y: Any) -> tuple[Any, Views, list[Any]]:
         """A copy of the model that has seen X, the views of X as the model gets them, and the steps before it."""
@@ -148,10 +145,49 @@ def fitted_model(estimator: Any) -> Any:
     """
     if isinstance(estimator, KernelParameters):
         return estimator
-    if isinstance(estimator, Pipeline):
-        return fitted_model(estimator.steps[-1][1])
-    inside = next((getattr(estimator, name) for name in _FITTED if hasattr(estimator, name)), None)
+    inside = _inside(estimator)
     return None if inside is None else fitted_model(inside)
+
+
+def has_steps_before(estimator: Any) -> bool:
+    """Whether a fitted estimator transforms X before the model inside it reads it.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.estimators.kernel_subsets import has_steps_before
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> has_steps_before(make_pipeline(StandardScaler(), MKLClassifier())), has_steps_before(MKLClassifier())
+    (True, False)
+    """
+    inside = _inside(estimator)
+    here = isinstance(estimator, Pipeline) and len(estimator.steps) > 1
+    return inside is not None and (here or has_steps_before(inside))
+
+
+def _inside(estimator: Any) -> Any:
+    """The last step of a fitted pipeline, or the fitted model of a search or the like; None in other estimators."""
+    if isinstance(estimator, Pipeline):
+        return estimator.steps[-1][1]
+    return next((getattr(estimator, name) for name in _FITTED if hasattr(estimator, name)), None)
+
+
+def fitted_views(model: Any) -> dict[str, np.ndarray]:
+    """The columns of each view that a fitted model has kernels for, as positions in the X of its fit.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, stack_views
+    >>> from kernelweave.estimators.kernel_subsets import fitted_views
+    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0, 4.0], [4.0, 1.0]]})
+    >>> fitted_views(MKLClassifier().fit(X, [0, 1]))
+    {'a': array([0]), 'b': array([1, 2])}
+    """
+    kernels = list(zip(model.kernel_names_, model.kernels_, strict=True))
+    columns = {name: kernel.columns() for name, kernel in kernels}
+    views = _by_view(kernels, [set(read.tolist()) for read in columns.values()])
+    return {view: columns[names[0]] for view, names in views.items()}
 
 
 def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
@@ -235,12 +271,12 @@ def _for_kernels(values: Any, names: list[str], kept: list[str]) -> Any:
     return [value.for_kernels(names, kept) if isinstance(value, Combiner) else value for value in values]
 
 
-def _by_view(kernels: list[tuple[str, Kernel]], views: Views) -> dict[str, list[str]]:
+def _by_view(kernels: list[tuple[str, Kernel]], columns: list[set[int] | None]) -> dict[str, list[str]]:
+    """The names of the kernels over each set of columns, by view; a kernel of unknown columns is a view by itself."""
     found: dict[Any, list[str]] = {}
     labels: dict[Any, str] = {}
-    for name, kernel in kernels:
-        columns = _columns(kernel, views)
-        key = name if columns is None else tuple(sorted(columns))
+    for (name, kernel), read in zip(kernels, columns, strict=True):
+        key = name if read is None else tuple(sorted(read))
         found.setdefault(key, []).append(name)
         view = getattr(kernel, "view", None)
         if isinstance(view, str):
@@ -260,10 +296,3 @@ def _columns(kernel: Any, views: Views) -> set[int] | None:
         return set() if isinstance(kernel, Constant) else None
     first, second = (_columns(part, views) for part in parts)
     return None if first is None or second is None else first | second
-
-
-def _lacks_entries(X: Any) -> bool:
-    if sp.issparse(X):
-        return False
-    X = without_mask(X)
-    return bool(X.isna().to_numpy().any() if isinstance(X, pd.DataFrame) else pd.isna(np.asarray(X)).any())

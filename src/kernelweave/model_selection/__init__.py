@@ -25,6 +25,7 @@ from .statistics import (
 )
 from .surface_search_cv import ResponseSurfaceSearchCV
 from .view_comparison import view_report
+from .view_permutation import view_importance
 
 __all__ = [
     "KFoldProtocol",
@@ -45,6 +46,7 @@ __all__ = [
     "koshal_design",
     "paired_f_test_5x2cv",
     "paired_t_test",
+    "view_importance",
     "view_report",
     "wilcoxon_signed_rank",
     "win_tie_loss",

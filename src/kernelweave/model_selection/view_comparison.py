@@ -169,7 +169,7 @@ def view_report(
         subsets,
         X,
         y,
-        scorer=check_scoring(model, scoring=_one_metric(scoring)),
+        scorer=check_scoring(model, scoring=one_metric(scoring)),
         parts=_parts(subsets),
         costs=_by_kernel(costs, subsets.views),
         params=dict(params or {}),
@@ -214,7 +214,7 @@ class _Job:
             return [{"fold": number, **record, "view": part.view, "kernels": part.kernels} for part in self.parts]
         records = [record]
         samples, new_samples = self._rows(self.X, train), self._rows(self.X, test)
-        presence = self.subsets.presence(samples, new_samples, self._rows(self.y, train))
+        presence = self.subsets.presence(samples, new_samples, y=self._rows(self.y, train), kernels=objects)
         for part in others:
             chosen = np.isin(self.subsets.names, part.names)
             rows, new = (p[there[:, chosen].any(axis=1)] for p, there in zip((train, test), presence, strict=True))
@@ -310,7 +310,8 @@ def _by_kernel(costs: Any, views: dict[str, list[str]]) -> Any:
     return by_view | {name: cost for name, cost in costs.items() if name not in views}
 
 
-def _one_metric(scoring: Any) -> Any:
+def one_metric(scoring: Any) -> Any:
+    """The given metric, or an error where there are several."""
     if scoring is None or isinstance(scoring, str) or callable(scoring):
         return scoring
     raise ValueError(f"scoring must be one metric, by name or as a callable, not {shown(scoring)}")

@@ -137,7 +137,8 @@ def _sparse_codec(cls: type) -> Codec:
 def _index_parts(index: pd.Index) -> list:
     if str(index.dtype) not in _INDEX_DTYPES:
         raise NotSavableError(f"is an index of type {index.dtype}, which cannot be saved")
-    return [str(index.dtype), index.name, *index.tolist()]
+    labels = [str(label) if isinstance(label, np.str_) else label for label in index.tolist()]
+    return [str(index.dtype), index.name, *labels]
 
 
 def _index_of(parts: list) -> pd.Index:

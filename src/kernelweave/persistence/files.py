@@ -100,10 +100,10 @@ def load(
     and the classes that you give, but no others. Predictions are those of the saved model, bit by bit on the same
     machine and library versions.
 
-    A `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend` and
-    `replace_kernel` as before (with similarities to all ids, or to ``columns_kept`` only), but fitting again needs the
-    whole matrix. The `transformer_` of a loaded kernel is an operation on arrays that gives what the fitted transformer
-    gave; `transformer` is scikit-learn's transformer again, with which the loaded model can be fitted anew.
+    A `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend_kernels`
+    as before (with similarities to all ids, or to ``columns_kept`` only), but fitting again needs the whole matrix. The
+    `transformer_` of a loaded kernel is an operation on arrays that gives what the fitted transformer gave;
+    `transformer` is scikit-learn's transformer again, with which the loaded model can be fitted anew.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class _Preparations:
 
     def __call__(self, value: Any) -> Any:
         if isinstance(value, Views) and value.holds_points:
-            raise NotSavableError("holds points among the features of a transformer, which cannot be saved; pickle it")
+            return self._with_points(value)
         if not isinstance(value, ViewKernel) or value.transformer is None:
             return value
         where = f"kernel {vars(value).get('label_', value.name)!r}: transformer"
@@ -226,6 +226,15 @@ class _Preparations:
         kept.transformer = described(value.transformer, where, self._given)
         if value.preparation_ is not None:
             kept.preparation_ = self._of(value.preparation_, where, len(value.columns_))
+        return kept
+
+    def _with_points(self, views: Views) -> Views:
+        """Views whose points are an attribute: pairs of what prepares a kernel's view and the points' features."""
+        points = views.prepared_points()
+        if any(id(key) not in self._fitted for key, _ in points):
+            raise NotSavableError("holds points among the features of no kernel before it, which cannot be saved")
+        kept = copy(views)
+        vars(kept)["points"] = [(self._fitted[id(key)], values) for key, values in points]
         return kept
 
     def _of(self, preparation: Preparation, where: str, width: int) -> Preparation:

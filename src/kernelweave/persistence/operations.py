@@ -64,6 +64,12 @@ def transformer(value: Any, sizes: Sizes, path: str) -> None:
         refuse(path, f"is a {type(value).__name__}, which it never is")
 
 
+def points(value: Any, sizes: Sizes, path: str) -> None:
+    """What prepares the view of a kernel, and points among the features that it makes."""
+    together(part(Preparation), numbers("samples", "features"))(value, sizes, path)
+    agree(sizes, "features", value[0].n_features, f"{path}[1]")
+
+
 def _nothing_inside(value: Any, sizes: Sizes, path: str) -> None:
     """An empty dict."""
     if type(value) is not dict or value:

@@ -32,6 +32,7 @@ from ..combiners.nonlinear.product import ProductKernel
 from ..combiners.per_output import OutputKernels
 from ..combiners.projected.kernel import ProjectedKernel
 from ..kernels import KernelStack
+from ..views import Views
 
 
 class Record:
@@ -114,8 +115,11 @@ def packed(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpack(model: Any) -> None:
-    """Give an object from a file its combined kernel in the place of record and parameters, if it has them."""
+    """Give an object from a file its combined kernel in the place of record and parameters, or its points; if any."""
     fields = vars(model)
+    if isinstance(model, Views):
+        for preparation, values in fields.pop("points", []):
+            model.hold_points(preparation, values)
     if "_theta" not in fields or "_state" not in fields or "combiner_" not in fields:
         return
     kernel = kernel_of(fields["combiner_"], fields["_state"], fields["_theta"])

@@ -146,7 +146,9 @@ def stack_rule(value: Any, sizes: Sizes, path: str) -> None:
         if "present_" not in vars(value.normalizers[m]):
             refuse(f"{path}.normalizers[{m}]", "lacks the attribute present_")
         _check_sparse(value.kernels[m], kept, f"{path}.kernels[{m}]")
-        columns = value.kernels[m].columns()
+        held = [preparation for preparation, _ in vars(value.reference).get("points", [])]
+        parts = [part for part in value.kernels[m].parts() if getattr(part, "preparation_", None) not in held]
+        columns = np.concatenate([np.empty(0, dtype=int), *(part.columns() for part in parts)])
         if there is not None and not np.isin(columns, np.concatenate([np.empty(0, dtype=int), *there])).all():
             refuse(f"{path}.reference", f"lacks columns of the kernel {value.names[m]!r}")
 

@@ -43,7 +43,7 @@ from ..reduction.base import KernelTransformer
 from ..views import Views
 from ..views.kept import KeptColumns
 from . import rules
-from .operations import OPERATION_SCHEMAS, transformer
+from .operations import OPERATION_SCHEMAS, points, transformer
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
 from .schema import (
     SCHEMAS,
@@ -122,6 +122,7 @@ SCHEMAS |= {
             "X": either((KeptColumns, part(KeptColumns, "samples", "columns")), (object, sparse("samples", "columns"))),
             "names": nothing,
             "positions": positions("samples"),
+            "points": optional(several(points, own=("features",))),
         }
     ),
     # kernels

@@ -18,8 +18,9 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
-from .columns import by_name, feature_names, has_sparse_rows, has_views
+from .columns import are_found_by_name, by_name, feature_names, has_sparse_rows
 from .parameters import shown
+from .tables import as_pandas, check_one_table
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
@@ -39,7 +40,7 @@ def unchanged_on_failure(estimator: Any) -> Iterator[None]:
 
 def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]:
     """X of a fit, and the names of its columns or None; the estimator gets `n_features_in_` and `feature_names_in_`."""
-    X = _other_than_numbers_as_frame(without_mask(X))
+    X = _one_table(X)
     if isinstance(X, pd.DataFrame):
         validate_data(estimator, X, skip_check_array=True)
         if len(X) < 2 or X.shape[1] < 1:
@@ -72,16 +73,16 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
         Positions of the columns that the model reads.
     """
     names = getattr(estimator, "feature_names_in_", None)
-    X = _other_than_numbers_as_frame(without_mask(X))
+    X = _one_table(X)
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, reset=False, **_ARRAYS), names
-    if names is not None and has_views(names) and all(isinstance(name, str) for name in X.columns):
+    if names is not None and are_found_by_name(X, names):
         X = by_name(estimator, X, names, used)
-    elif names is not None:
-        absent = set(names) - set(X.columns)
-        if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
-            X = X.reindex(columns=list(names))
-    if names is None or not has_sparse_rows(X):
+    else:
+        if names is not None:
+            absent = set(names) - set(X.columns)
+            if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
+                X = X.reindex(columns=list(names))
         validate_data(estimator, X, reset=False, skip_check_array=True)
     if len(X) < 1:
         raise ValueError(f"Found a data frame with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -90,12 +91,19 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
 
 def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
     """X as one array of float64 without missing entries, for transformers that have no views."""
-    X = without_mask(X)
+    check_one_table(X)
+    X = without_mask(as_pandas(X))
     if holds_dates(X):
         wrong = [name for name in X.columns if holds_dates(X[name])] if isinstance(X, pd.DataFrame) else []
         where = f" in the column {wrong[0]!r}" if wrong else ""
         raise ValueError(f"X holds dates or time spans{where}; turn them into numbers, such as days since the first")
     return validate_data(estimator, X, dtype=np.float64, **options)
+
+
+def _one_table(X: Any) -> Any:
+    """X as an array, a list, a sparse matrix or a data frame of pandas."""
+    check_one_table(X)
+    return _other_than_numbers_as_frame(without_mask(as_pandas(X)))
 
 
 def _other_than_numbers_as_frame(X: Any) -> Any:
@@ -153,6 +161,7 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     """A one-dimensional y without NaN, as long as X."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    y = as_pandas(y)
     check_unmasked(y, "y")
     y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False), warn=True)
     assert_all_finite(y, input_name="y")
@@ -245,6 +254,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Finite weights from 0, one for each sample, not all of them 0; None means 1 each."""
     if sample_weight is None:
         return np.ones(n_samples)
+    sample_weight = as_pandas(sample_weight)
     check_plain(sample_weight, "sample_weight")
     try:
         weight = np.asarray(sample_weight, dtype=float)
@@ -270,6 +280,7 @@ def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | 
 
     Series and data frames are returned as they are: their names are the classes.
     """
+    posterior = as_pandas(posterior)
     check_plain(posterior, "posterior")
     labelled = isinstance(posterior, pd.Series | pd.DataFrame)
     try:
@@ -327,7 +338,8 @@ def check_unmasked(values: Any, what: str) -> None:
 def holds_dates(values: Any) -> bool:
     """Whether an array, series or data frame holds dates or time spans."""
     if isinstance(values, pd.DataFrame):
-        return any(holds_dates(values.iloc[:, j]) for j in range(values.shape[1]))
+        others = [j for j, dtype in enumerate(values.dtypes) if getattr(dtype, "kind", "O") not in "fiub"]
+        return any(holds_dates(values.iloc[:, j]) for j in others)
     if isinstance(values, pd.Series) and not isinstance(values.dtype, np.dtype):
         return isinstance(values.dtype, pd.DatetimeTZDtype | pd.PeriodDtype)
     kind = getattr(getattr(values, "dtype", None), "kind", "")

@@ -10,6 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..validation.inputs import check_unmasked, without_mask
+from ..validation.tables import as_pandas
 from .selectors import SEPARATOR
 from .sparse_rows import SparseRows, from_pandas, is_sparse_zero
 
@@ -29,8 +30,9 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
     Parameters
     ----------
     views : mapping from name to array, data frame, series, list or sparse matrix
-        All of the same length; masked entries of an array become NaN. Where every view is a series or data frame, rows
-        are matched by index label, and samples that lack a view get NaN there (a missing view).
+        All of the same length; masked entries of an array become NaN. Where every view is a series or data frame of
+        pandas, rows are matched by index label, and samples that lack a view get NaN there (a missing view). Tables of
+        polars and pyarrow, which have no labels, count as arrays.
     y : series, array or list, optional
         A target for each sample. A series is matched by label like a view; every sample must have a target, and every
         target a sample.
@@ -103,6 +105,7 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
         if values.ndim != 2:
             raise ValueError(f"the sparse view {name!r} must have two dimensions, not {values.ndim}")
         return pd.DataFrame({name: SparseRows(values)})
+    values = as_pandas(values)
     if isinstance(values, pd.Series):
         return values.to_frame(name)
     if isinstance(values, pd.DataFrame):
@@ -128,6 +131,7 @@ def _check_unique_columns(name: str, values: pd.DataFrame) -> None:
 
 
 def _target(y: Any) -> pd.Series:
+    y = as_pandas(y)
     if isinstance(y, pd.Series):
         return y
     if np.ndim(y) != 1:

@@ -180,7 +180,7 @@ def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, imag
     one_column = _one_column(every, begins[:-1])
     small = one_column & (counts <= SMALL)
     sharing: dict[Any, list[int]] = {}  # programs with the same quadratic form, such as targets of least squares
-    for part in np.flatnonzero(~small & (counts > 0)):
+    for part in np.flatnonzero(~small & (counts > 0)).tolist():
         chosen = free[starts[part] : starts[part + 1]]
         form = (every.sample[chosen], every.plus[chosen] >= 0, every.quadratic[chosen])
         sharing.setdefault(tuple(a.tobytes() for a in form) if one_column[part] else part, []).append(part)

@@ -1,0 +1,78 @@
+"""Tables of other libraries as pandas objects, and several tables at once refused.
+
+Data frames and series of polars and pyarrow are recognised by the module of their type, so that neither is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_LIBRARIES = ("polars", "pyarrow")
+_SHOWN = 3  # how many views the example in a message has
+
+
+def as_pandas(table: Any) -> Any:
+    """A data frame or series of polars or pyarrow as one of pandas, with rows numbered from 0; anything else as it is.
+
+    Columns are converted one by one by their `to_numpy`; what is null becomes NaN, or None among objects.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from kernelweave.validation.tables import as_pandas
+    >>> as_pandas(pa.table({"rna__0": [1.0, None], "word": ["ab", "ba"]}))
+       rna__0 word
+    0     1.0   ab
+    1     NaN   ba
+    """
+    if not is_foreign(table):
+        return table
+    if hasattr(table, "collect"):
+        raise ValueError(f"{type(table).__name__} is a table that is not computed yet; pass what its collect() returns")
+    names = getattr(table, "column_names", None)
+    names = getattr(table, "columns", None) if names is None else names
+    if names is None:
+        return pd.Series(_plain(table), name=getattr(table, "name", None) or None)
+    columns = {place: _plain(table[place] if _is_arrow(table) else table[name]) for place, name in enumerate(names)}
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(table)))
+    return frame.set_axis(list(names), axis=1)
+
+
+def is_foreign(table: Any) -> bool:
+    """Whether something is a data frame or series of polars or pyarrow."""
+    module = type(table).__module__.partition(".")[0]
+    return module in _LIBRARIES and any(hasattr(table, name) for name in ("to_numpy", "column_names", "collect"))
+
+
+def _is_arrow(table: Any) -> bool:
+    return type(table).__module__.partition(".")[0] == "pyarrow"
+
+
+def _plain(column: Any) -> np.ndarray:
+    values = np.asarray(column.to_numpy())
+    return values.astype(object) if values.dtype.kind in "US" else values
+
+
+def check_one_table(X: Any) -> None:
+    """Raise a `ValueError` that names `stack_views` where X is several tables: a dict, or a list of arrays."""
+    if isinstance(X, Mapping):
+        names = [repr(name) for name in list(X)[:_SHOWN]]
+        what = "a dict"
+    elif isinstance(X, list | tuple) and any(_is_table(entry) for entry in X):
+        names = [f'"view{place}"' for place in range(min(len(X), _SHOWN))]
+        what = f"a {type(X).__name__} of tables"
+    else:
+        return
+    example = ", ".join(f"{name}: ..." for name in names) + (", ..." if len(X) > _SHOWN else "")
+    raise ValueError(
+        f"X is {what}, but must be one table with all views side by side; X = stack_views({{{example}}}) makes it "
+        "(kernelweave.stack_views), and kernels then select views by name"
+    )
+
+
+def _is_table(entry: Any) -> bool:
+    return isinstance(entry, Mapping) or is_foreign(entry) or getattr(entry, "ndim", 0) == 2
