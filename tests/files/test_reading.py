@@ -311,3 +311,24 @@ def test_views_that_were_written_to_files_come_back(views, suffix, wanted):
 
 def test_read_views_is_public():
     assert kernelweave.read_views is kernelweave.files.read_views
+
+
+def test_a_later_cohort_lacks_a_view_and_has_its_columns_in_another_order(folder):
+    rng = np.random.default_rng(1)
+    y = np.repeat(["a", "b"], 20)
+    values = rng.normal(size=(40, 3)) + 3 * (y == "a")[:, None]
+    ids = pd.Index([f"s{j}" for j in range(40)], name="sample")
+    frame = pd.DataFrame(values, index=ids, columns=["u v", "w.x", "y__z"])
+    frame.to_csv("one.csv")
+    frame[["u v"]].to_csv("two.csv")
+    pd.Series(y, index=ids, name="class").to_csv("labels.csv")
+    tables = read_views(["one.csv", "two.csv"], target="labels.csv:class", id="sample")
+    model = MKLClassifier().fit(tables.X, tables.y)
+    folder.joinpath("new").mkdir()
+    frame[["y__z", "u v", "w.x"]].iloc[::-1].rename(index=lambda name: f"new {name}").to_csv("new/one.csv")
+    new = read_views(["new/one.csv"], id="sample").X
+    assert list(new.columns) == ["one__y__z", "one__u v", "one__w.x"]
+    assert (model.predict(new) == y[::-1]).mean() > 0.9
+    frame[["y__z", "u v"]].to_csv("new/one.csv")
+    with pytest.raises(ValueError, match="w.x"):
+        model.predict(read_views(["new/one.csv"], id="sample").X)

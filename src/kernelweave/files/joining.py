@@ -149,7 +149,7 @@ def _overlap(views: list[_View], order: pd.Index, labelled: pd.Index | None) -> 
     groups = {view.table.name: view.ids for view in views} | {"in all views": order[everywhere]}
     if labelled is None:
         groups["in X"] = order
-        return pd.DataFrame({"samples": {name: len(index) for name, index in groups.items()}})
+        return pd.Series({name: len(index) for name, index in groups.items()}).to_frame("samples")
     has_label = order.isin(labelled)
     groups["only with a label"] = labelled[~labelled.isin(order)]
     groups["without a label"] = order[~has_label]
