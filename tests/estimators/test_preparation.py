@@ -1,6 +1,8 @@
 """Models whose kernels prepare their views: the same as models over views that are prepared by hand."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -220,6 +222,24 @@ def test_every_transformer(model):
     check_same(model, inside, X, Y, ["transform" if hasattr(model, "transform") else "decision_function"])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        MKLClassifier,
+        MKLRegressor,
+        KernelVoting,
+        KernelSAMME,
+        MKLDR,
+        lambda kernels: SparseLargeMarginClassifier(2, kernels[0], random_state=0),
+        lambda kernels: KernelFisher(kernels[0]),
+        lambda kernels: AKDAQR(MKLClassifier(kernels)),
+    ],
+)
+def test_targets_reach_the_transformers_of_every_estimator(model):
+    fitted = model([Gaussian(transformer=SelectKBest(k=1))]).fit(X, 1.0 * (Y == "yes"))
+    assert fitted.kernels_[0].transformer_.get_support().tolist() == [True, False, False, False, False, False]
+
+
 def test_sums_products_and_pairs():
     for kernel in (
         lambda **given: Linear("a", **given) + Gaussian("b", **given) * Polynomial("c", **given),
@@ -436,6 +456,17 @@ def test_shared_kernels_are_those_of_the_targets(transformer):
     assert [sheet is None for _, _, sheet in changing] == [True, False]
 
 
+def test_shared_kernels_of_weighted_samples():
+    model = MKLClassifier([("a", Gaussian(transformer=SelectKBest(k=2)))])
+    train, test, weight = np.arange(30), np.arange(30, N), np.r_[0.0, 0.0, np.linspace(0.1, 2.0, N - 2)]
+    shared = SharedFoldKernels(model, ["C"])
+    parameters = shared.parameters([shared.of_fold(X, Y, train, test, {"sample_weight": weight})])
+    expected = clone(model).fit(X.iloc[train], Y[train], sample_weight=weight[train]).decision_function(X.iloc[test])
+    found = clone(model).set_params(**parameters).fit(X.iloc[train], Y[train], sample_weight=weight[train])
+    assert isinstance(found.kernels_[0], KernelSheet)
+    assert_allclose(found.decision_function(X.iloc[test]), expected, atol=1e-10)
+
+
 def test_a_surface_search_over_supervised_transformers():
     model = MKLClassifier([("a", Gaussian(transformer=SelectKBest(k=2))), ("b", Linear("b"))])
     results = [
@@ -504,6 +535,16 @@ def test_fetched_views_are_prepared():
     asked.clear()
     assert_allclose(model.decision_function(partly, fetch=fetch), model.decision_function(partly), atol=1e-10)
     assert not asked
+
+
+def test_the_page_runs():
+    page = Path(__file__).parents[2] / "docs" / "preparation.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names = {}
+    exec(compile(code, page.name, "exec"), names)
+    search = names["search"]
+    assert search.best_estimator_.kernels_[2].feature_names() == ["and", "fever", "no", "pain"]
+    assert search.best_score_ == 1.0
 
 
 def test_saved_gates_read_prepared_views(tmp_path):

@@ -104,6 +104,8 @@ def test_a_target_in_a_views_table_is_no_part_of_the_view(write):
         assert list(tables.X.columns) == ["rna__TP53", "rna__MYC", "clinical__age"]
         assert tables.y.tolist() == ["ill", "well", "ill"]
         assert list(tables.matched_by.index) == ["rna", "clinical"]
+    target = f"{Path('clinical.csv').absolute()}:diagnosis"
+    assert list(read_views({"a": "rna.csv", "b": "clinical.csv"}, target=target).X.columns)[2:] == ["b__age"]
 
 
 def test_a_file_of_labels_among_the_views_is_no_view(three):
@@ -191,6 +193,7 @@ ERRORS = {
     "decimal": ({"decimal": "!"}, r"decimal must be '.' or ',', not '!'"),
     "sep": ({"sep": ", "}, "sep must be one character"),
     "encoding": ({"encoding": "western"}, "encoding must be a name such as 'cp1252', not 'western'"),
+    "target without column": ({"target": "labels.csv:"}, "target='labels.csv:' names no column; pass 'FILE:COLUMN'"),
     "target": ({"target": 3}, "target must be 'FILE:COLUMN', the name of a column, or None, not 3"),
 }
 
@@ -248,6 +251,12 @@ def test_a_table_without_usable_columns(write, text):
     write({"rna.csv": RNA, "x.csv": text})
     with pytest.raises(ValueError, match="x.csv has no (usable )?column"):
         read_views(["rna.csv", "x.csv"], id="sample")
+
+
+def test_labels_of_samples_that_are_empty(write):
+    write({"a.csv": "sample,x\np1,\np2,3\n", "b.csv": RNA, "labels.csv": "sample,y\np1,1\np2,\n"})
+    with pytest.raises(ValueError, match="a.csv has no value for any sample that has a label in labels.csv"):
+        read_views(["b.csv", "a.csv"], target="labels.csv:y", id="sample")
 
 
 def test_labels_that_are_all_missing(write):

@@ -8,16 +8,16 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 import saved_files
 from forging import SavedModel
-from kernelweave import MKLClassifier, load, save
+from kernelweave import MKLClassifier, load, save, stack_views
 from kernelweave.combiners import FixedWeights
 from kernelweave.kernels import Gaussian, Linear, Polynomial, ViewKernel
 from kernelweave.persistence import files
@@ -128,6 +128,34 @@ def test_tables_without_names(kind, again):
     for new in (X, sp.csr_matrix(A), A, A[:1]):
         np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
     assert loaded.kernels_[1].feature_names() == ["pca0"]
+
+
+def test_sparse_views_beside_others(again):
+    """As a CSR matrix, but as a data frame where the transformer mentions names; samples may lack the view."""
+    genes = pd.DataFrame.sparse.from_spmatrix(
+        sp.random(N, 9, 0.3, format="csr", random_state=0), columns=[f"g{k}" for k in range(9)]
+    )
+    dense = pd.DataFrame(A[:, :2], columns=["a", "b"]).assign(word=np.where(A[:, 0] > 0, "x", "y"))
+    X = stack_views({"genes": genes.iloc[2:], "dense": dense.iloc[:-2]})
+    kernels = [
+        Linear("genes", transformer=MaxAbsScaler()),
+        ("svd", Gaussian("genes", transformer=TruncatedSVD(2, random_state=0))),
+        ("some", Linear("genes", transformer=make_column_transformer((StandardScaler(), ["g0", "g7"])))),
+        Linear("dense", transformer=make_column_transformer((OneHotEncoder(), ["word"]), (PCA(1), ["a", "b"]))),
+    ]
+    model = MKLClassifier(kernels).fit(X, TWO)
+    loaded = again(model)
+    assert model.kernels_[0].sparse_ and not model.kernels_[2].sparse_
+    assert [kernel.feature_names()[0] for kernel in loaded.kernels_[1:]] == [
+        "truncatedsvd0",
+        "standardscaler__g0",
+        "onehotencoder__word_x",
+    ]
+    whole = stack_views({"genes": genes.sparse.to_dense(), "dense": dense}).loc[X.index]
+    for new in (X, whole):
+        np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+    both = X.index.isin(range(2, N - 2))
+    np.testing.assert_allclose(model.decision_function(whole)[both], model.decision_function(X)[both], atol=1e-12)
 
 
 def test_results_keep_their_container(again):

@@ -25,7 +25,8 @@ class TableKind:
     Attributes
     ----------
     is_frame : bool
-        Whether it is a data frame; otherwise an array, or a CSR matrix where X is sparse.
+        Whether it is a data frame; otherwise an array, or a CSR matrix where X or the view is sparse (which is a data
+        frame only where the transformer mentions the names of columns).
     names : list of str or None
         The names of a data frame's columns; None numbers them from 0.
     dtypes : dict from int to dtype
@@ -46,15 +47,20 @@ class TableKind:
         columns : ndarray of int
         view : object
             The selector of these columns. Where it is a name, columns are called what follows it and the separator:
-            ``age`` for ``clinical__age``.
+            ``age`` for ``clinical__age``; otherwise they have their full names.
         wanted : set of str
-            Names that the transformer mentions; columns keep their full names where one of those is among them.
+            Names that the transformer mentions: columns have full names where one of these is such a name, and
+            otherwise short ones where one of these is such a name.
         """
         names = _names(views.names, columns, view, wanted)
+        if _is_sparse(views.X, columns):
+            return cls(bool(wanted & set(names or ())), names)
         if isinstance(views.X, pd.DataFrame):
             found = views.X.dtypes.iloc[columns].tolist()
+        elif isinstance(views.X, KeptColumns):
+            found = [views.dtypes.get(column, np.dtype(float)) for column in columns.tolist()]
         else:
-            found = [np.dtype(float) if sp.issparse(views.X) else views.X.dtype] * len(columns)
+            found = [views.X.dtype] * len(columns)
         plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
         dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
         return cls(isinstance(views.X, pd.DataFrame) or names is not None, names, dtypes)
@@ -65,9 +71,8 @@ class TableKind:
         A missing cell is NaN, also among objects (and NaT among dates).
         """
         X = views.X
-        if sp.issparse(X):
-            values = X[:, columns]
-            present = np.ones(values.shape[0], dtype=bool)
+        if _is_sparse(X, columns):
+            values, present = _sparse(views, columns)
             return (pd.DataFrame(values.toarray(), columns=self._labels(columns)) if self.is_frame else values), present
         if not self.is_frame:
             values = _with_nan_array(_array(X, columns))
@@ -98,11 +103,29 @@ def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set
     if names is None:
         return None
     full = [str(name) for name in names[columns]]
-    if not isinstance(view, str):
+    short = [_within(name, view) for name in full]
+    if len(set(short)) < len(short) or wanted & (set(full) - set(short)):
         return full
-    prefix = view + SEPARATOR
-    short = [name[len(prefix) :] if name.startswith(prefix) and name != prefix else name for name in full]
-    return full if len(set(short)) < len(short) or wanted & (set(full) - set(short)) else short
+    return short if isinstance(view, str) or wanted & (set(short) - set(full)) else full
+
+
+def _within(name: str, view: Any) -> str:
+    """What a column is called within its view."""
+    prefix = view if isinstance(view, str) else name.partition(SEPARATOR)[0]
+    inside = name.removeprefix(prefix + SEPARATOR)
+    return inside or name
+
+
+def _is_sparse(X: Any, columns: np.ndarray) -> bool:
+    """Whether these columns are handed over as a CSR matrix: some of them are sparse."""
+    return sp.issparse(X) or (isinstance(X, KeptColumns) and bool(np.isin(columns, X.sparse_positions()).any()))
+
+
+def _sparse(views: Views, columns: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Sparse columns as one CSR matrix, and which samples have them."""
+    if sp.issparse(views.X):
+        return views.X[:, columns], np.ones(views.n_samples, dtype=bool)
+    return views.read(columns, "of sparse and other columns")
 
 
 def _is_text(dtype: Any) -> bool:
