@@ -50,7 +50,7 @@ FRAME.loc[[4, 9], ["rna__a", "rna__b"]] = np.nan
 FRAME.loc[[5], "notes"] = None
 CLINICAL = make_column_transformer(
     (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["age", "visits"]),
-    (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_include=["category", object, "str"])),
+    (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude=[np.number, bool])),
     remainder="passthrough",
 )
 KERNELS = [

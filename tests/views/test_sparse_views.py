@@ -237,7 +237,9 @@ def test_transformers_of_sparse_views_and_of_those_beside_them(tmp_path, allow_d
     plain = stack_views({"s": DENSE, "clinic": clinic, "word": WORDS})
     model, wanted = MKLClassifier(kernels).fit(frame, Y), MKLClassifier(kernels).fit(plain, Y)
     assert [kernel.sparse_ for kernel in model.kernels_] == [True, False, True, False]
-    assert list(model.kernels_[3].kinds_) == ["continuous", "nominal", "ordinal"]
+    weighted = MKLClassifier(kernels).fit(frame, Y, sample_weight=np.r_[0.0, np.ones(N - 1)])  # a sample is left out
+    for fitted in (model, weighted):
+        assert list(fitted.kernels_[3].kinds_) == ["continuous", "nominal", "ordinal"]
     save(model, tmp_path / "model")
     for fitted in (model, wanted, load(tmp_path / "model")):
         for new in (frame, plain):

@@ -95,7 +95,7 @@ COLUMNS = [
     make_column_transformer((StandardScaler(), ["age", "dose"]), (OneHotEncoder(handle_unknown="ignore"), ["city"])),
     make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "dose"]),
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_include=[object, "str"])),
+        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude=[np.number, bool])),
         remainder="passthrough",
     ),
     make_column_transformer((TfidfVectorizer(), "note"), ("passthrough", ["dose"]), ("drop", ["city"])),

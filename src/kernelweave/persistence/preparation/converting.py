@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
+from sklearn import __version__ as sklearn_version
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfTransformer, TfidfVectorizer
@@ -33,6 +34,9 @@ from .text import CountTermsOperation, WeighTermsOperation
 
 # The types that results may have.
 TYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool")
+# Before scikit-learn 1.8 "warn" left unknown categories without a flag.
+_VERSION = tuple(map(int, sklearn_version.split(".")[:2]))
+_UNKNOWN_IS_RARE = ("infrequent_if_exist", *(("warn",) if _VERSION >= (1, 8) else ()))
 _REMEDY = "which a saved model cannot hold; pickle the model instead, or prepare that view outside the model"
 
 
@@ -210,7 +214,7 @@ def _one_hot(given: OneHotEncoder, where: str, width: int) -> Operation:
         kept = np.flatnonzero(np.arange(len(numbers)) != dropped)
         numbers[kept] = len(labels) + np.arange(len(kept))
         places.append(numbers[groups])
-        takes_rare = has_rare and given.handle_unknown in ("infrequent_if_exist", "warn")
+        takes_rare = has_rare and given.handle_unknown in _UNKNOWN_IS_RARE
         unknown.append(numbers[-1] if takes_rare else UNKNOWN)
         names = [str(entry) for entry in given.categories_[column]]
         first = {group: names[place] for place, group in reversed(list(enumerate(groups)))}
