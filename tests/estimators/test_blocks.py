@@ -255,9 +255,10 @@ class TestWithoutLabels:
         (
             {"sec": SEQ.loc[NEW]},
             1.0,
-            "'sec', which does not exist .there are .*'x'..; the kernels .* are .'seq', 'net'",
+            "'sec', which does not exist .there are .*'both'..; the kernels .* are .'seq', 'net'",
         ),
         ({"x": SEQ.loc[NEW]}, 1.0, "a block for the kernel 'x', which computes its values from X"),
+        ({"both": SEQ.loc[NEW]}, 1.0, "a block for the kernel 'both', which is made of several kernels"),
         ({"seq": SEQ.loc[NEW]}, {"sec": 1.0}, "diagonal has an entry for the kernel 'sec'"),
         (
             {"seq": SEQ.loc[NEW], "net": NET.loc[NEW] * np.inf},
@@ -270,7 +271,8 @@ class TestWithoutLabels:
     ],
 )
 def test_bad_blocks_change_nothing(blocks, diagonal, message):
-    model = MKLClassifier([*kernels(), Linear("x")]).fit(X.assign(x=A[:N, 0]), Y)
+    both = Precomputed(SEQ, "id") * Linear("x")
+    model = MKLClassifier([*kernels(), Linear("x"), ("both", both)]).fit(X.assign(x=A[:N, 0]), Y)
     before = list(model.kernels_)
     with pytest.raises(ValueError, match=message):
         model.extend_kernels(blocks, diagonal)

@@ -1,6 +1,8 @@
 """Models whose kernels prepare their views: the same as models over views that are prepared by hand."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -220,6 +222,24 @@ def test_every_transformer(model):
     check_same(model, inside, X, Y, ["transform" if hasattr(model, "transform") else "decision_function"])
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        MKLClassifier,
+        MKLRegressor,
+        KernelVoting,
+        KernelSAMME,
+        MKLDR,
+        lambda kernels: SparseLargeMarginClassifier(2, kernels[0], random_state=0),
+        lambda kernels: KernelFisher(kernels[0]),
+        lambda kernels: AKDAQR(MKLClassifier(kernels)),
+    ],
+)
+def test_targets_reach_the_transformers_of_every_estimator(model):
+    fitted = model([Gaussian(transformer=SelectKBest(k=1))]).fit(X, 1.0 * (Y == "yes"))
+    assert fitted.kernels_[0].transformer_.get_support().tolist() == [True, False, False, False, False, False]
+
+
 def test_sums_products_and_pairs():
     for kernel in (
         lambda **given: Linear("a", **given) + Gaussian("b", **given) * Polynomial("c", **given),
@@ -365,12 +385,11 @@ def test_documents(vectorizer):
 def test_gates_beside_documents():
     table = CLINICAL[["notes__text"]].assign(b__0=VALUES[:, 0], b__1=VALUES[:, 1])
     kernels = [Linear("notes", transformer=TfidfVectorizer()), Gaussian("b", transformer=StandardScaler())]
-    with pytest.raises(ValueError, match="gating input 'notes' is sparse"):
-        MKLClassifier(kernels, Localized()).fit(table, Y)
-    model = MKLClassifier(kernels, Localized(scaling=None, l2=0.01), random_state=0).fit(table, Y)
-    assert model.gating_coef_.index.tolist()[:2] == ["notes: ash", "notes: fir"]
-    assert model.gating_coef_.index.tolist()[-2:] == ["b: 0", "b: 1"]
-    assert model.predict(table).shape == (N,)
+    for scaling in ("unit-mean", None):
+        model = MKLClassifier(kernels, Localized(scaling=scaling, l2=0.01), random_state=0).fit(table, Y)
+        assert model.gating_coef_.index.tolist()[:2] == ["notes: ash", "notes: fir"]
+        assert model.gating_coef_.index.tolist()[-2:] == ["b: 0", "b: 1"]
+        assert model.predict(table).shape == (N,)
     model = MKLClassifier(kernels, Projected(1), random_state=0).fit(table, Y)
     assert model.projections_["notes"].index.tolist() == ["ash", "fir", "oak", "small", "tall"]
     assert model.predict(table).shape == (N,)
@@ -434,6 +453,17 @@ def test_shared_kernels_are_those_of_the_targets(transformer):
     assert [sheet is None for _, _, sheet in changing] == [True, False]
     changing = SharedFoldKernels(model, ["kernels__a__transformer__k"]).of_fold(X, y, train, test)
     assert [sheet is None for _, _, sheet in changing] == [True, False]
+
+
+def test_shared_kernels_of_weighted_samples():
+    model = MKLClassifier([("a", Gaussian(transformer=SelectKBest(k=2)))])
+    train, test, weight = np.arange(30), np.arange(30, N), np.r_[0.0, 0.0, np.linspace(0.1, 2.0, N - 2)]
+    shared = SharedFoldKernels(model, ["C"])
+    parameters = shared.parameters([shared.of_fold(X, Y, train, test, {"sample_weight": weight})])
+    expected = clone(model).fit(X.iloc[train], Y[train], sample_weight=weight[train]).decision_function(X.iloc[test])
+    found = clone(model).set_params(**parameters).fit(X.iloc[train], Y[train], sample_weight=weight[train])
+    assert isinstance(found.kernels_[0], KernelSheet)
+    assert_allclose(found.decision_function(X.iloc[test]), expected, atol=1e-10)
 
 
 def test_a_surface_search_over_supervised_transformers():
@@ -506,10 +536,20 @@ def test_fetched_views_are_prepared():
     assert not asked
 
 
+def test_the_page_runs():
+    page = Path(__file__).parents[2] / "docs" / "preparation.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    names = {}
+    exec(compile(code, page.name, "exec"), names)
+    search = names["search"]
+    assert search.best_estimator_.kernels_[2].feature_names() == ["and", "fever", "no", "pain"]
+    assert search.best_score_ == 1.0
+
+
 def test_saved_gates_read_prepared_views(tmp_path):
     model = MKLClassifier(with_scalers(KERNELS), Localized(inputs=["a", "c"], l2=0.01), random_state=0).fit(X, Y)
     save(model, tmp_path / "model")
     assert_allclose(load(tmp_path / "model").decision_function(X), model.decision_function(X), atol=1e-12)
     points = SparseLargeMarginClassifier(2, Gaussian("a", transformer=StandardScaler()), random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="points among the features of a transformer.*pickle"):
-        save(points, tmp_path / "points")
+    save(points, tmp_path / "points")
+    assert_allclose(load(tmp_path / "points").decision_function(X), points.decision_function(X), atol=1e-12)

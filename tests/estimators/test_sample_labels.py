@@ -62,6 +62,14 @@ def test_messages_name_samples_by_label():
         MKLClassifier(KERNELS).fit(partly, Y, sample_weight=weight)
 
 
+def test_messages_name_the_label_of_a_posterior():
+    posterior = pd.DataFrame({"ill": (Y == "ill") * 0.9, "well": (Y == "well") * 0.9 + 0.1})
+    posterior["ill"] += 0.1
+    posterior.loc["P-004":, "ill"] -= 0.1
+    with pytest.raises(ValueError, match="those of sample 'P-000' do not"):
+        MKLClassifier(KERNELS).fit(X, Y, posterior=posterior)
+
+
 def test_folds_name_the_labels_of_the_whole_frame():
     for frame, name in ((changed("a__1", 17), "'P-017'"), (changed("a__1", 17).reset_index(drop=True), "17")):
         with pytest.raises(ValueError, match=f"sample {name} is NaN"):

@@ -24,6 +24,20 @@ def test_a_stored_index_is_a_first_column(folder):
             assert list(X.index) == ["a", "b", "c"]
 
 
+def test_an_index_of_several_levels(folder):
+    index = pd.MultiIndex.from_tuples([("a", 1), ("b", 1), ("c", 2)], names=["sample", "visit"])
+    FRAME.drop(columns="sample").set_index(index).to_parquet("a.parquet")
+    X = read_views(["a.parquet"], id="sample").X
+    assert list(X.columns) == ["a__visit", "a__x", "a__s"]
+    assert X.loc["c"].tolist() == [2, 3.0, "w"]
+
+
+def test_a_target_that_stands_twice(folder):
+    FRAME.rename(columns={"s": " x"}).to_parquet("a.parquet")
+    with pytest.raises(ValueError, match="a.parquet has 2 columns named 'x'"):
+        read_views(["a.parquet"], target="x", id="sample")
+
+
 def test_columns_of_pandas_own_types_are_plain(folder):
     frame = pd.DataFrame(
         {

@@ -16,6 +16,7 @@ def test_ids_are_compared_as_text():
     assert as_text(["7.0", "8.0", ""]) == ["7", "8", None]
     assert as_text(["7.0", "v1"]) == ["7.0", "v1"]
     assert as_text([1.5, pd.NA]) == ["1.5", None]
+    assert as_text([pd.Timestamp("2020-01-02"), pd.NaT]) == ["2020-01-02", None]
 
 
 def test_numbers_of_any_type_match(write, folder):

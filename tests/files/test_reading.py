@@ -104,6 +104,8 @@ def test_a_target_in_a_views_table_is_no_part_of_the_view(write):
         assert list(tables.X.columns) == ["rna__TP53", "rna__MYC", "clinical__age"]
         assert tables.y.tolist() == ["ill", "well", "ill"]
         assert list(tables.matched_by.index) == ["rna", "clinical"]
+    target = f"{Path('clinical.csv').absolute()}:diagnosis"
+    assert list(read_views({"a": "rna.csv", "b": "clinical.csv"}, target=target).X.columns)[2:] == ["b__age"]
 
 
 def test_a_file_of_labels_among_the_views_is_no_view(three):
@@ -191,6 +193,7 @@ ERRORS = {
     "decimal": ({"decimal": "!"}, r"decimal must be '.' or ',', not '!'"),
     "sep": ({"sep": ", "}, "sep must be one character"),
     "encoding": ({"encoding": "western"}, "encoding must be a name such as 'cp1252', not 'western'"),
+    "target without column": ({"target": "labels.csv:"}, "target='labels.csv:' names no column; pass 'FILE:COLUMN'"),
     "target": ({"target": 3}, "target must be 'FILE:COLUMN', the name of a column, or None, not 3"),
 }
 
@@ -250,6 +253,12 @@ def test_a_table_without_usable_columns(write, text):
         read_views(["rna.csv", "x.csv"], id="sample")
 
 
+def test_labels_of_samples_that_are_empty(write):
+    write({"a.csv": "sample,x\np1,\np2,3\n", "b.csv": RNA, "labels.csv": "sample,y\np1,1\np2,\n"})
+    with pytest.raises(ValueError, match="a.csv has no value for any sample that has a label in labels.csv"):
+        read_views(["b.csv", "a.csv"], target="labels.csv:y", id="sample")
+
+
 def test_labels_that_are_all_missing(write):
     write({"rna.csv": RNA, "labels.csv": "sample,y\np1,\np2,\n"})
     with pytest.raises(ValueError, match="labels.csv, column 'y': every cell is empty"):
@@ -302,3 +311,24 @@ def test_views_that_were_written_to_files_come_back(views, suffix, wanted):
 
 def test_read_views_is_public():
     assert kernelweave.read_views is kernelweave.files.read_views
+
+
+def test_a_later_cohort_lacks_a_view_and_has_its_columns_in_another_order(folder):
+    rng = np.random.default_rng(1)
+    y = np.repeat(["a", "b"], 20)
+    values = rng.normal(size=(40, 3)) + 3 * (y == "a")[:, None]
+    ids = pd.Index([f"s{j}" for j in range(40)], name="sample")
+    frame = pd.DataFrame(values, index=ids, columns=["u v", "w.x", "y__z"])
+    frame.to_csv("one.csv")
+    frame[["u v"]].to_csv("two.csv")
+    pd.Series(y, index=ids, name="class").to_csv("labels.csv")
+    tables = read_views(["one.csv", "two.csv"], target="labels.csv:class", id="sample")
+    model = MKLClassifier().fit(tables.X, tables.y)
+    folder.joinpath("new").mkdir()
+    frame[["y__z", "u v", "w.x"]].iloc[::-1].rename(index=lambda name: f"new {name}").to_csv("new/one.csv")
+    new = read_views(["new/one.csv"], id="sample").X
+    assert list(new.columns) == ["one__y__z", "one__u v", "one__w.x"]
+    assert (model.predict(new) == y[::-1]).mean() > 0.9
+    frame[["y__z", "u v"]].to_csv("new/one.csv")
+    with pytest.raises(ValueError, match="w.x"):
+        model.predict(read_views(["new/one.csv"], id="sample").X)

@@ -50,6 +50,7 @@ WAYS = {
     "row names of R": ('"a","b"\n"s1",1.5,"u"\n"s2",2.5,"v"\n', {}),
     "comments above": ("# made by hand\n#\n\nid,a,b\ns1,1.5,u\ns2,2.5,v\n", {}),
     "a header like a comment": ("# made, by, hand, today\n#id,a,b\ns1,1.5,u\ns2,2.5,v\n", {"id": "#id"}),
+    "vertical bars": ("id|a|b\ns1|1.5|u\ns2|2.5|v\n", {}),
     "a separator that the file declares": ("sep=;\nid;a;b\ns1;1.5;u\ns2;2.5;v\n", {}),
     "unnamed index of pandas": (",a,b\ns1,1.5,u\ns2,2.5,v\n", {}),
 }
@@ -139,8 +140,10 @@ def test_repeated_names_are_numbered_with_a_warning(write):
 
 
 def test_a_repeated_id_column_is_an_error(write):
-    with pytest.raises(ValueError, match="x.csv has 2 columns named 'id'"):
+    with pytest.raises(ValueError, match="x.csv has 2 columns named 'id'; rename all but one"):
         read(write, "id,a,id\ns1,1,s1\n")
+    with pytest.raises(ValueError, match="x.csv has 2 columns named 'y'"):
+        read(write, "id,a,y,y\ns1,1,2,3\n", target="y")
 
 
 def test_cells_with_line_ends_keep_the_count_of_lines(write):
@@ -191,6 +194,11 @@ def test_an_empty_row_at_the_end_is_a_sample_where_other_tables_have_its_row(wri
     tables = read_views(["x.csv", "y.csv"])
     assert tables.X["x__a"].tolist()[:2] == [1, 3]
     assert tables.overlap["samples"].to_dict() == {"x": 2, "y": 2, "in all views": 1, "in X": 3}
+
+
+def test_an_empty_row_at_the_end_of_a_table_with_ids_is_no_sample(write):
+    write({"x.csv": "id,a\ns1,1\ns2,2\n,\n,\n", "y.csv": "id,b\ns1,1\ns2,2\ns3,3\ns4,4\n"})
+    assert read_views(["x.csv", "y.csv"], id="id").overlap["samples"].tolist() == [2, 4, 2, 4]
 
 
 def test_a_blank_line_within_several_columns_is_left_out(write):

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from kernelweave.kernels import ChiSquared, Distance, Function, Gaussian, Laplacian, Linear, Pairwise, Polynomial
 from kernelweave.views import Views
@@ -143,6 +144,20 @@ def test_a_frame_is_handed_over_with_names_and_types():
     assert everything.columns.tolist() == MIXED.columns.tolist()
 
 
+@pytest.mark.parametrize("dtype", [object, "string", "category"])
+def test_missing_cells_are_one_thing_in_the_fit_and_in_what_prediction_keeps(dtype):
+    frame = pd.DataFrame(
+        {"a": ["x", None, "y", np.nan, "x", "z"], "b": ["u", "u", None, "v", pd.NA, "v"]}, dtype=object
+    )
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2)
+    kernel, views = Linear(transformer=encoder), Views(frame.astype(dtype))
+    values, _ = kernel.fit(views).read(views)
+    assert_array_equal(values, [[0, 0], [-2, 0], [1, -2], [-2, 1], [0, -2], [2, 1]])
+    kept = views.keep(np.arange(6), kernel.columns())
+    assert_array_equal(kernel.read(kept)[0], values)
+    assert_array_equal(kernel.read(Views(frame))[0], values)
+
+
 @pytest.mark.parametrize("names", [["age"], ["clinical__age"], [0], "age"])
 def test_columns_by_short_names_full_names_and_places(names):
     scaler = FunctionTransformer(lambda values: np.asarray(values, dtype=float).reshape(-1, 1))
@@ -151,6 +166,17 @@ def test_columns_by_short_names_full_names_and_places(names):
     values, _ = kernel.read(Views(MIXED))
     np.testing.assert_allclose(values[:, 0], MIXED["clinical__age"])
     np.testing.assert_allclose(values[:, 1], MIXED["clinical__sex"] == "f")
+
+
+def test_names_in_lists_of_views():
+    for names in (["age"], ["clinical__age"]):
+        kernel = Linear(["clinical"], transformer=make_column_transformer((StandardScaler(), names)))
+        assert kernel.fit(MIXED).feature_names() == [f"standardscaler__{names[0]}"]
+    twice = pd.DataFrame(A, columns=["a__x", "a__y", "b__x", "b__z"])
+    kernel = Linear(["a", "b"], transformer=StandardScaler()).fit(twice)
+    assert kernel.feature_names() == twice.columns.tolist()
+    with pytest.raises(ValueError, match="ColumnTransformer of the kernel .* fails"):
+        Linear(["a", "b"], transformer=make_column_transformer((StandardScaler(), ["x"]))).fit(twice)
 
 
 def test_names_of_features():
@@ -215,5 +241,8 @@ def test_new_samples_that_the_transformer_refuses():
     new = MIXED.assign(clinical__site="east")
     with pytest.raises(ValueError, match="OneHotEncoder of the kernel 'clinical'.*unknown categories"):
         kernel.gram(new)
+    changing = Linear(transformer=FunctionTransformer(lambda X: X[:, : len(X)])).fit(A)
+    with pytest.raises(ValueError, match="returned 2 features, but 4 of the training samples"):
+        changing.gram(A[:2])
     with pytest.raises(ValueError, match="looks distances up by id"):
         Distance(np.zeros((3, 3)), transformer=StandardScaler()).fit(np.arange(3.0)[:, None])

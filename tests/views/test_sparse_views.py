@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.compose import make_column_selector
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from kernelweave import MKLClassifier, load, save, stack_views
 from kernelweave.combiners import Localized, Projected
-from kernelweave.kernels import Gaussian, Linear, Pairwise, Spectrum
+from kernelweave.kernels import Clinical, Gaussian, Linear, Pairwise, Spectrum
 from kernelweave.reduction import MKLDR
 from kernelweave.views import FetchedViews, Views
 from kernelweave.views.sparse_rows import SparseRows
@@ -214,6 +216,41 @@ def test_fetched_sparse_views():
     assert asked == [("s", [2, 5])]
     there = views.rows(np.array([0]))
     assert there.complete(np.arange(40), "s") is there
+
+
+def test_transformers_of_sparse_views_and_of_those_beside_them(tmp_path, allow_dense):
+    clinic = pd.DataFrame(
+        {
+            "age": D[:, 0],
+            "sex": pd.Categorical(RNG.choice(["f", "m"], N)),
+            "stage": pd.Categorical(RNG.choice(["I", "II", "III"], N), ordered=True),
+        }
+    )
+    encoder = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["sex", "stage"]))
+    kernels = [
+        Linear("s", transformer=MaxAbsScaler()),
+        Gaussian("clinic", transformer=encoder),
+        Linear("word", transformer=TfidfVectorizer()),
+        Clinical("clinic"),
+    ]
+    frame = stack_views({"s": S, "clinic": clinic, "word": WORDS})
+    plain = stack_views({"s": DENSE, "clinic": clinic, "word": WORDS})
+    model, wanted = MKLClassifier(kernels).fit(frame, Y), MKLClassifier(kernels).fit(plain, Y)
+    assert [kernel.sparse_ for kernel in model.kernels_] == [True, False, True, False]
+    weighted = MKLClassifier(kernels).fit(frame, Y, sample_weight=np.r_[0.0, np.ones(N - 1)])  # a sample is left out
+    for fitted in (model, weighted):
+        assert list(fitted.kernels_[3].kinds_) == ["continuous", "nominal", "ordinal"]
+    save(model, tmp_path / "model")
+    for fitted in (model, wanted, load(tmp_path / "model")):
+        for new in (frame, plain):
+            np.testing.assert_allclose(fitted.decision_function(new), wanted.decision_function(plain), atol=1e-12)
+    holes = frame.copy()
+    holes.loc[3, "s"] = np.nan
+    assert (MKLClassifier(kernels).fit(holes, Y).kernel_weights(holes)["s"] == 0).tolist() == [i == 3 for i in range(N)]
+    with pytest.raises(ValueError, match="the kernel 's' .Clinical. does not take sparse views"):
+        MKLClassifier([Clinical("s")]).fit(frame, Y)
+    with pytest.raises(ValueError, match="takes one column of documents, but the view is sparse"):
+        MKLClassifier([Linear("s__1", transformer=TfidfVectorizer())]).fit(frame, Y)
 
 
 def test_cells():

@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -6,6 +9,15 @@ import scipy.sparse as sp
 from kernelweave import stack_views
 
 A = np.arange(6.0).reshape(3, 2)
+
+
+def test_the_example_of_the_page_runs():
+    page = (Path(__file__).parents[2] / "docs" / "views.md").read_text(encoding="utf-8")
+    names = {}
+    exec(compile(re.search(r"```python\n(.*?)```", page, flags=re.DOTALL)[1], "views.md", "exec"), names)
+    assert list(names["X"].columns) == ["rna__BRCA1", "rna__TP53", "words"]
+    assert list(names["model"].predict(names["X"])) == list(names["y"]) == ["ill", "well", "ill"]
+    assert names["X"]["words"].isna().tolist() == [False, True, False]
 
 
 def test_columns_are_named_by_view():

@@ -91,7 +91,10 @@ def _check_names(names: Sequence[str], kernels: Sequence[Kernel], blocks: Any, d
     for what, given in (("extend_kernels got a block", blocks), ("diagonal has an entry", diagonal)):
         for name in given if isinstance(given, Mapping) else ():
             if name not in taking:
-                reason = "computes its values from X" if name in names else f"does not exist (there are {list(names)})"
+                reason = f"does not exist (there are {list(names)})"
+                if name in names:
+                    looks_up = kernels[names.index(name)].lookups(None)
+                    reason = "is made of several kernels" if looks_up else "computes its values from X"
                 raise ValueError(
                     f"{what} for the kernel {name!r}, which {reason}; the kernels that are looked up by id are {taking}"
                 )

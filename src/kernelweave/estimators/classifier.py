@@ -127,6 +127,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     training samples with ``normalize="center"``). A sample whose view is wholly NaN, or masked, has no row in that
     kernel; see `combiners.WeightedSum`.
 
+    Probabilities: ``CalibratedClassifierCV(MKLClassifier(...))`` of scikit-learn has `predict_proba`, with missing
+    views and precomputed kernels too; see ``docs/probabilities.md``.
+
     Examples
     --------
     >>> from kernelweave import MKLClassifier, datasets

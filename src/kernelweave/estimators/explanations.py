@@ -61,9 +61,9 @@ class Explanations:
             One row for each sample, with the row labels of X. Columns are the kernel names and ``"intercept"``; each
             row adds up to the value of `decision_function` (of `predict` for a regressor). Where the machine has
             several outputs, columns are pairs of output and kernel name, and the columns of one output add up to its
-            decision value. Outputs are the classes or, with ``multiclass="one-vs-one"``, the pairs of classes: a pair
-            "a vs b" has a decision value of its own, which votes for b where it is positive and for a otherwise, and
-            `decision_function` counts the votes.
+            decision value. Outputs are the targets of a regression or the classes or, with
+            ``multiclass="one-vs-one"``, the pairs of classes: a pair "a vs b" has a decision value of its own, which
+            votes for b where it is positive and for a otherwise, and `decision_function` counts the votes.
 
         Raises
         ------

@@ -19,7 +19,7 @@ _BLOCK_ROWS = 512
 
 def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndarray) -> np.ndarray:
     """Checked probabilities with one column for each class; one-dimensional ones are of the second of two classes."""
-    labels = posterior.index if isinstance(posterior, pd.Series | pd.DataFrame) else range(len(posterior))
+    labels = posterior.index.tolist() if isinstance(posterior, pd.Series | pd.DataFrame) else range(len(posterior))
     posterior = _in_order(posterior, classes)
     if posterior.ndim == 1 and len(classes) == 2:
         posterior = np.column_stack([1 - posterior, posterior])
@@ -31,9 +31,8 @@ def as_class_posteriors(posterior: np.ndarray | pd.Series | pd.DataFrame, classe
         )
     off = np.abs(posterior.sum(axis=1) - 1) > 1e-6
     if off.any():
-        raise ValueError(
-            f"the posteriors of each sample must sum to 1, but those of sample {labels[np.flatnonzero(off)[0]]} do not"
-        )
+        sample = labels[np.flatnonzero(off)[0]]
+        raise ValueError(f"the posteriors of each sample must sum to 1, but those of sample {sample!r} do not")
     return posterior
 
 

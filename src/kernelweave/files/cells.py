@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 
 from .._warnings import warn
 
 SHARE = 0.9  # of cells that are numbers, above which the others are probably mistakes
+_N_TRIED = 25  # cells of a column that are looked at first; most columns of text have no number among them
+_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
 
 
 def warn_of_odd_cells(frame: pd.DataFrame, lines: np.ndarray, shown: str, decimal: str) -> None:
@@ -34,6 +38,9 @@ def warn_of_odd_cells(frame: pd.DataFrame, lines: np.ndarray, shown: str, decima
 
 def _odd_cell(column: pd.Series, decimal: str) -> tuple[int, str, int | None, int] | None:
     """The cell to name (row, text), how many cells are numbers (None: all, with decimal commas), and of how many."""
+    tried = [cell for cell in column.iloc[:: max(1, len(column) // _N_TRIED)] if isinstance(cell, str)]
+    if 2 * sum(_NUMBER.fullmatch(cell) is not None for cell in tried) < len(tried):
+        return None
     there = column.notna().to_numpy()
     if not there.any():
         return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from .table import Key, Loaded, Options, Source, Table, divided, no_column, unique_names
+from .table import Key, Loaded, Options, Source, Table, check_once, divided, no_column, unique_names
 
 SUFFIXES = (".parquet", ".pq")
 
@@ -28,15 +28,16 @@ def of_frame(frame: pd.DataFrame, source: Source, options: Options, target: str 
     """The table of a data frame."""
     if not isinstance(frame.index, pd.RangeIndex):
         levels = [name if name is not None else "" for name in frame.index.names]
-        columns = [frame.index.get_level_values(level).to_series() for level in range(frame.index.nlevels)]
-        frame = pd.concat([pd.concat(columns, axis=1).set_axis(frame.index), frame], axis=1)
-        frame = frame.set_axis([*levels, *frame.columns[len(levels) :]], axis=1)
+        index = frame.index.to_frame(index=False, name=range(len(levels)))
+        names = [*levels, *frame.columns]
+        frame = pd.concat([index, frame.reset_index(drop=True)], axis=1).set_axis(names, axis=1)
     if not len(frame):
         raise ValueError(f"{source.shown} has no rows; it needs one for each sample")
     given = [str(name).strip() for name in frame.columns]
+    wanted = options.id_of(source)
+    check_once(given, [wanted, target], source.shown)
     names = unique_names(given, source.shown)
     frame = frame.set_axis(names, axis=1).reset_index(drop=True)
-    wanted = options.id_of(source)
     key = _key(frame, given, wanted, target, source)
     return divided(Table(source.name, source.shown, frame, key), target, wanted)
 

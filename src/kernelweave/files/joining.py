@@ -62,7 +62,7 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     y = _targets(labels, pd.Index(matching.ids[-1], name=matching.name))
     if all(labels.shown != view.table.shown for view in views):
         matched_by[labels.shown] = matching.how[-1]
-    _check_labelled(views, y.index, labels)
+    _check_labelled(views, y.index, labels, dict(zip([table.name for table in tables], matching.ids, strict=False)))
     is_labelled = order.isin(y.index)
     chosen = order[is_labelled]
     _log.info(
@@ -149,7 +149,7 @@ def _overlap(views: list[_View], order: pd.Index, labelled: pd.Index | None) -> 
     groups = {view.table.name: view.ids for view in views} | {"in all views": order[everywhere]}
     if labelled is None:
         groups["in X"] = order
-        return pd.DataFrame({"samples": {name: len(index) for name, index in groups.items()}})
+        return pd.Series({name: len(index) for name, index in groups.items()}).to_frame("samples")
     has_label = order.isin(labelled)
     groups["only with a label"] = labelled[~labelled.isin(order)]
     groups["without a label"] = order[~has_label]
@@ -158,10 +158,15 @@ def _overlap(views: list[_View], order: pd.Index, labelled: pd.Index | None) -> 
     return pd.DataFrame.from_dict(counts, orient="index", columns=["samples", "labelled"])
 
 
-def _check_labelled(views: list[_View], labelled: pd.Index, labels: Table) -> None:
-    """Every view has a sample with a label."""
+def _check_labelled(views: list[_View], labelled: pd.Index, labels: Table, rows: dict[str, np.ndarray]) -> None:
+    """Every view has a sample with a label; `rows` are the ids of all rows of each view, empty ones too."""
     for view in views:
         if not view.ids.isin(labelled).any():
+            if np.isin(rows[view.table.name], labelled).any():
+                raise ValueError(
+                    f"{view.table.shown} has no value for any sample that has a label in {labels.shown}: the rows of "
+                    "these samples are empty; fill them in, or leave the file out"
+                )
             raise ValueError(
                 f"{view.table.shown} and {labels.shown} have no sample in common, so the view {view.table.name!r} has "
                 f"no labels: {_reason(view, labelled)}"

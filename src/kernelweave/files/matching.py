@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,8 @@ def _one_as_text(value: Any) -> str | None:
         return value.strip() or None
     if value is None or pd.isna(value):
         return None
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)

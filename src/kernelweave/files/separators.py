@@ -8,7 +8,7 @@ from itertools import islice
 
 from .table import Options, Source
 
-SEPARATORS = {".csv": ",;\t", ".tsv": "\t,;", ".tab": "\t,;", ".txt": "\t,; "}
+SEPARATORS = {".csv": ",;\t|", ".tsv": "\t,;|", ".tab": "\t,;|", ".txt": "\t,;| "}
 COMPRESSIONS = (".gz", ".bz2", ".xz")
 
 
@@ -26,7 +26,7 @@ def sniffed(lines: list[str], source: Source, options: Options) -> str:
         several = header > 1
         has_id = several and wanted in [name.strip() for name in rows[0]]
         has_row_names = header == 1 and row == 2 and (sep != " " or filled[1].startswith('"'))
-        weight = header if several and sep not in (" ", options.decimal) else 0
+        weight = header if several and sep not in (" ", "|", options.decimal) else 0
         return has_id, several and abs(header - row) <= 1, has_row_names, several, weight
 
     return max(candidates, key=rank)  # the first of equals

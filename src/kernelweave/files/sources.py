@@ -68,6 +68,8 @@ def target_place(target: Any, views: list[Source]) -> TargetPlace:
         return TargetPlace(_needed(os.fspath(target[0]), views), str(target[1]))
     if not isinstance(target, str) or not target:
         raise ValueError(f"target must be 'FILE:COLUMN', the name of a column, or None, not {shown(target)}")
+    if target.endswith(":"):
+        raise ValueError(f"target={target!r} names no column; pass 'FILE:COLUMN'")
     colons = [place for place, letter in enumerate(target) if letter == ":"]
     for place in [len(target), *colons]:
         source = _found(target[:place], views)

@@ -188,6 +188,15 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
     return f"{start} column {wanted!r} (there are {listed}{more}); {remedy}"
 
 
+def check_once(names: Sequence[str], needed: Sequence[Any], shown: str) -> None:
+    """Refuse a table in which the column of the ids or of the target stands twice."""
+    for name in needed:
+        if isinstance(name, str) and name and list(names).count(name) > 1:
+            raise ValueError(
+                f"{shown} has {list(names).count(name)} columns named {name!r}; rename all but one of them"
+            )
+
+
 def unique_names(names: Sequence[str], shown: str) -> list[str]:
     """Names of columns, each once: empty ones by position and repeated ones with a number, as pandas names them."""
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
@@ -217,16 +226,18 @@ def unique_names(names: Sequence[str], shown: str) -> list[str]:
 
 def plain_columns(frame: pd.DataFrame) -> pd.DataFrame:
     """Truth values and numbers of pandas' own types as NumPy's numbers, NaN where they are missing."""
-    odd = {
-        place: _plain(frame.iloc[:, place])
-        for place, dtype in enumerate(frame.dtypes)
-        if not (isinstance(dtype, np.dtype) and dtype.kind in "fiu")
-    }
-    changed = {place: column for place, column in odd.items() if column is not None}
-    if not changed:
+    truths = [name for name, dtype in frame.dtypes.items() if dtype == np.bool_]
+    converted = [frame[truths].astype(np.float64)] if truths else []
+    for name, dtype in frame.dtypes.items():
+        is_known = isinstance(dtype, np.dtype) and dtype.kind in "fiub"
+        if not is_known and not isinstance(dtype, pd.StringDtype | pd.CategoricalDtype):
+            column = _plain(frame[name])
+            converted += [] if column is None else [column.to_frame()]
+    if not converted:
         return frame
-    columns = [changed.get(place, frame.iloc[:, place]) for place in range(frame.shape[1])]
-    return pd.concat(columns, axis=1)
+    changed = pd.concat(converted, axis=1)
+    others = frame.columns.difference(changed.columns, sort=False)
+    return pd.concat([frame[others], changed], axis=1)[list(frame.columns)]
 
 
 def _plain(column: pd.Series) -> pd.Series | None:
@@ -234,14 +245,9 @@ def _plain(column: pd.Series) -> pd.Series | None:
     if pd.api.types.is_complex_dtype(column.dtype):
         return None
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            return None
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return pd.Series(values, index=column.index, name=column.name)
-    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in (
-        "boolean",
-        "decimal",
-        "mixed-integer-float",
-    ):
+    kinds = ("boolean", "decimal", "mixed-integer-float")
+    if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in kinds:
         return column.astype(float)
     return None

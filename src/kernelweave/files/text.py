@@ -22,7 +22,7 @@ from .._warnings import warn
 from .cells import warn_of_odd_cells
 from .records import Checked, Lines, Record, fields_of, records_of
 from .separators import declared, sniffed, without_comments
-from .table import Key, Loaded, Options, Source, Table, divided, no_column, unique_names
+from .table import Key, Loaded, Options, Source, Table, check_once, divided, no_column, unique_names
 
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -57,6 +57,7 @@ def _read(source: Source, options: Options, target: str | None) -> Loaded:
         start = list(islice(records, 2))
         names = _completed(names, start, sep)
         _warn_of_no_header(names, source)
+        check_once(names, [options.id_of(source), target], source.shown)
         place = _key_place(names, options.id_of(source), target, source)
         stream = Checked(chain(start, records), sep, names, place, source.shown)
         frame = _parsed(stream, sep, options, len(names))
@@ -148,8 +149,6 @@ def _key_place(names: list[str], wanted: Any, target: str | None, source: Source
     if wanted is None:
         places = [j for j, name in enumerate(names) if name != target or not name]
         return places[0] if places and (len(names) > 1) else None
-    if names.count(wanted) > 1:
-        raise ValueError(f"{source.shown} has {names.count(wanted)} columns named {wanted!r}; name the ids differently")
     if wanted in names:
         return names.index(wanted)
     if not names[0]:

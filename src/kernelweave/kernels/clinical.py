@@ -25,7 +25,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 
 from ..validation import blamed_on, shown
 from ..validation.inputs import is_date
@@ -106,7 +105,7 @@ class Clinical(ViewKernel):
         self.label_ = self.name if label is None else label
         self.columns_ = views.columns(self.view)
         self.variables_ = [str(c if views.names is None else views.names[c]) for c in self.columns_.tolist()]
-        if sp.issparse(views.X):
+        if views.is_sparse(self.columns_):
             raise ValueError(f"the kernel {self.label_!r} (Clinical) does not take sparse views")
         levels, nominal = self._given()
         self.levels_: list[list[str] | None] = []
@@ -257,7 +256,10 @@ def _column(views: Views, column: int) -> Any:
     """A column of X with its type: a pandas series where X is a data frame."""
     if isinstance(views.X, pd.DataFrame):
         return views.X.iloc[:, column]
-    return pd.Series(views.X.take(np.array([column]))[:, 0] if isinstance(views.X, KeptColumns) else views.X[:, column])
+    if isinstance(views.X, KeptColumns):
+        values = pd.Series(views.X.take(np.array([column]))[:, 0])
+        return values.astype(views.dtypes[column]) if column in views.dtypes else values
+    return pd.Series(views.X[:, column])
 
 
 def _kind(column: pd.Series, order: list[str] | None, nominal: bool, what: str) -> tuple[str, list[str] | None]:

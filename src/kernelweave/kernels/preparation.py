@@ -212,7 +212,7 @@ def prepare(
     _check_transformer(transformer, who)
     fitted = clone(transformer)
     documents = _takes_documents(fitted)
-    if documents and (len(columns) != 1 or sp.issparse(views.X)):
+    if documents and (len(columns) != 1 or views.is_sparse(columns)):
         found = "is sparse" if len(columns) == 1 else f"has {len(columns)} columns"
         raise ValueError(
             f"{_named(transformer, who)} takes one column of documents, but the view {found}; select the column of "

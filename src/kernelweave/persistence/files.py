@@ -100,10 +100,10 @@ def load(
     and the classes that you give, but no others. Predictions are those of the saved model, bit by bit on the same
     machine and library versions.
 
-    A `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend` and
-    `replace_kernel` as before (with similarities to all ids, or to ``columns_kept`` only), but fitting again needs the
-    whole matrix. The `transformer_` of a loaded kernel is an operation on arrays that gives what the fitted transformer
-    gave; `transformer` is scikit-learn's transformer again, with which the loaded model can be fitted anew.
+    A `Precomputed` kernel has the ids that it had when the model was saved; further ids come through `extend_kernels`
+    as before (with similarities to all ids, or to ``columns_kept`` only), but fitting again needs the whole matrix. The
+    `transformer_` of a loaded kernel is an operation on arrays that gives what the fitted transformer gave;
+    `transformer` is scikit-learn's transformer again, with which the loaded model can be fitted anew.
 
     Parameters
     ----------

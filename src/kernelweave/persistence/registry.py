@@ -177,7 +177,14 @@ CLASSES: dict[str, type] = {
 
 # Attributes that are not saved, and what makes them anew.
 TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
-    Views: {"_read": dict, "_prepared": dict, "holds_points": bool, "source": object, "labels": lambda: None},
+    Views: {
+        "_read": dict,
+        "_prepared": dict,
+        "holds_points": bool,
+        "source": object,
+        "labels": lambda: None,
+        "dtypes": dict,
+    },
     kernels.KernelStack: {"_matrices": lambda: None},
 }
 

@@ -21,15 +21,17 @@ _SHOWN = 5  # how many names a message lists
 _COMPARED = 2000  # how many unknown names are searched for one that is spelled alike
 
 
-def has_views(names: np.ndarray) -> bool:
-    """Whether some column is named by its view, and no two are named alike."""
-    return any(SEPARATOR in name for name in names) and len(set(names)) == len(names)
+def are_found_by_name(X: pd.DataFrame, names: np.ndarray) -> bool:
+    """Whether columns of a new data frame are found by name: some of the fit are named by view, and no two alike."""
+    if not any(SEPARATOR in name for name in names) or len(set(names)) < len(names):
+        return False
+    return all(isinstance(name, str) for name in X.columns.to_numpy(dtype=object))
 
 
 def feature_names(X: pd.DataFrame) -> list[Any]:
     """What a model calls the columns of a data frame; a column of sparse rows is as many columns as its rows have."""
     if not has_sparse_rows(X):
-        return list(X.columns)
+        return list(X.columns.to_numpy(dtype=object))  # an index of text is slow to iterate over
     names: list[Any] = []
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
         features = getattr(dtype, "features", None)
@@ -64,7 +66,7 @@ def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray
     if not columns.is_unique:
         X = _first_of_each(X, columns, names[used])
         columns = pd.Index(feature_names(X), dtype=object)
-    there = np.isin(names, columns)
+    there = pd.Index(names).isin(columns)  # by hashing: NumPy compares every pair of objects
     views, known = _views(estimator, names), set(names)
     unknown = [name for name in columns if name not in known]
     started = set(views[there]) | {view for name in unknown for view in (name, name.partition(SEPARATOR)[0])}

@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
 
-from .columns import by_name, feature_names, has_sparse_rows, has_views
+from .columns import are_found_by_name, by_name, feature_names, has_sparse_rows
 from .parameters import shown
 from .tables import as_pandas, check_one_table
 
@@ -76,13 +76,13 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     X = _one_table(X)
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, reset=False, **_ARRAYS), names
-    if names is not None and has_views(names) and all(isinstance(name, str) for name in X.columns):
+    if names is not None and are_found_by_name(X, names):
         X = by_name(estimator, X, names, used)
-    elif names is not None:
-        absent = set(names) - set(X.columns)
-        if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
-            X = X.reindex(columns=list(names))
-    if names is None or not has_sparse_rows(X):
+    else:
+        if names is not None:
+            absent = set(names) - set(X.columns)
+            if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
+                X = X.reindex(columns=list(names))
         validate_data(estimator, X, reset=False, skip_check_array=True)
     if len(X) < 1:
         raise ValueError(f"Found a data frame with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")

@@ -48,6 +48,7 @@ class FetchedViews(Views):
             raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {shown(fetch)}")
         super().__init__(views.X, views.names)
         self.positions, self.source, self.labels = views.positions, views.source, views.labels
+        self.dtypes = views.dtypes
         self._read, self._prepared = views._read, views._prepared
         self._fetch = fetch
         self._fetched: dict[bytes, dict[int, np.ndarray]] = {}

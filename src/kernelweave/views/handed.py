@@ -47,9 +47,10 @@ class TableKind:
         columns : ndarray of int
         view : object
             The selector of these columns. Where it is a name, columns are called what follows it and the separator:
-            ``age`` for ``clinical__age``.
+            ``age`` for ``clinical__age``; otherwise they have their full names.
         wanted : set of str
-            Names that the transformer mentions; columns keep their full names where one of those is among them.
+            Names that the transformer mentions: columns have full names where one of these is such a name, and
+            otherwise short ones where one of these is such a name.
         """
         names = _names(views.names, columns, view, wanted)
         if _is_sparse(views.X, columns):
@@ -57,7 +58,7 @@ class TableKind:
         if isinstance(views.X, pd.DataFrame):
             found = views.X.dtypes.iloc[columns].tolist()
         elif isinstance(views.X, KeptColumns):
-            found = [views.X.take(columns[[place]]).dtype for place in range(len(columns))]
+            found = [views.dtypes.get(column, np.dtype(float)) for column in columns.tolist()]
         else:
             found = [views.X.dtype] * len(columns)
         plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
@@ -102,11 +103,17 @@ def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set
     if names is None:
         return None
     full = [str(name) for name in names[columns]]
-    if not isinstance(view, str):
+    short = [_within(name, view) for name in full]
+    if len(set(short)) < len(short) or wanted & (set(full) - set(short)):
         return full
-    prefix = view + SEPARATOR
-    short = [name[len(prefix) :] if name.startswith(prefix) and name != prefix else name for name in full]
-    return full if len(set(short)) < len(short) or wanted & (set(full) - set(short)) else short
+    return short if isinstance(view, str) or wanted & (set(short) - set(full)) else full
+
+
+def _within(name: str, view: Any) -> str:
+    """What a column is called within its view."""
+    prefix = view if isinstance(view, str) else name.partition(SEPARATOR)[0]
+    inside = name.removeprefix(prefix + SEPARATOR)
+    return inside or name
 
 
 def _is_sparse(X: Any, columns: np.ndarray) -> bool:

@@ -149,8 +149,8 @@ def has_sparse_views(X: pd.DataFrame) -> bool:
     return any(isinstance(dtype, SparseRowsDtype) or is_sparse_zero(dtype) for dtype in set(X.dtypes))
 
 
-def taken_apart(X: pd.DataFrame) -> tuple[KeptColumns, list[str]]:
-    """A data frame with sparse views as a table of all features, and their names.
+def taken_apart(X: pd.DataFrame) -> tuple[KeptColumns, list[str], dict[int, Any]]:
+    """A data frame with sparse views as a table of all features, their names, and the types of dense ones by position.
 
     A column of sparse rows is as many features as they have, named ``view__feature``; pandas' own sparse columns are
     gathered by view.
@@ -158,7 +158,7 @@ def taken_apart(X: pd.DataFrame) -> tuple[KeptColumns, list[str]]:
     names: list[Any] = []
     arrays: dict[int, np.ndarray] = {}
     gathered: dict[str, list[tuple[int, int]]] = {}
-    sparse = []
+    sparse, dtypes = [], {}
     for place, (name, dtype) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         start = len(names)
         if isinstance(dtype, SparseRowsDtype):
@@ -170,12 +170,12 @@ def taken_apart(X: pd.DataFrame) -> tuple[KeptColumns, list[str]]:
         if is_sparse_zero(dtype):
             gathered.setdefault(str(name).partition(SEPARATOR)[0], []).append((start, place))
         else:
-            arrays[start] = _plain(X.iloc[:, place])
+            arrays[start], dtypes[start] = _plain(X.iloc[:, place]), dtype
     for pairs in gathered.values():
         positions, places = np.array(pairs).T
         rows = from_pandas(X.iloc[:, places])
         sparse.append((positions, rows.matrix, rows.present))
-    return KeptColumns(len(X), len(names), _blocks_by_type(arrays), sparse or None), names
+    return KeptColumns(len(X), len(names), _blocks_by_type(arrays), sparse or None), names, dtypes
 
 
 def _blocks_by_type(arrays: dict[int, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -57,6 +57,9 @@ class SparseRowsDtype(ExtensionDtype):
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __repr__(self) -> str:
+        return self.name
+
     @classmethod
     def construct_array_type(cls) -> Any:
         """The class of columns."""

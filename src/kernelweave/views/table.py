@@ -53,6 +53,7 @@ class Views:
 
     `source` is one object for all `Views` that were made of this one by `rows` and `keep`. `labels` is the index of a
     data frame, by which messages name samples; None where X is no frame, or has the default index (numbers from 0).
+    `dtypes` has the types of the dense columns, by position, where X is a data frame with sparse views.
 
     Memory: each view is converted to float64 once, on first use, and kept; a block of adjacent columns
     of a float64 array is not copied.
@@ -69,10 +70,11 @@ class Views:
             if X.ndim != 2:
                 raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
         labels = _labels_of(X)
+        self.dtypes: dict[int, Any] = {}
         if isinstance(X, pd.DataFrame):
             names = X.columns if names is None and all(isinstance(c, str) for c in X.columns) else names
             if has_sparse_views(X):
-                X, features = taken_apart(X)
+                X, features, self.dtypes = taken_apart(X)
                 names = features if names is not None and len(names) < len(features) else names
         self.X = X.tocsr() if sp.issparse(X) else X
         self.names = None if names is None else np.asarray(names, dtype=object)
@@ -93,11 +95,18 @@ class Views:
             raise ValueError("X has sparse views, which a function cannot select; give the names of views or columns")
         return resolve_columns(selector, self.names, self.X.shape[1], self.X)
 
+    def is_sparse(self, columns: np.ndarray) -> bool:
+        """Whether some of these columns are read as a CSR matrix."""
+        if isinstance(self.X, KeptColumns):
+            return bool(np.isin(columns, self.X.sparse_positions()).any())
+        return sp.issparse(self.X)
+
     def rows(self, index: np.ndarray | slice) -> Views:
         """These samples only; their `positions` are those in the whole X, which has the same `source`."""
         part = Views(_take_rows(self.X, index), self.names)
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
+        part.dtypes = self.dtypes
         part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
         if self.holds_points:
             part.holds_points = True
@@ -139,6 +148,7 @@ class Views:
             X = self.X[:, columns]
         part = Views(X, names)
         part.positions, part.labels = self.positions, self.labels
+        part.dtypes = {place: self.dtypes[c] for place, c in enumerate(columns.tolist()) if c in self.dtypes}
         return part
 
     def followed_by(self, other: Views) -> Views:
@@ -151,6 +161,7 @@ class Views:
             X = sp.vstack([self.X, other.X]) if sp.issparse(self.X) else np.concatenate([self.X, other.X])
         joined = Views(X, self.names)
         joined.positions = np.concatenate([self.positions, other.positions])
+        joined.dtypes = self.dtypes
         if self.labels is not None and other.labels is not None:
             joined.labels = self.labels.append(other.labels)
         return joined
@@ -225,7 +236,7 @@ class Views:
     def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
             return _checked_sparse(self.X[:, columns], label)
-        if isinstance(self.X, KeptColumns) and self.X.sparse and np.isin(columns, self.X.sparse_positions()).any():
+        if isinstance(self.X, KeptColumns) and self.is_sparse(columns):
             return self._checked_parts(self.X, columns, label)
         values = _take(self.X, columns)
         if values.dtype.kind not in "fiub":

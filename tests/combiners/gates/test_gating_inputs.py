@@ -1,4 +1,4 @@
-"""Gating inputs from sparse views: as they are, or not at all."""
+"""Gating inputs from sparse views: dense where they are narrow, as they are, or not at all."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from kernelweave import MKLClassifier, load, save
 from kernelweave.combiners import Localized, Projected, Sigmoid, Softmax
+from kernelweave.combiners.gates import feature_source
 from kernelweave.combiners.gates.inputs import GatingInputs
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.views import Views
@@ -50,6 +51,13 @@ def test_they_are_the_values_of_the_dense_view(source, quadratic):
 
 
 @pytest.mark.parametrize("scaling", ["unit-mean", "unit-row", "standard"])
-def test_sparse_inputs_are_not_standardised(scaling):
+def test_narrow_sparse_inputs_are_standardised_like_dense_ones(scaling):
+    found = [GatingInputs(None, False, scaling).fit(KernelStack(KERNELS).fit(X), None) for X in (DENSE, SPARSE)]
+    np.testing.assert_allclose(*found, atol=1e-12)
+
+
+@pytest.mark.parametrize("scaling", ["unit-mean", "unit-row", "standard"])
+def test_wide_sparse_inputs_are_not_standardised(scaling, monkeypatch):
+    monkeypatch.setattr(feature_source, "WIDEST", SPARSE.shape[1] - 1)
     with pytest.raises(ValueError, match="gating input 'linear' is sparse.*or its scaling to None"):
         MKLClassifier(KERNELS, Localized(scaling=scaling)).fit(SPARSE, Y)

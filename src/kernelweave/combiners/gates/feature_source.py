@@ -17,6 +17,7 @@ from ...kernels.base import Kernel, ViewKernel
 from ...validation import blamed_on
 from ...views import Views
 
+WIDEST = 8192  # columns of a sparse view that may become dense: for as many samples that is one more Gram matrix
 _Group = tuple[str, np.ndarray, ViewKernel | None]  # name, columns, and the kernel that prepares them
 
 
@@ -117,14 +118,15 @@ class FeatureSource:
 
 
 def dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
-    """Features as an array; sparse ones only with ``scaling=None``, by which the user allows it."""
+    """Features as an array; sparse ones of many columns only with ``scaling=None``, by which the user allows it."""
     if not sp.issparse(values):
         return values
-    if takes_sparse:
+    if takes_sparse or values.shape[1] <= WIDEST:
         return values.toarray()
     raise ValueError(
-        f"{what} is sparse, and standardising would make it dense; set the combiner's inputs to dense columns, or to "
-        "KernelMap(...) for kernel values as inputs, or its scaling to None for values as they are"
+        f"{what} is sparse, and standardising would make its {values.shape[1]} columns dense; set the combiner's "
+        "inputs to other columns, or to KernelMap(...) for kernel values as inputs, or its scaling to None for values "
+        "as they are"
     )
 
 
