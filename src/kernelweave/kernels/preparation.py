@@ -311,10 +311,7 @@ def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
             "of features for each sample"
         )
     try:
-        # In one order of memory, so that kernel values do not depend, in their last digits, on how they were made.
-        values = (
-            values.tocsr().astype(np.float64) if sp.issparse(values) else np.ascontiguousarray(values, dtype=np.float64)
-        )
+        values = values.tocsr().astype(np.float64) if sp.issparse(values) else values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{_named(transformer, who)} returned values that are not numbers ({error}); encode columns of text, for "
