@@ -69,7 +69,8 @@ class NeighborsFillOperation(Operation):
                 if gaps.any():
                     among, known = distances[gaps][:, donors[:, column]], self.samples[donors[:, column], column]
                     filled[block[gaps], column] = self._means(among, known)
-        result = filled[:, self.kept]
+        is_whole = not donors.any(axis=0)[self.kept].all()  # empty columns are among those that are kept: all of them
+        result = chosen_columns(filled, self.kept) if is_whole else filled[:, self.kept]
         return result if self.flagged is None else np.hstack([result, chosen_columns(missing, self.flagged)])
 
     def _means(self, distances: np.ndarray, known: np.ndarray) -> np.ndarray:
