@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, VarianceThreshold, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -61,6 +61,7 @@ from kernelweave.kernels import Gaussian, Laplacian, Linear, Pairwise, Polynomia
 from kernelweave.kernels.stacking.shared import KernelSheet
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 from kernelweave.reduction import AKDAQR, MKLDR, FromEstimator, KernelFisher, KernelPLS, LocalFisher, SubspaceKernel
+from kernelweave.views.sparse_rows import SparseRows
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*this model is not localized", "ignore:KernelDifference", "ignore::sklearn.exceptions.ConvergenceWarning"
@@ -385,6 +386,11 @@ def test_documents(vectorizer):
 def test_gates_beside_documents():
     table = CLINICAL[["notes__text"]].assign(b__0=VALUES[:, 0], b__1=VALUES[:, 1])
     kernels = [Linear("notes", transformer=TfidfVectorizer()), Gaussian("b", transformer=StandardScaler())]
+    wide = [Linear("notes", transformer=HashingVectorizer()), Linear("b")]
+    with pytest.raises(ValueError, match="gating input 'notes' is sparse"):
+        MKLClassifier(wide, Localized()).fit(table, Y)
+    model = MKLClassifier(wide, Localized(inputs=["b"], l2=0.01), random_state=0).fit(table, Y)
+    assert model.predict(table).shape == (N,)
     for scaling in ("unit-mean", None):
         model = MKLClassifier(kernels, Localized(scaling=scaling, l2=0.01), random_state=0).fit(table, Y)
         assert model.gating_coef_.index.tolist()[:2] == ["notes: ash", "notes: fir"]
@@ -407,6 +413,41 @@ def test_sparse_samples():
     expected = MKLClassifier([Linear([0, 1, 2]), Gaussian([3, 4])]).fit(both[:36], Y[:36]).decision_function(both)
     assert_allclose(model.decision_function(S), expected, atol=1e-9)
     assert_allclose(model.decision_function(D), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", ["ns", "us"])
+def test_sparse_views_beside_others(unit, tmp_path):
+    """Columns beside sparse ones are handed over with the types that they have alone."""
+    table = GAPS.assign(clinical__seen=GAPS["clinical__seen"].astype(f"datetime64[{unit}]"), b__0=VALUES[:, 0])
+    counts = sp.random(N, 6, 0.6, "csr", random_state=0)
+    sparse = pd.DataFrame({"counts": SparseRows(counts, present=np.arange(N) != 4)}, index=table.index)
+    both = pd.concat([sparse, table], axis=1)
+    kernels = [Gaussian("clinical", transformer=clinical()), Linear("b")]
+    expected = MKLClassifier(kernels).fit(table[:36], Y[:36]).decision_function(table)
+    assert_allclose(MKLClassifier(kernels).fit(both[:36], Y[:36]).decision_function(both), expected, atol=1e-12)
+    kernels = [
+        Linear("counts", transformer=MaxAbsScaler()),
+        Linear("b"),
+        Linear("notes", transformer=TfidfVectorizer()),
+    ]
+    model = MKLClassifier(kernels).fit(both[:36], Y[:36])
+    there = np.arange(36) != 4
+    assert_allclose(model.kernels_[0].transformer_.max_abs_, counts[:36][there].max(axis=0).toarray().ravel())
+    assert model.kernels_[0].feature_names() == [str(place) for place in range(6)]
+    found = model.decision_function(both)
+    assert_allclose(pickle.loads(pickle.dumps(model)).decision_function(both), found, atol=1e-12)
+    save(model, tmp_path / "model")
+    assert_allclose(load(tmp_path / "model").decision_function(both), found, atol=1e-12)
+
+
+def test_missing_cells_of_sparse_samples():
+    D = np.where(rng.random((N, 5)) < 0.5, 0.0, rng.normal(size=(N, 5))) + np.eye(5)[0]
+    D[3, 1] = D[40, 2] = np.nan
+    prepare = make_pipeline(SimpleImputer(), MaxAbsScaler())
+    model = MKLClassifier([Linear(transformer=prepare)]).fit(sp.csr_matrix(D)[:36], Y[:36])
+    filled = clone(prepare).fit(D[:36]).transform(D)
+    expected = MKLClassifier([Linear()]).fit(filled[:36], Y[:36]).decision_function(filled)
+    assert_allclose(model.decision_function(sp.csr_matrix(D)), expected, atol=1e-10)
 
 
 # Searches

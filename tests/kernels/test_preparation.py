@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
@@ -74,6 +75,18 @@ def test_the_parameter_is_not_fitted_and_the_copy_is():
     assert not hasattr(Linear().fit(A), "transformer_") and not hasattr(clone(kernel), "transformer_")
     assert not hasattr(kernel.set_params(transformer=None).fit(A), "transformer_")
     assert kernel.set_params(transformer=StandardScaler(), transformer__with_mean=False).transformer.with_mean is False
+
+
+@pytest.mark.parametrize("make", [np.array, pd.DataFrame, sp.csr_matrix], ids=["array", "frame", "sparse"])
+@pytest.mark.parametrize("transformer", [StandardScaler(with_mean=False), PCA(2), MaxAbsScaler()], ids=str)
+def test_transformers_that_write_to_what_they_get(make, transformer):
+    X, before = make(A), make(A)
+    expected = Linear(transformer=transformer).fit(X).gram(X)
+    writing = clone(transformer).set_params(copy=False)
+    kernel = Linear(transformer=writing).fit(X)
+    np.testing.assert_allclose(kernel.gram(X), expected, rtol=1e-9)
+    np.testing.assert_allclose(kernel.cross(X, X), expected, rtol=1e-9)
+    assert not (before != X).sum().sum()
 
 
 def test_samples_without_the_view_are_left_out():

@@ -48,8 +48,10 @@ class Preparation:
     >>> from kernelweave.kernels.preparation import prepare
     >>> from kernelweave.views import Views
     >>> views = Views(np.array([[1.0], [3.0], [np.nan]]))
-    >>> preparation = prepare(StandardScaler(), views, np.array([0]), view=None, who="the kernel 'rna'")
-    >>> preparation.read(views, np.array([0]), "the kernel 'rna'")
+    >>> preparation = prepare(
+    ...     StandardScaler(), views, np.array([0]), view=None, who="the kernel 'rna'", label="rna"
+    ... )
+    >>> preparation.read(views, np.array([0]), "the kernel 'rna'", "rna")
     (array([[-1.],
            [ 1.],
            [ 0.]]), array([ True,  True, False]))
@@ -61,7 +63,7 @@ class Preparation:
         self.documents = documents
         self.n_features = n_features
 
-    def read(self, views: Views, columns: np.ndarray, who: str) -> tuple[Any, np.ndarray]:
+    def read(self, views: Views, columns: np.ndarray, who: str, label: str) -> tuple[Any, np.ndarray]:
         """The features of all samples, zero for those that lack the view, and which samples have it.
 
         Computed once for each `Views`.
@@ -71,12 +73,12 @@ class Preparation:
         views : Views
         columns : ndarray of int
             Those of the view.
-        who : str
-            What messages call the kernel.
+        who, label : str
+            What messages call the kernel, and the view.
         """
 
         def compute() -> tuple[Any, np.ndarray]:
-            table, present = self._handed(views, columns)
+            table, present = self._handed(views, columns, label)
             if not present.any():
                 return np.zeros((len(present), self.n_features)), present
             values = _result(self.transformer, table, int(present.sum()), who)
@@ -107,11 +109,13 @@ class Preparation:
         prefix = type(self.transformer).__name__.lower()
         return [f"{prefix}{k}" for k in range(self.n_features)]
 
-    def _handed(self, views: Views, columns: np.ndarray) -> tuple[Any, np.ndarray]:
+    def _handed(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
         """What the transformer gets, of the samples that have the view, and which those are."""
-        table, present = self.kind.table(views, columns)
+        table, present = self.kind.table(views, columns, label)
         if not present.all():
             table = table.loc[present] if isinstance(table, pd.DataFrame) else table[present]
+        elif not self.documents:
+            table = table.copy()  # it may share memory with X, and a transformer with copy=False writes to it
         if not self.documents:
             return table, present
         column = table.iloc[:, 0].to_numpy() if isinstance(table, pd.DataFrame) else table[:, 0]
@@ -145,13 +149,14 @@ class PreparedView:
         """Fit a copy of the transformer, if there is one."""
         self.__dict__.pop("preparation_", None)
         if self.transformer is not None:
-            given = {"view": self.view, "who": self._described, "sample_weight": sample_weight, "y": y}
-            self.preparation_ = prepare(self.transformer, views, self.columns_, **given)
+            called = {"view": self.view, "who": self._described, "label": self._view_label}
+            given = {"sample_weight": sample_weight, "y": y}
+            self.preparation_ = prepare(self.transformer, views, self.columns_, **called, **given)
 
     def _prepared(self, views: Views) -> tuple[Any, np.ndarray]:
         """The features of samples, and which samples have the view."""
         preparation: Any = self.preparation_
-        values, present = preparation.read(views, self.columns_, self._described)
+        values, present = preparation.read(views, self.columns_, self._described, self._view_label)
         return (values if self.takes_sparse or not sp.issparse(values) else values.toarray()), present
 
     def feature_names(self, names: Any = None) -> list[Any]:
@@ -188,6 +193,7 @@ def prepare(
     *,
     view: Any,
     who: str,
+    label: str,
     sample_weight: np.ndarray | None = None,
     y: Any = None,
 ) -> Preparation:
@@ -202,8 +208,8 @@ def prepare(
         Those of the view.
     view : object
         The selector of these columns.
-    who : str
-        What messages call the kernel.
+    who, label : str
+        What messages call the kernel, and the view.
     sample_weight : ndarray of shape (n_samples,), optional
         Handed over where the transformer's `fit` takes it and samples differ in it.
     y : array of shape (n_samples,) or (n_samples, n_targets), optional
@@ -220,7 +226,7 @@ def prepare(
         )
     kind = TableKind.of(views, columns, view, set(_strings(transformer)))
     preparation = Preparation(fitted, kind, documents=documents, n_features=0)
-    table, present = preparation._handed(views, columns)
+    table, present = preparation._handed(views, columns, label)
     n_present = int(present.sum())
     if n_present == 0:
         raise ValueError(f"no training sample has the view of {who}; remove that kernel")
@@ -229,7 +235,7 @@ def prepare(
         options["sample_weight"] = sample_weight[present]
     targets = [None if y is None else np.asarray(y)[present]] if has_fit_parameter(fitted, "y") else []
     try:
-        fitted.fit(table, *targets, **options)
+        fitted.fit(table if documents else table.copy(), *targets, **options)  # copy=False may write to it
     except MemoryError:
         raise
     except Exception as error:

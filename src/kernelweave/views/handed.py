@@ -53,7 +53,7 @@ class TableKind:
             otherwise short ones where one of these is such a name.
         """
         names = _names(views.names, columns, view, wanted)
-        if _is_sparse(views.X, columns):
+        if views.is_sparse(columns):
             return cls(bool(wanted & set(names or ())), names)
         if isinstance(views.X, pd.DataFrame):
             found = views.X.dtypes.iloc[columns].tolist()
@@ -65,14 +65,21 @@ class TableKind:
         dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
         return cls(isinstance(views.X, pd.DataFrame) or names is not None, names, dtypes)
 
-    def table(self, views: Views, columns: np.ndarray) -> tuple[Any, np.ndarray]:
+    def table(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
         """These columns as a table of this kind, and which samples have some value in them.
 
         A missing cell is NaN, also among objects (and NaT among dates).
+
+        Parameters
+        ----------
+        views : Views
+        columns : ndarray of int
+        label : str
+            What messages call the view.
         """
         X = views.X
-        if _is_sparse(X, columns):
-            values, present = _sparse(views, columns)
+        if views.is_sparse(columns):
+            values, present = _sparse(views, columns, label)
             return (pd.DataFrame(values.toarray(), columns=self._labels(columns)) if self.is_frame else values), present
         if not self.is_frame:
             values = _with_nan_array(_array(X, columns))
@@ -116,16 +123,16 @@ def _within(name: str, view: Any) -> str:
     return inside or name
 
 
-def _is_sparse(X: Any, columns: np.ndarray) -> bool:
-    """Whether these columns are handed over as a CSR matrix: some of them are sparse."""
-    return sp.issparse(X) or (isinstance(X, KeptColumns) and bool(np.isin(columns, X.sparse_positions()).any()))
-
-
-def _sparse(views: Views, columns: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Sparse columns as one CSR matrix, and which samples have them."""
-    if sp.issparse(views.X):
-        return views.X[:, columns], np.ones(views.n_samples, dtype=bool)
-    return views.read(columns, "of sparse and other columns")
+def _sparse(views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
+    """Sparse columns as one CSR matrix, in which cells may be NaN, and which samples have them."""
+    X = views.X
+    if sp.issparse(X):
+        return X[:, columns], np.ones(views.n_samples, dtype=bool)
+    if np.isin(columns, X.sparse_positions()).all():
+        values, there = X.take_sparse(columns)
+        if np.array_equal(there.any(axis=1), there.all(axis=1)):
+            return values, there.all(axis=1)
+    return views.read(columns, label)
 
 
 def _is_text(dtype: Any) -> bool:
