@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -494,6 +494,11 @@ MODELS = {
         X=GAPS,
         new=np.where(NEW > 1.0, np.nan, NEW),
         normalize="center",
+    ),
+    "prepared, nearest samples": classifier(
+        [Gaussian(transformer=make_pipeline(KNNImputer(n_neighbors=3, add_indicator=True), StandardScaler()))],
+        X=GAPS,
+        new=np.where(NEW > 1.0, np.nan, NEW),
     ),
     "prepared, ordinal": on_frame(
         [

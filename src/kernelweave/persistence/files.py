@@ -36,9 +36,9 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     Transformers of kernels (``Linear("rna", transformer=StandardScaler())``) are saved as operations on arrays of
     kernelweave's own: scikit-learn's `StandardScaler`, `MinMaxScaler`, `RobustScaler`, `MaxAbsScaler`, `Normalizer`,
-    `SimpleImputer`, `OneHotEncoder`, `OrdinalEncoder`, `CountVectorizer`, `TfidfVectorizer`, `TfidfTransformer`, `PCA`,
-    `TruncatedSVD`, and each `Pipeline` or `ColumnTransformer` of these. Others, and those with functions among their
-    parameters, are refused by name; pickle such models.
+    `SimpleImputer`, `KNNImputer`, `OneHotEncoder`, `OrdinalEncoder`, `CountVectorizer`, `TfidfVectorizer`,
+    `TfidfTransformer`, `PCA`, `TruncatedSVD`, and each `Pipeline` or `ColumnTransformer` of these. Others, and those
+    with functions among their parameters, are refused by name; pickle such models.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ from .preparation import (
     FillOperation,
     KeepOperation,
     NamedOperation,
+    NeighborsFillOperation,
     OneHotOperation,
     OrdinalOperation,
     RotateOperation,
@@ -205,6 +206,15 @@ OPERATION_SCHEMAS: dict[type, Schema] = {
             "kind": one_of("float", "object", "any"),
         },
         _fill_rule,
+    ),
+    NeighborsFillOperation: Schema(
+        {
+            "samples": numbers("donors", "in", nan=True),
+            "n_neighbors": count(1),
+            "by_distance": flag,
+            "kept": positions("kept", below="in"),
+            "flagged": maybe(positions("flagged", below="in")),
+        }
     ),
     OneHotOperation: Schema(
         {

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 
+from kernelweave.persistence.preparation import as_operation, neighbors
 from prepared import check_operation
 
 rng = np.random.default_rng(0)
@@ -74,3 +75,39 @@ def test_empty_cells_of_the_wrong_kind():
     operation = check_operation(SimpleImputer(missing_values=-1), np.nan_to_num(X, nan=-1.0))
     with pytest.raises(ValueError, match="NaN"):
         operation.transform(NEW)
+
+
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+@pytest.mark.parametrize("n_neighbors", [1, 3, 100])
+@pytest.mark.parametrize("add_indicator", [False, True])
+def test_nearest_samples(weights, n_neighbors, add_indicator, monkeypatch):
+    imputer = KNNImputer(n_neighbors=n_neighbors, weights=weights, add_indicator=add_indicator)
+    nothing = np.full((2, 4), np.nan)
+    nothing[1, 2] = 1.0
+    noise = np.random.default_rng(3).normal(size=X.shape)  # no two distances are equal
+    for table in (X + noise, EMPTY + noise, X[:, :1], (X + noise)[:1]):
+        check_operation(imputer, table, NEW[:, : table.shape[1]], nothing[:, : table.shape[1]])
+    monkeypatch.setattr(neighbors, "_BLOCK_VALUES", 70)
+    check_operation(imputer, X + noise, NEW)
+
+
+def test_nearest_samples_that_are_equal():
+    table = np.array([[1.0, 2.0], [1.0, 4.0], [5.0, 7.0], [np.nan, 3.0]])
+    check_operation(KNNImputer(n_neighbors=2, weights="distance"), table, np.array([[1.0, np.nan], [np.nan, 7.0]]))
+
+
+def test_nearest_samples_of_empty_columns():
+    check_operation(KNNImputer(keep_empty_features=True), EMPTY, NEW, names=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"missing_values": -1}, "KNNImputer with -1 as missing_values"),
+        ({"weights": np.exp}, "KNNImputer with a function as weights"),
+        ({"metric": lambda a, b, missing_values: 0.0}, "KNNImputer with a function as metric"),
+    ],
+)
+def test_nearest_samples_of_other_kinds_are_refused(options, what):
+    with pytest.raises(ValueError, match=f"the transformer is {what}, which a saved model cannot hold"):
+        as_operation(KNNImputer(**options).fit(np.nan_to_num(X)), "the transformer", 4)

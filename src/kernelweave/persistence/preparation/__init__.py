@@ -6,6 +6,7 @@ operation                   transformers of scikit-learn
 `ScaleOperation`            `StandardScaler`, `MinMaxScaler`, `RobustScaler`, `MaxAbsScaler`
 `UnitNormOperation`         `Normalizer`
 `FillOperation`             `SimpleImputer`
+`NeighborsFillOperation`    `KNNImputer`
 `OneHotOperation`           `OneHotEncoder`
 `OrdinalOperation`          `OrdinalEncoder`
 `CountTermsOperation`       `CountVectorizer`, with the built-in analysers
@@ -25,6 +26,7 @@ from .categories import OneHotOperation, OrdinalOperation
 from .composing import ByColumnsOperation, ChainOperation, KeepOperation, NamedOperation
 from .converting import as_operation
 from .filling import FillOperation
+from .neighbors import NeighborsFillOperation
 from .rotation import RotateOperation
 from .scaling import ScaleOperation, UnitNormOperation
 from .text import CountTermsOperation, WeighTermsOperation
@@ -37,6 +39,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     FillOperation,
     KeepOperation,
     NamedOperation,
+    NeighborsFillOperation,
     OneHotOperation,
     OrdinalOperation,
     RotateOperation,
@@ -55,6 +58,7 @@ __all__ = [
     "FillOperation",
     "KeepOperation",
     "NamedOperation",
+    "NeighborsFillOperation",
     "OneHotOperation",
     "Operation",
     "OrdinalOperation",

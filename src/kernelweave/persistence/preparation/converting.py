@@ -10,7 +10,7 @@ from sklearn import __version__ as sklearn_version
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfTransformer, TfidfVectorizer
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -28,6 +28,7 @@ from .base import Operation
 from .categories import UNKNOWN, OneHotOperation, OrdinalOperation, codes_of
 from .composing import ByColumnsOperation, ChainOperation, KeepOperation, NamedOperation
 from .filling import FillOperation
+from .neighbors import NeighborsFillOperation
 from .rotation import RotateOperation
 from .scaling import ScaleOperation, UnitNormOperation
 from .text import CountTermsOperation, WeighTermsOperation
@@ -157,9 +158,30 @@ def _imputer(given: SimpleImputer, where: str, width: int) -> Operation:
         marker=marker,
         kept=kept,
         values=values[kept].astype(object if kind == "object" else int if fitted.kind in "iu" else float),
-        flagged=np.array(given.indicator_.features_, dtype=int) if given.add_indicator else None,
+        flagged=_flagged(given),
         kind=kind,
     )
+
+
+def _neighbors(given: KNNImputer, where: str, width: int) -> Operation:
+    for name in ("weights", "metric"):
+        if callable(getattr(given, name)):
+            refuse_transformer(where, f"KNNImputer with a function as {name}")
+    if given.missing_values == given.missing_values:
+        refuse_transformer(where, f"KNNImputer with {given.missing_values!r} as missing_values")
+    samples = _own(given._fit_X)
+    kept = np.arange(width) if given.keep_empty_features else np.flatnonzero(~np.isnan(samples).all(axis=0))
+    return NeighborsFillOperation(
+        samples,
+        n_neighbors=int(given.n_neighbors),
+        by_distance=given.weights == "distance",
+        kept=kept,
+        flagged=_flagged(given),
+    )
+
+
+def _flagged(given: SimpleImputer | KNNImputer) -> np.ndarray | None:
+    return np.array(given.indicator_.features_, dtype=int) if given.add_indicator else None
 
 
 def _type(dtype: Any, where: str, what: str) -> str:
@@ -343,6 +365,7 @@ CONVERTERS: dict[type, Callable[[Any, str, int], Operation]] = {
     MaxAbsScaler: _max_abs,
     Normalizer: _normalizer,
     SimpleImputer: _imputer,
+    KNNImputer: _neighbors,
     OneHotEncoder: _one_hot,
     OrdinalEncoder: _ordinal,
     CountVectorizer: _counts,

@@ -56,10 +56,10 @@ class FillOperation(Operation):
         if sp.issparse(values):
             return self._sparse(values)
         missing = _cells(values, self.marker)
-        filled = values[:, self.kept]
-        rows, places = np.nonzero(missing[:, self.kept])
+        filled = chosen_columns(values, self.kept)
+        rows, places = np.nonzero(chosen_columns(missing, self.kept))
         filled[rows, places] = self.values[places]
-        return filled if self.flagged is None else np.hstack([filled, missing[:, self.flagged]])
+        return filled if self.flagged is None else np.hstack([filled, chosen_columns(missing, self.flagged)])
 
     def _sparse(self, values: Any) -> Any:
         missing = type(values)((_cells(values.data, self.marker), values.indices, values.indptr), shape=values.shape)
@@ -75,9 +75,18 @@ class FillOperation(Operation):
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Names of the kept columns, and those of flagged ones behind ``missingindicator_``."""
-        names = self._names_in(input_features)
-        flags = [] if self.flagged is None else [f"missingindicator_{name}" for name in names[self.flagged]]
-        return np.concatenate([names[self.kept], np.array(flags, dtype=object)])
+        return names_with_flags(self._names_in(input_features), self.kept, self.flagged)
+
+
+def chosen_columns(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Some columns of an array; the array itself where these are all, since a choice has another order in memory."""
+    return values if np.array_equal(places, np.arange(values.shape[1])) else values[:, places]
+
+
+def names_with_flags(names: np.ndarray, kept: np.ndarray, flagged: np.ndarray | None) -> np.ndarray:
+    """Names of kept columns and of flags, from those of all columns."""
+    flags = [] if flagged is None else [f"missingindicator_{name}" for name in names[flagged]]
+    return np.concatenate([names[kept], np.array(flags, dtype=object)])
 
 
 def _is_nan(marker: Any) -> bool:
