@@ -129,6 +129,24 @@ def test_the_file_of_a_target_is_found_beside_the_views(write):
     assert read_views(["data/rna.csv"], target="labels.csv:diagnosis").y.tolist() == ["ill", "well"]
 
 
+def test_files_of_targets_that_cannot_be_read(write):
+    write({"data/rna.csv": RNA, "b/dna.csv": RNA, "data/labels.csv": LABELS, "b/labels.csv": LABELS, "y.xlsx": LABELS})
+    views = ["data/rna.csv", "b/dna.csv"]
+    with pytest.raises(ValueError, match="'labels.csv' of the target is there 2 times, .*; give the whole path of one"):
+        read_views(views, target="labels.csv:diagnosis")
+    assert read_views(views, target="b/labels.csv:diagnosis").y.tolist() == ["ill", "well"]
+    for target in ("y.xlsx:diagnosis", ("y.xlsx", "diagnosis"), Path("y.xlsx")):
+        with pytest.raises(ValueError, match="y.xlsx has the suffix '.xlsx'.*save the sheet as CSV"):
+            read_views(views, target=target)
+    with pytest.raises(ValueError, match="target must be 'FILE:COLUMN'"):
+        read_views(views, target=(1, 2))
+
+
+def test_a_column_with_a_colon_that_begins_like_a_file(write):
+    write({"age": "", "rna.csv": "sample,age:now,x\np1,1,2\np2,3,4\n"})
+    assert read_views(["rna.csv"], target="age:now").y.tolist() == [1, 3]
+
+
 def test_columns_and_files_with_colons(write):
     write({"rna.csv": RNA, "C:x.csv": "sample,a:b\np1,1\np2,0\np3,1\n"})
     tables = read_views(["rna.csv"], target="C:x.csv:a:b", id="sample")

@@ -318,6 +318,18 @@ def test_preparation_inside_kernels():
     assert report.loc[("a", "alone"), "samples"] == N - len(some)
 
 
+def test_polars():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({name: X[name].to_numpy() for name in X})
+    pd.testing.assert_frame_equal(view_report(SMALL, frame, polars.Series(Y), cv=CV), view_report(SMALL, X, Y, cv=CV))
+
+
+def test_sparse_views_of_stack_views():
+    data = stack_views({"a": A, "s": sp.csr_matrix(np.round(B))})
+    report = view_report(MKLClassifier([Linear("a"), Linear("s")], normalize="unit-trace"), data, Y, cv=CV)
+    assert report["score"].notna().all()
+
+
 def test_sample_weights_are_split_as_x_is():
     weight = np.where(np.arange(N) % 2, 1.0, 0.0)
     report = view_report(MODEL, X, Y, cv=CV, params={"sample_weight": weight})
@@ -357,6 +369,7 @@ def test_the_model_is_not_touched():
         ({"y": pd.Series(Y, X.index)[::-1]}, "same row labels in another order"),
         ({"share_kernels": 3}, "share_kernels of view_report must be"),
         ({"model": StandardScaler()}, "a model over kernels is needed"),
+        ({"X": {"a": A, "b": B}}, "stack_views"),
     ],
 )
 def test_errors(options, message):

@@ -81,6 +81,31 @@ def test_rows_of_a_group_move_together_and_nothing_else_moves(kind):
         assert list(model.seen[1].columns) == list(NEW.columns)
 
 
+def test_sparse_views_of_stack_views():
+    sparse = sp.random(N, 9, 0.5, random_state=0, format="csr")
+    data = stack_views({"b": B, "s": pd.DataFrame.sparse.from_spmatrix(sparse), "a": A, "t": sparse[:, :2]})
+    data.loc[::4, "s"] = np.nan
+    assert data.shape[1] == 2 + 1 + 3 + 1
+    model = MKLClassifier([Linear("a"), Linear("s"), Linear("b")]).fit(data[:60], Y[:60])
+    found = importance(model, data[60:])
+    assert found["samples"].to_dict() == {"a": 60, "s": 45, "b": 60}
+    assert found.loc["a", "importance"] > 0.2
+    watched = Watched()
+    importance(watched, data[60:], groups={"part": ["s__1", "a__0"]}, n_repeats=1)
+    whole, part = watched.seen
+    before, after = (np.asarray(one["s"].array.matrix.todense()) for one in (whole, part))
+    np.testing.assert_array_equal(before[:, [0, *range(2, 9)]], after[:, [0, *range(2, 9)]])
+    assert not np.array_equal(before[:, 1], after[:, 1])
+    pairs = [set(zip(one["a__0"], matrix[:, 1], strict=True)) for one, matrix in ((whole, before), (part, after))]
+    assert pairs[0] == pairs[1]
+
+
+def test_polars():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({name: NEW[name].to_numpy() for name in NEW})
+    pd.testing.assert_frame_equal(importance(X=frame, y=polars.Series(LABELS)), importance())
+
+
 def test_a_missing_view_stays_missing():
     data = NEW.copy()
     gone = np.arange(0, 60, 2)
@@ -95,6 +120,21 @@ def test_a_missing_view_stays_missing():
     assert all(len(place) == 1 for place in places)
     assert len({place[0] for place in places}) > 1
     assert importance(MODEL, data.fillna({"c__0": 0.0}))["importance"].notna().all()
+
+
+def test_no_sample_gets_a_part_of_a_view_that_it_lacks():
+    data = NEW.copy()
+    data.iloc[::3, 3:5] = np.nan  # b
+    groups = {"across": ["a__0", "b__0"], "whole": ["a", "b"]}
+    found = importance(MODEL, data, groups=groups)  # would fail: "is NaN in some columns"
+    assert found["importance"].gt(0).all()
+    watched = Watched()
+    importance(watched, data, groups=groups, n_repeats=3)
+    for part in watched.seen[1:4]:
+        np.testing.assert_array_equal(part["b__0"].isna(), data["b__0"].isna())
+    for part in watched.seen[4:]:  # whole views move, missing or not
+        np.testing.assert_array_equal(part["b__0"].isna(), part["b__1"].isna())
+        assert not part["b__0"].isna().equals(data["b__0"].isna())
 
 
 def test_columns_are_found_by_name_in_any_order():
@@ -185,6 +225,7 @@ def test_nothing_of_importance_has_no_shares():
         ({"scoring": ["accuracy"]}, "one metric"),
         ({"n_repeats": 0}, "n_repeats of view_importance must be"),
         ({"y": LABELS[:5]}, "inconsistent numbers of samples"),
+        ({"X": {"a": A, "b": B}}, "stack_views"),
     ],
 )
 def test_errors(options, message):

@@ -64,32 +64,29 @@ def target_place(target: Any, views: list[Source]) -> TargetPlace:
     """
     if isinstance(target, os.PathLike):
         return TargetPlace(_needed(os.fspath(target), views), None)
-    if isinstance(target, tuple) and len(target) == 2:
+    if isinstance(target, tuple) and len(target) == 2 and isinstance(target[0], str | os.PathLike):
         return TargetPlace(_needed(os.fspath(target[0]), views), str(target[1]))
     if not isinstance(target, str) or not target:
         raise ValueError(f"target must be 'FILE:COLUMN', the name of a column, or None, not {shown(target)}")
     if target.endswith(":"):
         raise ValueError(f"target={target!r} names no column; pass 'FILE:COLUMN'")
-    colons = [place for place, letter in enumerate(target) if letter == ":"]
-    for place in [len(target), *colons]:
-        source = _found(target[:place], views)
-        if source is not None and (place == len(target) or target[place + 1 :]):
-            if place == len(target) and not _is_file(target):  # the name of a view is no target, a column may be
-                continue
-            return TargetPlace(source, target[place + 1 :] or None)
-    for place in [*colons, len(target)]:
-        if format_suffix(target[:place]) in READERS:
-            _needed(target[:place], views)
+    if format_suffix(target) in READERS and _found(target, views) is not None:
+        return TargetPlace(_needed(target, views), None)
+    files = [target[:place] for place, letter in enumerate(target) if letter == ":"]
+    for file in files:
+        source = _found(file, views)
+        if source is not None and format_suffix(source.path.name):  # a file without suffix is none that is meant
+            return TargetPlace(_needed(file, views), target[len(file) + 1 :])
+    for file in [*files, target]:
+        if format_suffix(file) in READERS:
+            _needed(file, views)
     return TargetPlace(None, target)
-
-
-def _is_file(path: str) -> bool:
-    return format_suffix(path) in READERS
 
 
 def _needed(path: str, views: list[Source]) -> Source:
     source = _found(path, views)
     if source is not None:
+        _check_file(source.path)
         return source
     folders = sorted({str(view.path.parent) for view in views})
     raise FileNotFoundError(
@@ -109,8 +106,13 @@ def _found(path: str, views: list[Source]) -> Source | None:
     by_name = [view for view in views if path in (view.name, view.path.name)]
     if len(by_name) == 1:
         return by_name[0]
-    beside = {view.path.parent / given for view in views if (view.path.parent / given).is_file()} if path else set()
-    return Source(next(iter(beside)), _stem(given)) if len(beside) == 1 else None
+    beside = sorted({view.path.parent / given for view in views if (view.path.parent / given).is_file()})
+    if len(beside) > 1:
+        raise ValueError(
+            f"the file {path!r} of the target is there {len(beside)} times, {beside[0]} and {beside[1]}; give the "
+            "whole path of one"
+        )
+    return Source(beside[0], _stem(given)) if beside else None
 
 
 def _source(entry: Any) -> Source:

@@ -1,6 +1,6 @@
 """`Table`: what one file (or one array of a file) holds, before its rows are matched with those of other tables.
 
-A file is read by one of the modules `text`, `arrays`, `frames` and `muon`, each with a function
+A file is read by one of the modules `text`, `arrays`, `frames` and `modalities`, each with a function
 ``read(source, options, target) -> Loaded``.
 """
 

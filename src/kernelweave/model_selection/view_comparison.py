@@ -28,6 +28,7 @@ from ..estimators.progress import progress_bar
 from ..estimators.sharing import SharedFoldKernels
 from ..validation import Flag, Seed, check, shown
 from ..validation.inputs import check_row_labels
+from ..validation.tables import as_pandas, check_one_table
 from .statistics import corrected_t_test, paired_f_test_5x2cv
 
 _ALL = "all views"
@@ -161,8 +162,9 @@ def view_report(
     check("view_report", "random_state", random_state, Seed())
     if y is None:
         raise ValueError("view_report needs y: a model is scored by how well it predicts the targets")
+    check_one_table(X)
     check_row_labels(X, y=y, groups=groups)
-    X, y, groups = indexable(X, y, groups)
+    X, y, groups = indexable(as_pandas(X), as_pandas(y), groups)
     subsets = KernelSubsets(model, X, y)
     splits = list(check_cv(cv, y, classifier=is_classifier(model)).split(X, y, groups))
     job = _Job(

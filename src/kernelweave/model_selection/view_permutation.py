@@ -7,7 +7,7 @@ stays a possible one, and only its relation to the other views and to the target
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,10 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ..estimators.kernel_subsets import fitted_model, fitted_views, has_steps_before
 from ..validation import Seed, Whole, check, shown
 from ..validation.inputs import check_row_labels, without_mask
+from ..validation.tables import as_pandas, check_one_table
 from ..views import Views
 from ..views.selectors import prefixes
+from ..views.sparse_rows import SparseRows
 from .view_comparison import one_metric
 
 
@@ -81,7 +83,9 @@ def view_importance(
     Notes
     -----
     A sample that lacks all columns of a group keeps lacking them: rows are permuted among the samples that have the
-    group, and cells that are missing in a row move with it. A view that few samples have cannot be important for all.
+    group, and cells that are missing in a row move with it. Where a group has some columns of a view only, rows are
+    permuted among samples that lack the same of these columns, so that no sample gets a part of a view that it lacks.
+    A view that few samples have cannot be important for all.
 
     Views that say the same can stand in for each other: each of them may be of little importance, though together they
     are of much. `view_report` fits models with and without each view instead.
@@ -116,24 +120,29 @@ def view_importance(
     check_is_fitted(model)
     if y is None:
         raise ValueError("view_importance needs y: a model is scored by how well it predicts the targets")
+    check_one_table(X)
     check_row_labels(X, y=y, sample_weight=sample_weight)
-    X = without_mask(X)
+    X, y = without_mask(as_pandas(X)), as_pandas(y)
     X = X.tocsr() if sp.issparse(X) else X if isinstance(X, pd.DataFrame) else np.asarray(X)
     check_consistent_length(X, y, sample_weight)
-    columns = _columns(model, X) if groups is None else _selected(groups, X)
+    views = _columns(model, X)
+    columns = views if groups is None else _selected(groups, X)
+    if not columns:
+        raise ValueError(
+            "view_importance cannot find the views of X for this model: give groups, a mapping from name to columns"
+        )
     scorer = check_scoring(model, scoring=one_metric(scoring))
     weight = {} if sample_weight is None else {"sample_weight": sample_weight}
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_repeats)
     score = scorer(model, X, y, **weight)
 
-    def drops(chosen: np.ndarray, present: np.ndarray) -> list[float]:
-        permuted = (_permuted(X, chosen, present, np.random.RandomState(seed)) for seed in seeds)
-        return [score - scorer(model, part, y, **weight) for part in permuted]
+    strata = {name: _strata(X, chosen, views.values()) for name, chosen in columns.items()}
 
-    present = [_present(X, chosen) for chosen in columns.values()]
-    losses = np.array(
-        Parallel(n_jobs=n_jobs)(delayed(drops)(*pair) for pair in zip(columns.values(), present, strict=True))
-    )
+    def drops(name: str) -> list[float]:
+        orders = (_order(strata[name], np.random.RandomState(seed)) for seed in seeds)
+        return [score - scorer(model, _permuted(X, columns[name], order), y, **weight) for order in orders]
+
+    losses = np.array(Parallel(n_jobs=n_jobs)(delayed(drops)(name) for name in columns))
     mean = losses.mean(axis=1)
     total = mean.clip(min=0.0).sum()
     report = pd.DataFrame(
@@ -141,7 +150,7 @@ def view_importance(
             "importance": mean,
             "std": losses.std(axis=1),
             "share": mean.clip(min=0.0) / total if total > 0.0 else np.nan,
-            "samples": [int(there.sum()) for there in present],
+            "samples": [int((stratum >= 0).sum()) for stratum in strata.values()],
         },
         index=list(columns),
     )
@@ -150,7 +159,7 @@ def view_importance(
 
 
 def _columns(model: Any, X: Any) -> dict[str, np.ndarray]:
-    """The columns of each view of the model, as positions in X."""
+    """The columns of each view of the model, as positions in X; none where they are not known."""
     inside = fitted_model(model)
     names = _names(X)
     if inside is not None and not has_steps_before(model):
@@ -165,9 +174,7 @@ def _columns(model: Any, X: Any) -> dict[str, np.ndarray]:
         }
     found = {} if names is None else prefixes(names)
     if set(found) <= {""}:
-        raise ValueError(
-            "view_importance cannot tell the views of X for this model: give groups, a mapping from name to columns"
-        )
+        return {}
     if "" in found:
         found["other columns" if "rest" in found else "rest"] = found.pop("")
     return found
@@ -188,26 +195,73 @@ def _names(X: Any) -> np.ndarray | None:
     return Views(X).names
 
 
-def _present(X: Any, columns: np.ndarray) -> np.ndarray:
-    """Which samples have some of these columns."""
+def _strata(X: Any, columns: np.ndarray, views: Iterable[np.ndarray]) -> np.ndarray:
+    """A number for each sample: rows move among samples of the same number; -1 for samples without the group.
+
+    Where the group has some columns of a view only, samples of one stratum lack the same of them.
+    """
     if sp.issparse(X):
-        return np.ones(X.shape[0], dtype=bool)
-    values = X.iloc[:, columns] if isinstance(X, pd.DataFrame) else X[:, columns]
-    return np.any(np.asarray(pd.notna(values)), axis=1, keepdims=True).ravel()
+        return np.zeros(X.shape[0], dtype=int)
+    divided = np.zeros(0, dtype=int)
+    for view in views:
+        shared = np.intersect1d(columns, view)
+        if 0 < len(shared) < len(view):
+            divided = np.union1d(divided, shared)
+    strata = np.zeros(X.shape[0], dtype=int)
+    if len(divided) > 0:
+        strata = np.unique(_lacking(X, divided), axis=0, return_inverse=True)[1].ravel()
+    return np.where(_lacking(X, columns).all(axis=1), -1, strata)
 
 
-def _permuted(X: Any, columns: np.ndarray, present: np.ndarray, rng: np.random.RandomState) -> Any:
-    """A copy of X in which these columns are permuted, together, among the samples that have them."""
-    order = np.arange(len(present))
-    order[present] = rng.permutation(order[present])
+def _lacking(X: Any, columns: np.ndarray) -> np.ndarray:
+    """Which samples lack which columns (of a data frame: those that hold the features)."""
+    values = X.iloc[:, list(_in_frame(X, columns))] if isinstance(X, pd.DataFrame) else X[:, columns]
+    return np.asarray(pd.isna(values), dtype=bool)
+
+
+def _order(strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """A random order of the samples, in which each takes the place of one of its stratum."""
+    order = np.arange(len(strata))
+    for stratum in np.unique(strata[strata >= 0]):
+        rows = np.flatnonzero(strata == stratum)
+        order[rows] = rng.permutation(rows)
+    return order
+
+
+def _permuted(X: Any, columns: np.ndarray, order: np.ndarray) -> Any:
+    """A copy of X in which these columns, together, are in another order."""
     if sp.issparse(X):
-        moves = np.isin(np.arange(X.shape[1]), columns).astype(float)
-        return (X @ sp.diags(1.0 - moves) + X[order] @ sp.diags(moves)).tocsr()
+        return _permuted_matrix(X, order, columns)
     if not isinstance(X, pd.DataFrame):
         X = X.copy()
         X[:, columns] = X[np.ix_(order, columns)]
         return X
-    others = np.setdiff1d(np.arange(X.shape[1]), columns)
-    moved = X.iloc[order, columns].set_axis(X.index, axis=0)
-    places = np.argsort(np.concatenate([others, columns]))
-    return pd.concat([X.iloc[:, others], moved], axis=1).iloc[:, places]
+    touched = _in_frame(X, columns)
+    others, moving = np.setdiff1d(np.arange(X.shape[1]), list(touched)), np.array(list(touched), dtype=int)
+    moved = X.iloc[order, moving].set_axis(X.index, axis=0)
+    for place, (column, features) in enumerate(touched.items()):
+        if features is not None:
+            rows: Any = X.iloc[:, column].array
+            matrix = _permuted_matrix(rows.matrix, order, features)
+            moved.isetitem(place, SparseRows(matrix, rows.dtype.features, rows.present))
+    return pd.concat([X.iloc[:, others], moved], axis=1).iloc[:, np.argsort(np.concatenate([others, moving]))]
+
+
+def _permuted_matrix(X: Any, order: np.ndarray, columns: np.ndarray) -> Any:
+    moves = np.isin(np.arange(X.shape[1]), columns).astype(float)
+    return (X @ sp.diags(1.0 - moves) + X[order] @ sp.diags(moves)).tocsr()
+
+
+def _in_frame(X: pd.DataFrame, columns: np.ndarray) -> dict[int, np.ndarray | None]:
+    """The columns of a data frame that hold these features, each with those among several that it holds.
+
+    A column of sparse rows (see `stack_views`) holds many features, any other column one. None means all of a column.
+    """
+    arrays = [X.iloc[:, place].array for place in range(X.shape[1])]
+    sizes = [len(array.dtype.features) if isinstance(array, SparseRows) else 1 for array in arrays]
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+    found: dict[int, np.ndarray | None] = {}
+    for place in np.unique(np.searchsorted(first, columns, side="right") - 1).tolist():
+        chosen = columns[(columns >= first[place]) & (columns < first[place + 1])] - first[place]
+        found[place] = None if len(np.unique(chosen)) == sizes[place] else chosen
+    return found

@@ -149,7 +149,7 @@ def test_a_sample_without_any_view_that_counts():
     with pytest.warns(UserWarning, match="sample 3 has none of the views .* the bias alone"):
         model = MKLClassifier(combiner=ConvexMKL({"b": 100.0, "c": 100.0})).fit(holes, Y)
     assert model.kernel_weights_.tolist() == pytest.approx([1.0, 0.0, 0.0])
-    with pytest.warns(UserWarning, match="sample 0 has none of the views"):
+    with pytest.warns(UserWarning, match="sample 3 has none of the views"):
         assert model.decision_function(holes.iloc[3:4])[0] == pytest.approx(model.intercept_[0])
 
 

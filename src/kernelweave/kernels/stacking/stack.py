@@ -99,7 +99,7 @@ class KernelStack:
         X : array, DataFrame, sparse matrix or Views
         sample_weight : ndarray of shape (n_samples,), optional
             How often each sample counts in learned constants; all positive.
-        y : array of shape (n_samples,) or (n_samples, n_targets), optional
+        y : array, optional
             The targets as the user gives them, for transformers inside kernels.
         """
         views = as_views(X)
@@ -129,8 +129,7 @@ class KernelStack:
         """Make these the samples of the stack; see the attributes of the class."""
         self.reference, self.support, self.rows = reference, support, rows
         self.weight, self.repairs = weight, repairs
-        self.active, self.present = active, present
-        self._matrices = None
+        self.active, self.present, self._matrices = active, present, None
 
     def _over(
         self,
