@@ -27,6 +27,7 @@ from kernelweave.persistence.preparation import (
     KeepOperation,
     OneHotOperation,
     Operation,
+    RotateOperation,
     ScaleOperation,
 )
 from saved_models import MODELS, TWO, A, N, callables_of
@@ -267,6 +268,7 @@ def forge(tmp_path, monkeypatch):
     return attempt
 
 
+WIDER = RotateOperation(np.ones((2, 3)), None, None, "pca")  # takes three columns and gives two
 SCALE, TERMS = "preparation_.transformer.operation", "preparation_.transformer.steps.0"
 GROUPS = "preparation_.transformer.operation"
 IMPUTER, FLAGS = f"{GROUPS}.operations.0.steps.0", f"{GROUPS}.operations.1"
@@ -282,6 +284,7 @@ IMPUTER, FLAGS = f"{GROUPS}.operations.0.steps.0", f"{GROUPS}.operations.1"
         (0, "preparation_.kind.names", ["a"], "kind.names has the length 1 where 2 .own. is expected"),
         (0, "preparation_.kind.is_frame", 1, "kind.is_frame is 1 where True or False is expected"),
         (0, "preparation_.transformer", KeepOperation(10**9), "transformer has the length 1000000000 where 2"),
+        (0, "preparation_.transformer", WIDER, "transformer has the length 3 where 2 .own. is expected"),
         (0, "preparation_.transformer.names", ["a"], "operation has the length 2 where 1 .in. is expected"),
         (0, f"{SCALE}.center", lambda old: old[1:], "center has the length 1 where 2 .in. is expected"),
         (0, f"{SCALE}.center", lambda old: old.astype(int), "center is an array of int64, which it never is"),
