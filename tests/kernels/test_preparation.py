@@ -278,7 +278,7 @@ def test_new_samples_that_the_transformer_refuses():
 @pytest.mark.parametrize("dtype", [object, "str"])
 @pytest.mark.parametrize("beside", ["nothing", "sparse"])
 def test_categories_that_a_new_table_has_as_numbers(dtype, beside):
-    """A column "1", "2", "X" of one file is a column of numbers in another file without "X", and NaN where it is empty."""
+    """A column "1", "2", "X" of one file is a column of numbers in another file without "X", and NaN if it is empty."""
     grade = np.resize(["1", "2", "2.5", "X"], 20)
     encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["grade"]), remainder="passthrough")
     frame = pd.DataFrame({"clinical__grade": pd.Series(grade, dtype=dtype), "clinical__age": A[:, 0]})

@@ -75,8 +75,8 @@ def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray
     if absent and len(absent) == len(read):
         raise ValueError(
             f"X has no column of the {_listed('view', absent)} that {type(estimator).__name__} was fitted with, such "
-            f"as {names[used][0]!r}; the {_listed('column', columns)} of X must have the names of the fit, as "
-            "stack_views gives them"
+            f"as {names[used][0]!r}; the {_listed('column', columns)} of X must have the names of the fit: name the "
+            f"views where they are read, such as read_views({{{absent[0]!r}: FILE}}), or in stack_views"
         )
     is_used = np.isin(np.arange(len(names)), used)
     wrong = [view for view in read if view in started and not there[is_used & (views == view)].all()]
@@ -176,9 +176,9 @@ def _warn_of_other_names(absent: Sequence[str], unknown: Sequence[str], known: s
     others = [view for view in dict.fromkeys([*prefixed, *similar]) if view not in known]
     if others:
         warn(
-            f"X lacks the {_listed('view', absent)}, which is now missing for all samples, and has the "
-            f"{_listed('view', others)}, which was not there in the fit: if these are the same under another name, "
-            "rename the columns of X"
+            f"X lacks the {_listed('view', absent)} of the fit, now missing for all samples, and has the "
+            f"{_listed('view', others)} beyond those of the fit: if these are the same under another name, rename the "
+            f"columns of X, or name the view where it is read, such as read_views({{{absent[0]!r}: FILE}})"
         )
 
 
