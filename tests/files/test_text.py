@@ -80,6 +80,13 @@ def test_row_names_of_r_beside_one_column(write):
     assert read(write, '"y"\n"s1","u"\n"s2","v"\n')["y"].tolist() == ["u", "v"]
 
 
+def test_blanks_around_text_are_no_part_of_it(write):
+    found = read(write, 'id,a,b,c\ns1, x ,"y ",TRUE\ns2,x,y,\ns3,"  ",y,FALSE\n')
+    assert found["a"].tolist()[:2] == ["x", "x"] and found["a"].isna().tolist() == [False, False, True]
+    assert found["b"].tolist() == ["y", "y", "y"]
+    np.testing.assert_array_equal(found["c"], [1.0, np.nan, 0.0])
+
+
 def test_compressed_files_without_the_suffix(write):
     with pytest.raises(ValueError, match=r"x\.csv is compressed; its name must end with \.gz, such as x\.csv\.gz"):
         read(write, gzip.compress(b"id,a\ns1,1\n"))

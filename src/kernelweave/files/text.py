@@ -175,4 +175,8 @@ def _parsed(stream: Checked, sep: str, options: Options, n_columns: int) -> pd.D
         low_memory=False,
     )
     stream.finish()
+    for name in frame.columns[[pd.api.types.is_string_dtype(dtype) for dtype in frame.dtypes]]:
+        # "ill " and "ill" are one category, and a quoted blank cell is empty. Truth values with gaps are objects too.
+        stripped = frame[name].map(lambda cell: (cell.strip() or None) if isinstance(cell, str) else cell)
+        frame[name] = stripped.astype(frame[name].dtype)
     return frame.copy()  # in a few blocks: pandas' parser makes one of each column, which is slow from then on
