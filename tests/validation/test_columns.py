@@ -139,6 +139,17 @@ def test_columns_without_a_prefix_that_a_kernel_reads_together():
     )
 
 
+def test_views_of_one_column_that_kernels_name():
+    frame = stack_views({"age": CLINIC[:, 0], "word": X["word"].tolist(), "size": CLINIC[:, 1]})
+    model = MKLClassifier([Gaussian("age"), Spectrum("word", 1), Linear("size")]).fit(frame, Y)
+    values = model.decision_function(frame)
+    np.testing.assert_array_equal(model.decision_function(frame.iloc[:, ::-1].assign(more=1)), values)
+    lacking = model.decision_function(frame.drop(columns="age"))
+    np.testing.assert_array_equal(lacking, model.decision_function(frame.assign(age=np.nan)))
+    with pytest.raises(ValueError, match="no column of the views 'age', 'word', 'size'"):
+        model.predict(frame.add_prefix("x"))
+
+
 def test_types_of_columns_do_not_matter(model):
     mixed = X.iloc[:, ::-1].astype({"rna__0": object, "clinic__1": "Float64", "rna__1": np.float32})
     np.testing.assert_allclose(model.decision_function(mixed), model.decision_function(X), atol=1e-6)

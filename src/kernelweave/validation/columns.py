@@ -1,4 +1,4 @@
-"""Columns of new data by name, for models whose columns are named by view: ``view__column``.
+"""Columns of new data by name, for models whose columns are named by view: ``view__column``, or by their kernels.
 
 A view is here the columns with one prefix; a column without a prefix is a view by itself (`stack_views` names
 one-dimensional views so), or belongs to the columns without a prefix that a kernel reads together with it.
@@ -21,9 +21,15 @@ _SHOWN = 5  # how many names a message lists
 _COMPARED = 2000  # how many unknown names are searched for one that is spelled alike
 
 
-def are_found_by_name(X: pd.DataFrame, names: np.ndarray) -> bool:
-    """Whether columns of a new data frame are found by name: some of the fit are named by view, and no two alike."""
-    if not any(SEPARATOR in name for name in names) or len(set(names)) < len(names):
+def are_found_by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray) -> bool:
+    """Whether columns of a new data frame are found by name: those of the fit are named by view, and no two alike.
+
+    They are where one is called ``view__column``, or where a kernel names its view, which may be one column.
+    """
+    if len(set(names)) < len(names):
+        return False
+    by_kernel = any(isinstance(getattr(kernel, "view", None), str) for kernel in getattr(estimator, "kernels_", []))
+    if not by_kernel and not any(SEPARATOR in name for name in names):
         return False
     return all(isinstance(name, str) for name in X.columns.to_numpy(dtype=object))
 

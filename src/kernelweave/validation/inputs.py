@@ -62,7 +62,7 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     """X of a prediction, and the names of its columns or None.
 
     Columns that the model does not use may be absent from a data frame. Where columns are named by view
-    (``view__column``) they are found by name, and a view may be absent; see `columns.by_name`. Other names must be
+    (``view__column``, or by a kernel) they are found by name, and a view may be absent; see `columns.by_name`. Other names must be
     those of the fit, in that order, as in scikit-learn.
 
     Parameters
@@ -76,7 +76,7 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     X = _one_table(X)
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, reset=False, **_ARRAYS), names
-    if names is not None and are_found_by_name(X, names):
+    if names is not None and are_found_by_name(estimator, X, names):
         X = by_name(estimator, X, names, used)
     else:
         if names is not None:
