@@ -171,8 +171,9 @@ def test_unknown_categories_are_named_as_before(again):
     frame = FRAME.dropna()
     kernel = Linear("clinical", transformer=make_column_transformer((OneHotEncoder(), ["ward"])))
     model = MKLClassifier([kernel]).fit(frame, TWO[frame.index])
-    for fitted in (model, again(model)):
-        with pytest.raises(ValueError, match=r"kernel 'clinical'.*Found unknown categories \['west'\] in column 0"):
+    for fitted, name in ((model, " ColumnTransformer"), (again(model), "")):
+        message = rf"^the transformer{name} of the kernel 'clinical'.*Found unknown categories \['west'\] in column 0"
+        with pytest.raises(ValueError, match=message):
             fitted.predict(NEW.dropna())
 
 

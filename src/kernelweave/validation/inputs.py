@@ -62,8 +62,8 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     """X of a prediction, and the names of its columns or None.
 
     Columns that the model does not use may be absent from a data frame. Where columns are named by view
-    (``view__column``, or by a kernel) they are found by name, and a view may be absent; see `columns.by_name`. Other names must be
-    those of the fit, in that order, as in scikit-learn.
+    (``view__column``, or by a kernel) they are found by name, and a view may be absent; see `columns.by_name`. Other
+    names must be those of the fit, in that order, as in scikit-learn.
 
     Parameters
     ----------
