@@ -84,8 +84,9 @@ def test_rows_are_the_cross_validation_of_models_with_these_kernels():
 
 
 def test_defaults_are_those_of_cross_validation():
-    together = view_report(MKLClassifier(), X, Y).loc[("all views", "together"), "score"]
-    np.testing.assert_allclose(together, cross_val_score(MKLClassifier(), X, Y).mean())
+    data = stack_views({"a": A, "b": B})
+    together = view_report(MKLClassifier(), data, Y).loc[("all views", "together"), "score"]
+    np.testing.assert_allclose(together, cross_val_score(MKLClassifier(), data, Y).mean())
 
 
 def test_the_tests_compare_the_same_folds():
