@@ -63,13 +63,10 @@ def expected_failures(estimator):
     reason = (
         "BestSingle splits samples into folds, and repetitions of a sample into several" if choosing else _EQUIVALENCE
     )
-    failures = {
+    return {
         "check_sample_weight_equivalence_on_dense_data": reason,
         "check_sample_weight_equivalence_on_sparse_data": reason,
     }
-    if getattr(estimator.combiner, "gating", None) is not None or isinstance(estimator.combiner, Localized):
-        failures["check_estimator_sparse_tag"] = "gating inputs are standardised, so dense"
-    return failures
 
 
 @checks(EVERY_CHECK, SOME_CHECKS, expected_failures)

@@ -1,6 +1,7 @@
 """Several targets as users meet them: kinds of y, names, errors, and the rest of the library and of scikit-learn."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from kernelweave.combiners import (
     Projected,
 )
 from kernelweave.kernels import Gaussian, Linear, Precomputed
+from kernelweave.machines import SquaredEpsilonInsensitive
 from kernelweave.model_selection import ResponseSurfaceSearchCV, view_report
 from kernelweave.reduction import FromEstimator
 from targets_problem import KERNELS, NEW, N, X, Y, model
@@ -234,3 +236,25 @@ def test_linear_models_views_and_searches_of_several_targets():
 def test_projections_learned_from_several_targets():
     reduced = FromEstimator(MKLRegressor(KERNELS[:2], Projected(1), C=3.0, random_state=0)).fit_transform(X, Y)
     assert reduced.shape == (N, 2)
+
+
+def test_targets_inside_the_tube_are_named():
+    small = Y.assign(wave=Y["wave"] * 1e-6)
+    with pytest.warns(
+        UserWarning, match="^the target 'wave' varies by .* only, which the tube of epsilon=0.1"
+    ) as caught:
+        fitted = model().fit(X, small)
+    assert len(caught) == 1
+    assert np.ptp(fitted.predict(NEW)[:, list(Y).index("wave")]) == 0.0
+    with pytest.warns(UserWarning, match=f"and so do {Y.shape[1] - 1} more targets"):
+        model().fit(X, Y * 1e-6)
+    with pytest.warns(UserWarning, match="^y varies by"):
+        model(machine=SquaredEpsilonInsensitive(epsilon=0.5)).fit(X, small["wave"])
+
+
+@pytest.mark.parametrize("options", [{"machine": "least-squares"}, {"epsilon": 1e-8}])
+def test_small_targets_give_no_warning_otherwise(options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.ptp(model(**options).fit(X, Y * 1e-6).predict(NEW)[:, 0]) > 0.0
+        model().fit(X, Y.assign(wave=3.0))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from .._warnings import warn
 from ..combiners import Combiner, PerOutput
 from ..kernels import KernelStack
 from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
@@ -170,9 +171,27 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         loss = by_name[self.machine] if isinstance(self.machine, str) else self.machine
         bound = float(self.C) * weight
         if y.ndim == 2 and y.shape[1] > 1:
-            return loss.several_targets(y, bound, n_jobs=self.n_jobs), y
-        y = y.reshape(-1)
-        return loss.for_targets(y, bound), y
+            machine = loss.several_targets(y, bound, n_jobs=self.n_jobs)
+        else:
+            y = y.reshape(-1)
+            machine = loss.for_targets(y, bound)
+        if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
+            self._warn_of_the_tube(y, float(loss.epsilon))
+        return machine, y
+
+    def _warn_of_the_tube(self, y: np.ndarray, epsilon: float) -> None:
+        """Warn of targets that vary so little that no error counts."""
+        spread = np.ptp(y.reshape(len(y), -1), axis=0)
+        inside = np.flatnonzero((spread > 0.0) & (spread <= 2.0 * epsilon)).tolist()
+        if inside:
+            names = getattr(self, "target_names_", None)
+            what = "y varies" if names is None else f"the target {names[inside[0]]!r} varies"
+            more = f" (and so do {len(inside) - 1} more targets)" if len(inside) > 1 else ""
+            warn(
+                f"{what} by {spread[inside[0]]:.2g} only{more}, which the tube of epsilon={epsilon:g} to both sides "
+                "holds, so that its prediction is constant; lower epsilon, or scale y: "
+                "TransformedTargetRegressor(model, transformer=StandardScaler())"
+            )
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         several = self.weights == "per-target" and hasattr(self, "target_names_")

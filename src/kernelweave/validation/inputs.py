@@ -103,7 +103,21 @@ def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
 def _one_table(X: Any) -> Any:
     """X as an array, a list, a sparse matrix or a data frame of pandas."""
     check_one_table(X)
-    return _other_than_numbers_as_frame(without_mask(as_pandas(X)))
+    X = without_mask(as_pandas(X))
+    _check_two_dimensions(X)
+    return _other_than_numbers_as_frame(X)
+
+
+def _check_two_dimensions(X: Any) -> None:
+    """Raise a `ValueError` where X is a sequence of text; scikit-learn has a message of its own for numbers."""
+    sequence = isinstance(X, pd.Series | pd.Index | list | tuple) or (isinstance(X, np.ndarray) and X.ndim == 1)
+    first = next(iter(X), None) if sequence else None
+    if isinstance(first, str):
+        remedy = "X.to_frame()" if isinstance(X, pd.Series | pd.Index) else "np.reshape(X, (-1, 1))"
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: X holds text such as {str(first)!r} in one dimension; "
+            f"{remedy} makes it a table of one column"
+        )
 
 
 def _other_than_numbers_as_frame(X: Any) -> Any:

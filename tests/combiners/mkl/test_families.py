@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernelweave.combiners import ConvexMKL, ElasticMKL, FitControl, GroupMKL, LpMKL
+from kernelweave.machines import RegressionMachine
 from reference_mkl import P, convex_optimum, elastic_optimum, group_optimum, small_problem, stack_of
 
 MATRICES, MACHINES, TARGETS = small_problem()
@@ -113,3 +114,14 @@ def test_history_tells_of_every_solve():
     assert all(line["solves"] == 1 and line["n_support"] > 0 for line in found.history)
     seconds = [line["seconds"] for line in found.history]  # of each solve by itself
     assert min(seconds) > 0.0 and sum(seconds) <= elapsed
+
+
+@pytest.mark.parametrize("combiner", [ConvexMKL(), LpMKL(p=2), GroupMKL(GROUPS), ElasticMKL(l2=3.0)], ids=repr)
+def test_optima_below_the_tolerance_of_a_first_solve(combiner):
+    values = np.random.default_rng(5).normal(size=STACK.n_samples)
+    values *= 0.202 / np.ptp(values)  # just wider than the tube, so that J is small and a rough solution is 0
+    found = fitted(combiner, RegressionMachine(values, bound=1.0, epsilon=0.1), tol=1e-3).solution
+    assert 0.0 < found.objective < 1e-3
+    assert found.gap < 2e-3 * found.objective
+    found = fitted(combiner, RegressionMachine(0.9 * values, bound=1.0, epsilon=0.1), tol=1e-3).solution
+    assert found.objective == found.gap == 0.0

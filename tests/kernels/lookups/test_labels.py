@@ -235,3 +235,24 @@ class TestExtend:
         np.testing.assert_array_equal(few.extend(self.block[["p05", "p02"]], 1.0).rows, self.block[["p02", "p05"]])
         with pytest.raises(ValueError, match="and id 'p03' is none of them"):
             few.fit(pd.DataFrame({"id": ["p02", "p03"]}))
+
+
+@pytest.mark.parametrize("n", [N, 600])  # less and more than a block of rows
+def test_wrong_entries_are_named_by_label(n):
+    labels = [f"p{row:03d}" for row in range(n)]
+    for value, message in ((np.nan, "contains NaN or infinity"), (3.0, "differs from the transpose by up to 3")):
+        matrix = pd.DataFrame(np.eye(n), labels, labels)
+        matrix.iloc[n - 1, 7] = value
+        with pytest.raises(ValueError, match=message) as caught:
+            Precomputed(matrix)
+        assert "'p007'" in str(caught.value) and f"'p{n - 1:03d}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [pd.Series, pd.Index, np.array, list])
+def test_ids_in_one_dimension(kind):
+    model = MKLClassifier([Precomputed(K)])
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D array instead: X holds text such as 'p00'"):
+        model.fit(kind(IDS), Y)
+    model.fit(pd.Index(IDS).to_frame(), Y)
+    with pytest.raises(ValueError, match="makes it a table of one column"):
+        model.predict(kind(IDS))

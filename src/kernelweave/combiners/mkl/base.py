@@ -99,7 +99,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         solution = problem.finish(kernel.theta, kernel.missing_factor(stack.present, stack.support), control.tol)
         reached = solution.objective + found.penalty if stack.present.all() else found.upper
         gap = max(reached - found.lower, 0.0)
-        if not found.converged:
+        if not found.converged and solution.coef.any():  # else J = 0 whatever the weights are
             self._warn(len(problem.history) - 1, gap, abs(reached), control.tol)
         self.costs_ = pd.Series(costs, stack.names)
         return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)

@@ -32,6 +32,7 @@ from ...solvers.weights.bundle import Evaluation
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too
 FIRST_TOLERANCE = 1e-2  # largest KKT violation of the first solve, far from the optimal weights
+MOST_FIRST_SOLVES = 5  # finer ones, until there is a coefficient
 MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
 
 
@@ -76,6 +77,12 @@ class WeightProblem:
         most = min(max(MOST_STEPS, 50 * len(K)), self.max_steps or MOST_STEPS * len(K))
         if gap is None or self.last is None:
             solution = self.machine.solve(K, tol=FIRST_TOLERANCE, max_steps=most)
+            for _ in range(MOST_FIRST_SOLVES):
+                if solution.coef.any() or solution.gap <= 0.0:
+                    break
+                # The optimum is small against the tolerance, and the cut of coefficients 0 says nothing of the weights.
+                gap_tol = 0.1 * solution.gap / self.machine.n_outputs
+                solution = self.machine.solve(K, solution, gap_tol=gap_tol, max_steps=most)
         else:
             # The machine's rule is gap <= gap_tol * max(1, |J|) for each output.
             gap_tol = gap / (self.machine.n_outputs + abs(self.last.objective))

@@ -22,17 +22,35 @@ class FrameShownBySize(pd.DataFrame):
         return f"<{self.shape[0]} x {self.shape[1]} matrix>"
 
 
-def check_symmetric(K: np.ndarray, what: str) -> None:
-    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry)."""
+def check_symmetric(K: np.ndarray, what: str, labels: pd.Index | None = None) -> None:
+    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry).
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    what : str
+        What messages call the matrix.
+    labels : Index, optional
+        Of rows and columns: messages then name an entry that is wrong.
+    """
     ending = "" if what.startswith("the values") else "s"
     if not np.isfinite(K).all():
-        raise ValueError(f"{what} contain{ending} NaN or infinity")
+        raise ValueError(f"{what} contain{ending} NaN or infinity{_entry(~np.isfinite(K), labels)}")
     largest = np.abs(K).max(initial=0.0)
     for start in range(0, len(K), 512):  # blockwise: no second matrix of this size
         rows = slice(start, start + 512)
-        difference = np.abs(K[rows] - K[:, rows].T).max(initial=0.0)
-        if difference > TOLERANCE[K.dtype.itemsize] * max(largest, np.finfo(float).tiny):
+        difference = np.abs(K[rows] - K[:, rows].T)
+        most = difference.max(initial=0.0)
+        if most > TOLERANCE[K.dtype.itemsize] * max(largest, np.finfo(float).tiny):
             raise ValueError(
-                f"{what} must be symmetric, but differ{ending} from the transpose "
-                f"by up to {difference:.3g}; (K + K.T) / 2 makes a matrix symmetric"
+                f"{what} must be symmetric, but differ{ending} from the transpose by up to {most:.3g}"
+                f"{_entry(difference == most, labels, start)}; (K + K.T) / 2 makes a matrix symmetric"
             )
+
+
+def _entry(wrong: np.ndarray, labels: pd.Index | None, start: int = 0) -> str:
+    """The first wrong entry by the labels of its row and column; nothing without labels."""
+    if labels is None:
+        return ""
+    row, column = np.argwhere(wrong)[0].tolist()
+    return f" (in the row {labels[start + row]!r}, column {labels[column]!r})"

@@ -89,7 +89,7 @@ class Precomputed(ViewKernel):
             K = np.asarray(K, dtype=None if getattr(K, "dtype", None) in (np.float32, np.float64) else np.float64)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"{what} must be a square matrix, not of shape {K.shape}")
-        check_symmetric(K, what)
+        check_symmetric(K, what, labels)
         self._put(
             K=_read_only(K),
             view=view,
