@@ -103,7 +103,20 @@ def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
 def _one_table(X: Any) -> Any:
     """X as an array, a list, a sparse matrix or a data frame of pandas."""
     check_one_table(X)
-    return _other_than_numbers_as_frame(without_mask(as_pandas(X)))
+    X = without_mask(as_pandas(X))
+    _check_not_a_row_of_documents(X)
+    return _other_than_numbers_as_frame(X)
+
+
+def _check_not_a_row_of_documents(X: Any) -> None:
+    """Refuse one-dimensional text; NumPy would say that it cannot be converted into numbers."""
+    is_plain = isinstance(X, list | tuple | pd.Series) or (isinstance(X, np.ndarray) and X.ndim == 1)
+    if is_plain and len(X) and any(isinstance(entry, str) for entry in X):
+        how = "X.to_frame()" if isinstance(X, pd.Series) else "np.array(X, dtype=object)[:, None]"
+        raise ValueError(
+            "Expected 2D array, got 1D array of text instead: X must have one row for each sample. Reshape your data: "
+            f"documents are one column, {how}, or a view of stack_views"
+        )
 
 
 def _other_than_numbers_as_frame(X: Any) -> Any:
@@ -121,7 +134,7 @@ def _other_than_numbers_as_frame(X: Any) -> Any:
         X = np.array(X, dtype=object)
     is_table = isinstance(X, np.ndarray) and X.ndim == 2
     holds_others = is_table and (
-        X.dtype.kind in "mM" or (X.dtype.kind in "UO" and any(_is_other(entry) for entry in X.ravel()))
+        X.dtype.kind in "mM" or (X.dtype.kind in "UOT" and any(_is_other(entry) for entry in X.ravel()))
     )
     return pd.DataFrame(X if X.dtype.kind in "mM" else X.astype(object)) if holds_others else X
 
