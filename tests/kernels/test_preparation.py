@@ -301,6 +301,8 @@ def test_what_a_view_gives_is_transformed_once():
         (FunctionTransformer(lambda X: X[:3]), "returned shape .* for 20 samples"),
         (FunctionTransformer(lambda X: X / 0.0), "returned (NaN|infinity)"),
         (FunctionTransformer(lambda X: np.full(X.shape, "a")), "returned values that are not numbers"),
+        (FunctionTransformer(lambda X: X + 1j), r"returned values that are not numbers \(complex"),
+        (FunctionTransformer(lambda X: np.ma.array(X, mask=X > 3.0)), "returned NaN"),
         (SelectKBest(k=1), "SelectKBest of the kernel 'linear' .* fails: "),
     ],
 )

@@ -23,6 +23,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ..validation import shown
+from ..validation.inputs import without_mask
 from ..views import Views
 from ..views.handed import TableKind
 from ..views.kept import KeptColumns
@@ -327,13 +328,15 @@ def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
     except Exception as error:
         raise ValueError(f"{_named(transformer, who)} fails: {error}") from error
     if not sp.issparse(values):
-        values = np.asarray(values)
+        values = np.asarray(without_mask(values))
     if values.ndim != 2 or values.shape[0] != n_samples:
         raise ValueError(
             f"{_named(transformer, who)} returned shape {values.shape} for {n_samples} samples; it must return one row "
             "of features for each sample"
         )
     try:
+        if values.dtype.kind == "c":
+            raise TypeError("complex")
         values = values.tocsr().astype(np.float64) if sp.issparse(values) else values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(
