@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -279,7 +278,7 @@ def _takes_documents(transformer: Any, is_text: bool) -> bool:
     takes = tags.input_tags
     if takes.string and not takes.two_d_array:
         return True
-    takes_any_table = takes.string or takes.categorical or takes.allow_nan or isinstance(transformer, ColumnTransformer)
+    takes_any_table = takes.string or takes.categorical or takes.allow_nan or hasattr(transformer, "transformers")
     is_own = type(transformer).__module__.partition(".")[0] != "sklearn"
     return is_text and not takes_any_table and (is_own or tags.no_validation)
 
