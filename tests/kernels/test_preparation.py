@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
@@ -142,6 +143,53 @@ def test_documents_make_a_sparse_kernel():
         Linear(transformer=TfidfVectorizer()).fit(MIXED)
 
 
+class Lengths(BaseEstimator):
+    """What a user may write for documents: it declares nothing about its input."""
+
+    def fit(self, documents, y=None):
+        self.n_documents_ = len(documents)
+        return self
+
+    def transform(self, documents):
+        return np.array([[len(document), document.count("a")] for document in documents])
+
+
+@pytest.mark.parametrize("kind", [object, "str", "string[pyarrow]"])
+def test_functions_and_own_classes_get_a_column_of_text_as_documents(kind):
+    table = TEXT[["notes"]].astype(kind)
+    expected = Lengths().transform(TEXT["notes"])
+    for transformer in (
+        Lengths(),
+        FunctionTransformer(Lengths().transform),
+        make_union(Lengths()),
+        make_pipeline(FunctionTransformer(), Lengths()),
+    ):
+        np.testing.assert_array_equal(Linear(transformer=transformer).fit(table).read(Views(table))[0], expected)
+    upper = make_pipeline(FunctionTransformer(lambda notes: [note.upper() for note in notes]), CountVectorizer())
+    plain = Linear(transformer=CountVectorizer()).fit(table)
+    np.testing.assert_array_equal(Linear(transformer=upper).fit(table).gram(table), plain.gram(table))
+    values = TEXT[["notes"]].to_numpy(dtype=object)
+    np.testing.assert_array_equal(Linear(transformer=Lengths()).fit(values).read(Views(values))[0], expected)
+
+
+def test_transformers_of_tables_get_a_column_of_text_as_a_table():
+    table = TEXT[["notes"]]
+    for transformer in (
+        OneHotEncoder(),
+        OrdinalEncoder(),
+        make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()),
+        make_column_transformer((CountVectorizer(), "notes")),
+    ):
+        Z = clone(transformer).fit_transform(table)
+        Z = Z.toarray() if sp.issparse(Z) else Z
+        np.testing.assert_allclose(Linear(transformer=transformer).fit(table).gram(table), Z @ Z.T)
+    coded = table.astype("category")
+    codes = FunctionTransformer(lambda frame: frame.apply(lambda column: column.cat.codes))
+    assert Linear(transformer=codes).fit(coded).read(Views(coded))[0].shape == (len(table), 1)
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        Linear(transformer=PCA()).fit(table)
+
+
 def test_absent_documents_and_kernels_that_are_not_sparse():
     some = TEXT.copy()
     some.loc[3, "notes"] = None
@@ -254,6 +302,8 @@ def test_what_a_view_gives_is_transformed_once():
         (FunctionTransformer(lambda X: X[:3]), "returned shape .* for 20 samples"),
         (FunctionTransformer(lambda X: X / 0.0), "returned (NaN|infinity)"),
         (FunctionTransformer(lambda X: np.full(X.shape, "a")), "returned values that are not numbers"),
+        (FunctionTransformer(lambda X: X + 1j), r"returned values that are not numbers \(complex"),
+        (FunctionTransformer(lambda X: np.ma.array(X, mask=X > 3.0)), "returned NaN"),
         (SelectKBest(k=1), "SelectKBest of the kernel 'linear' .* fails: "),
     ],
 )

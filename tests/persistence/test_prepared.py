@@ -1,6 +1,8 @@
 """Models whose kernels prepare their views: what comes back, what is refused, and what forged files cannot do."""
 
+import json
 import re
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -90,6 +92,22 @@ def test_a_frame_of_all_kinds_of_columns(again):
         assert isinstance(after.transformer_, Operation)
         assert after.feature_names() == before.feature_names()
         assert after.transformer_.get_feature_names_out().tolist() == list(before.transformer_.get_feature_names_out())
+
+
+@pytest.mark.parametrize("dtype", ["category", "str", object])
+def test_one_column_of_categories_with_gaps(again, dtype):
+    fill = make_pipeline(SimpleImputer(strategy="constant", fill_value="?"), OneHotEncoder(handle_unknown="ignore"))
+    parts = make_column_transformer((SimpleImputer(), ["age"]), (fill, ["ward"]))
+    frame = FRAME.astype({"clinical__ward": dtype})
+    model = MKLClassifier([Gaussian("clinical", transformer=parts), Linear("rna")]).fit(frame, TWO)
+    new = FRAME.assign(clinical__ward=(["north", None, "east"] * N)[:N]).astype({"clinical__ward": dtype})
+    np.testing.assert_array_equal(again(model).decision_function(new), model.decision_function(new))
+
+
+def test_documents_behind_a_step_that_does_nothing(again):
+    transformer = make_pipeline(FunctionTransformer(), TfidfVectorizer())
+    model = MKLClassifier([Linear("notes", transformer=transformer), Linear("rna")]).fit(FRAME, TWO)
+    np.testing.assert_array_equal(again(model).decision_function(NEW), model.decision_function(NEW))
 
 
 def test_a_loaded_model_is_fitted_again_with_the_same_preparation(again):
@@ -375,3 +393,17 @@ def test_operations_show_their_widths_only():
     chain = ChainOperation([KeepOperation(2), KeepOperation(2)])
     assert repr(chain) == "ChainOperation(n_in=2, n_out=2)" and not chain.takes_documents
     assert CountTermsOperation.takes_documents and not OneHotOperation.takes_documents
+
+
+def test_files_hold_the_documents_of_support_vectors(tmp_path):
+    """As `docs/saving.md` warns."""
+    model = MKLClassifier([Linear("notes", transformer=TfidfVectorizer()), Linear("rna")]).fit(FRAME, TWO)
+    save(model, tmp_path / "model")
+    with zipfile.ZipFile(tmp_path / "model") as archive:
+        text = archive.read("model.json").decode()
+    kept = FRAME["notes"].iloc[model.support_].dropna()
+    assert all(document in repr(json.loads(text)) for document in kept)
+    outside = stack_views({"notes": TfidfVectorizer().fit_transform(FRAME["notes"].fillna("")), "rna": A})
+    save(MKLClassifier([Linear("notes"), Linear("rna")]).fit(outside, TWO), tmp_path / "model")
+    with zipfile.ZipFile(tmp_path / "model") as archive:
+        assert not any(document.encode() in archive.read(name) for name in archive.namelist() for document in kept)

@@ -1,4 +1,4 @@
-"""Masks mean what missing entries mean, and dates are not taken for numbers."""
+"""Masks mean what missing entries mean, dates are not taken for numbers, and documents are a column."""
 
 from datetime import date, timedelta
 
@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import CountVectorizer
 
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.kernels import Distance, Function, Linear, Precomputed
@@ -144,3 +145,27 @@ def test_dates_as_targets_and_weights():
         MKLClassifier().fit(A, Y, sample_weight=SPANS.to_numpy())
     model = MKLClassifier().fit(A, DAYS[Y].to_numpy())  # dates are labels like others
     assert set(model.predict(A)) == set(DAYS[:2].to_numpy())
+
+
+DOCUMENTS = ["tall oak", "small fir", "tall fir", "small oak"]
+
+
+@pytest.mark.parametrize(
+    "X", [DOCUMENTS, np.array(DOCUMENTS), np.array(DOCUMENTS, dtype=object), pd.Series(DOCUMENTS)], ids=repr
+)
+def test_documents_that_are_no_column(X):
+    model = MKLClassifier([Linear(transformer=CountVectorizer())])
+    column = np.array(DOCUMENTS, dtype=object)[:, None]
+    with pytest.raises(ValueError, match=r"1D array of text.*documents are one column, (X.to_frame|np.array)\("):
+        model.fit(X, [0, 1, 0, 1])
+    model.fit(column, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="1D array of text"):
+        model.predict(X)
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="a type of NumPy 2")
+def test_text_of_variable_width():
+    column = np.array(DOCUMENTS, dtype=object)[:, None]
+    model = MKLClassifier([Linear(transformer=CountVectorizer())]).fit(column, [0, 1, 0, 1])
+    wide = column.astype(np.dtypes.StringDType())
+    np.testing.assert_array_equal(model.decision_function(wide), model.decision_function(column))

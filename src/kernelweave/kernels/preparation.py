@@ -22,8 +22,10 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ..validation import shown
+from ..validation.inputs import without_mask
 from ..views import Views
 from ..views.handed import TableKind
+from ..views.kept import KeptColumns
 
 
 class Preparation:
@@ -217,7 +219,7 @@ def prepare(
     """
     _check_transformer(transformer, who)
     fitted = clone(transformer)
-    documents = _takes_documents(fitted)
+    documents = _takes_documents(fitted, _is_text(views, columns))
     if documents and (len(columns) != 1 or views.is_sparse(columns)):
         found = "is sparse" if len(columns) == 1 else f"has {len(columns)} columns"
         raise ValueError(
@@ -256,20 +258,41 @@ def _check_transformer(transformer: Any, who: str) -> None:
         )
 
 
-def _takes_documents(transformer: Any) -> bool:
-    """Whether a transformer takes a sequence of documents rather than a table; pipelines by their first step."""
+def _takes_documents(transformer: Any, is_text: bool) -> bool:
+    """Whether a transformer takes a sequence of documents rather than a table; pipelines by their first step.
+
+    One that declares nothing about what it takes (a function, a class of the user's) gets a column of text as
+    documents.
+    """
     if isinstance(transformer, str) or transformer is None:  # "passthrough" and "drop"
         return False
     steps = getattr(transformer, "steps", None)
     if isinstance(steps, list):
-        return any(_takes_documents(step) for _, step in [s for s in steps if not _does_nothing(s[1])][:1])
+        return any(_takes_documents(step, is_text) for _, step in [s for s in steps if not _does_nothing(s[1])][:1])
     branches = getattr(transformer, "transformer_list", None)
     if isinstance(branches, list):
-        return any(_takes_documents(step) for _, step in branches)
+        return any(_takes_documents(step, is_text) for _, step in branches)
     if not hasattr(transformer, "__sklearn_tags__"):
+        return is_text
+    tags = get_tags(transformer)
+    takes = tags.input_tags
+    if takes.string and not takes.two_d_array:
+        return True
+    takes_any_table = takes.string or takes.categorical or takes.allow_nan or hasattr(transformer, "transformers")
+    is_own = type(transformer).__module__.partition(".")[0] != "sklearn"
+    return is_text and not takes_any_table and (is_own or tags.no_validation)
+
+
+def _is_text(views: Views, columns: np.ndarray) -> bool:
+    """Whether a view is one column of text (and not of categories)."""
+    if len(columns) != 1 or views.is_sparse(columns):
         return False
-    tags = get_tags(transformer).input_tags
-    return bool(tags.string and not tags.two_d_array)
+    X, place = views.X, columns[0]
+    if isinstance(X, pd.DataFrame):
+        column = X.iloc[:, place]
+    else:
+        column = X.take(columns)[:, 0] if isinstance(X, KeptColumns) else X[:, place]
+    return not isinstance(column.dtype, pd.CategoricalDtype) and pd.api.types.infer_dtype(column) == "string"
 
 
 def _does_nothing(step: Any) -> bool:
@@ -306,13 +329,15 @@ def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
     except Exception as error:
         raise ValueError(f"{_named(transformer, who)} fails: {error}") from error
     if not sp.issparse(values):
-        values = np.asarray(values)
+        values = np.asarray(without_mask(values))
     if values.ndim != 2 or values.shape[0] != n_samples:
         raise ValueError(
             f"{_named(transformer, who)} returned shape {values.shape} for {n_samples} samples; it must return one row "
             "of features for each sample"
         )
     try:
+        if values.dtype.kind == "c":
+            raise TypeError("complex")
         values = values.tocsr().astype(np.float64) if sp.issparse(values) else values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(

@@ -104,19 +104,18 @@ def _one_table(X: Any) -> Any:
     """X as an array, a list, a sparse matrix or a data frame of pandas."""
     check_one_table(X)
     X = without_mask(as_pandas(X))
-    _check_two_dimensions(X)
+    _check_not_a_row_of_documents(X)
     return _other_than_numbers_as_frame(X)
 
 
-def _check_two_dimensions(X: Any) -> None:
-    """Raise a `ValueError` where X is a sequence of text; scikit-learn has a message of its own for numbers."""
-    sequence = isinstance(X, pd.Series | pd.Index | list | tuple) or (isinstance(X, np.ndarray) and X.ndim == 1)
-    first = next(iter(X), None) if sequence else None
-    if isinstance(first, str):
-        remedy = "X.to_frame()" if isinstance(X, pd.Series | pd.Index) else "np.reshape(X, (-1, 1))"
+def _check_not_a_row_of_documents(X: Any) -> None:
+    """Refuse one-dimensional text; NumPy would say that it cannot be converted into numbers."""
+    is_plain = isinstance(X, list | tuple | pd.Series | pd.Index) or (isinstance(X, np.ndarray) and X.ndim == 1)
+    if is_plain and len(X) and any(isinstance(entry, str) for entry in X):
+        how = "X.to_frame()" if isinstance(X, pd.Series | pd.Index) else "np.array(X, dtype=object)[:, None]"
         raise ValueError(
-            f"Expected 2D array, got 1D array instead: X holds text such as {str(first)!r} in one dimension; "
-            f"{remedy} makes it a table of one column"
+            "Expected 2D array, got 1D array of text instead: X must have one row for each sample. Reshape your data: "
+            f"documents are one column, {how}, or a view of stack_views"
         )
 
 
@@ -135,7 +134,7 @@ def _other_than_numbers_as_frame(X: Any) -> Any:
         X = np.array(X, dtype=object)
     is_table = isinstance(X, np.ndarray) and X.ndim == 2
     holds_others = is_table and (
-        X.dtype.kind in "mM" or (X.dtype.kind in "UO" and any(_is_other(entry) for entry in X.ravel()))
+        X.dtype.kind in "mM" or (X.dtype.kind in "UOT" and any(_is_other(entry) for entry in X.ravel()))
     )
     return pd.DataFrame(X if X.dtype.kind in "mM" else X.astype(object)) if holds_others else X
 

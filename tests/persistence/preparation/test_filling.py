@@ -58,6 +58,13 @@ def test_text(strategy, marker):
     check_operation(SimpleImputer(strategy=strategy, missing_values=marker), frame)
 
 
+@pytest.mark.parametrize("strategy", ["most_frequent", "constant"])
+@pytest.mark.parametrize("dtype", ["str", "category"])
+def test_one_column_that_pandas_hands_over_read_only(strategy, dtype):
+    frame = pd.DataFrame({"word": pd.Series(["a", np.nan, "b", "b"], dtype=dtype)})
+    check_operation(SimpleImputer(strategy=strategy), frame)
+
+
 @pytest.mark.parametrize("options", STRATEGIES, ids=lambda options: options["strategy"])
 def test_other_markers(options):
     table, new = np.nan_to_num(X, nan=-1.0), np.nan_to_num(NEW, nan=-1.0)

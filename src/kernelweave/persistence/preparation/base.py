@@ -76,6 +76,7 @@ class Operation:
             dtype=dtype,
             ensure_all_finite="allow-nan" if nan else True,
             copy=True,
+            force_writeable=True,  # pandas gives columns of text or categories read-only
             ensure_min_samples=0,
             ensure_min_features=0,
         )

@@ -334,7 +334,7 @@ def _function(given: FunctionTransformer, where: str, width: int) -> Operation:
 def _pipeline(given: Pipeline, where: str, width: int) -> Operation:
     steps: list[Operation] = []
     for name, step in given.steps:
-        if not _passes(step):
+        if not (_passes(step) or (isinstance(step, FunctionTransformer) and step.func is None)):
             steps.append(_converted(step, f"{where} step {name!r}", steps[-1].n_out if steps else width))
     return ChainOperation(steps) if steps else KeepOperation(width)
 
