@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexMKL, FixedWeights
 from kernelweave.estimators.kernel_subsets import KernelSubsets, fitted_model
-from kernelweave.kernels import Gaussian, Linear, Pairwise, Precomputed
+from kernelweave.kernels import Distance, Gaussian, Linear, Pairwise, Precomputed
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 
 rng = np.random.default_rng(0)
@@ -46,6 +46,16 @@ def test_default_kernels_and_precomputed_ones():
     assert views_of(None, X.drop(columns="id")) == {"a": ["a"], "b": ["b"]}
     assert views_of(None, X.to_numpy()) == {"linear": ["linear"]}
     assert views_of([Precomputed(np.eye(30), "id"), Linear("a")]) == {"id": ["id"], "a": ["a"]}
+
+
+def test_each_matrix_is_a_view():
+    first, second = np.eye(30), np.ones((30, 30))
+    kernels = [("text", Precomputed(first, "id")), ("graph", Precomputed(second, "id")), ("wide", Gaussian("b"))]
+    assert views_of(kernels) == {"text": ["text"], "graph": ["graph"], "b": ["wide"]}
+    distances = [Distance(second - first, "id"), Distance(2.0 * (second - first), "id")]
+    assert views_of(distances) == {"id": ["id"], "id-2": ["id-2"]}
+    scaled = [Precomputed(first, "id"), 2.0 * Precomputed(second, "id")]
+    assert len(views_of(scaled)) == 2
 
 
 def test_names_stay_and_combiners_lose_entries():

@@ -103,8 +103,10 @@ def view_report(
     -------
     report : DataFrame
         One row for the whole model, ``("all views", "together")``, and two for each view, ``(view, "alone")`` and
-        ``(view, "without")``. Kernels over the same columns belong to one view; a kernel that combines several views
-        counts as a view of its own. A model with one view has no row ``without``. Columns:
+        ``(view, "without")``. Kernels over the same columns belong to one view; a kernel that combines several views,
+        and each of several matrices with the same ids (`Precomputed`), counts as a view of its own. A model with one
+        view has no row ``without``. ``print(report.round(3).to_string())`` shows all columns, also where a terminal is
+        too narrow for pandas to print them side by side:
 
         ``score``, ``std``
             Mean and standard deviation of the score over the folds.
