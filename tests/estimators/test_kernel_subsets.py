@@ -54,6 +54,7 @@ def test_each_matrix_is_a_view():
     assert views_of(kernels) == {"text": ["text"], "graph": ["graph"], "b": ["wide"]}
     distances = [Distance(second - first, "id"), Distance(2.0 * (second - first), "id")]
     assert views_of(distances) == {"id": ["id"], "id-2": ["id-2"]}
+    assert views_of([("graph", Precomputed(first, "id"))]) == {"graph": ["graph"]}
     scaled = [Precomputed(first, "id"), 2.0 * Precomputed(second, "id")]
     assert len(views_of(scaled)) == 2
 
@@ -84,6 +85,7 @@ def test_inside_pipelines_and_other_estimators():
     calibrated = CalibratedClassifierCV(pipeline, cv=2)
     assert [name for name, _ in inside(calibrated, "b").estimator[-1].kernels] == ["b"]
     assert fitted_model(inside(calibrated, "b").fit(X, Y)) is None
+    assert fitted_model(inside(calibrated.set_params(ensemble=False), "b").fit(X, Y)).kernel_names_ == ["b"]
     target = TransformedTargetRegressor(MKLRegressor(KERNELS), transformer=StandardScaler())
     assert fitted_model(inside(target, "wide").fit(X, X["a__0"])).kernel_names_ == ["wide"]
 

@@ -50,7 +50,7 @@ class KernelSubsets:
     views : dict from str to list of str
         The kernels of each view, by name. Kernels over the same columns belong to one view, called by the name that
         they select it by or else as the first of the kernels. A kernel that combines several views is one by itself,
-        and so is each matrix of several that are looked up by the same ids.
+        and so is each matrix whose values are looked up by ids, called as its kernel is.
 
     Examples
     --------
@@ -173,6 +173,9 @@ def _inside(estimator: Any) -> Any:
     """The last step of a fitted pipeline, or the fitted model of a search or the like; None in other estimators."""
     if isinstance(estimator, Pipeline):
         return estimator.steps[-1][1]
+    calibrated = getattr(estimator, "calibrated_classifiers_", [])
+    if len(calibrated) == 1:  # CalibratedClassifierCV(ensemble=False)
+        return calibrated[0].estimator
     return next((getattr(estimator, name) for name in _FITTED if hasattr(estimator, name)), None)
 
 
@@ -288,10 +291,9 @@ def _by_view(
         key = name if read is None else (tuple(sorted(read)), looked_up)
         found.setdefault(key, []).append(name)
         view = getattr(kernel, "view", None)
-        if isinstance(view, str):
+        if isinstance(view, str) and not looked_up:  # the view of a matrix holds ids only
             labels.setdefault(key, view)
-    shared = {label for label in labels.values() if list(labels.values()).count(label) > 1}  # ids of several matrices
-    named = [members[0] if labels.get(key) in shared else labels.get(key, members[0]) for key, members in found.items()]
+    named = [labels.get(key, members[0]) for key, members in found.items()]
     if len(set(named)) < len(named):  # a kernel bears the name of another's view
         named = [members[0] for members in found.values()]
     return dict(zip(named, found.values(), strict=True))
