@@ -59,7 +59,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.combiners.per_output import PerOutput
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
-from kernelweave.estimators.sharing import SharedFoldKernels
+from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Pairwise, Polynomial
 from kernelweave.kernels.stacking.shared import KernelSheet
 from kernelweave.model_selection import ResponseSurfaceSearchCV

@@ -1,5 +1,7 @@
 """Which rows belong together: ids as text, first columns, row order, and mixtures of them."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -50,7 +52,8 @@ def test_numbers_in_a_first_column_are_ids_only_where_all_tables_share_them(writ
     assert list(tables.X.columns) == ["a__a", "b__b"]
     assert tables.X.loc["3"].tolist() == [1, 7]
     write({"c.csv": "x,a\n3,1\n1,2\n2,3\n", "d.csv": "y,b\n1,5\n2,6\n3,7\n"})
-    tables = read_views(["c.csv", "d.csv"])
+    with pytest.warns(UserWarning, match="in different orders"):
+        tables = read_views(["c.csv", "d.csv"])
     assert list(tables.X.columns) == ["c__x", "c__a", "d__y", "d__b"]
     assert list(tables.X.index) == [0, 1, 2]
     assert tables.matched_by.tolist() == ["row order", "row order"]
@@ -112,6 +115,19 @@ def test_arrays_follow_the_only_order_of_ids(write):
     write({"d.csv": "id,b\ns1,4\ns3,5\n"})
     with pytest.raises(ValueError, match=r"scan.npy has 3 rows and d.csv has 2"):
         read_views(["scan.npy", "d.csv"], id="id")
+
+
+def test_numbers_in_first_columns_of_different_names(write):
+    write({"a.csv": "id,a\n1,5\n2,6\n3,7\n", "b.csv": "case,b\n3,7\n1,5\n2,6\n", "c.csv": "no,c\n1,2\n2,3\n3,4\n"})
+    message = r"'id' of a.csv and 'case' of b.csv hold the same .* pass id=\{'a': 'id', 'b': 'case'\}, and"
+    with pytest.warns(UserWarning, match=message):
+        tables = read_views(["a.csv", "b.csv"])
+    assert tables.X["b__b"].tolist() == [7, 5, 6]  # as documented: row order
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_views(["a.csv", "b.csv"], id={"a": "id", "b": "case"}).X["b__b"].tolist() == [5, 6, 7]
+        read_views(["a.csv", "b.csv"], id=False)
+        read_views(["a.csv", "c.csv"])
 
 
 def test_tables_of_different_length_without_ids(write):

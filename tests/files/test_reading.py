@@ -207,13 +207,26 @@ ERRORS = {
     "almost the id": ({"id": "Sample"}, r"rna.csv has no column 'Sample' .*; did you mean 'sample'\?"),
     "id is target": ({"target": "labels.csv:sample", "id": "sample"}, "'sample' is both id and target"),
     "id is a number": ({"id": 3}, "id must be a column's name, a mapping from views to names, None or False, not 3"),
-    "id of no view": ({"id": {"dna": "sample"}}, "id names the view 'dna', but the views are rna, clinical"),
+    "id of no view": (
+        {"id": {"dna": "sample"}},
+        "id names 'dna', which is none of the views and files rna, rna.csv",
+    ),
     "decimal": ({"decimal": "!"}, r"decimal must be '.' or ',', not '!'"),
     "sep": ({"sep": ", "}, "sep must be one character"),
     "encoding": ({"encoding": "western"}, "encoding must be a name such as 'cp1252', not 'western'"),
     "target without column": ({"target": "labels.csv:"}, "target='labels.csv:' names no column; pass 'FILE:COLUMN'"),
     "target": ({"target": 3}, "target must be 'FILE:COLUMN', the name of a column, or None, not 3"),
 }
+
+
+@pytest.mark.parametrize("name", ["labels", "labels.csv"])
+def test_the_file_of_the_target_has_another_id(write, name):
+    write({"rna.csv": RNA, "labels.csv": "patient,diagnosis\np2,well\np1,ill\n"})
+    message = "labels.csv has no column 'sample' .there are 'patient', 'diagnosis'.; rename .* from views or files to "
+    with pytest.raises(ValueError, match=message):
+        read_views(["rna.csv"], target="labels.csv:diagnosis", id="sample")
+    tables = read_views(["rna.csv"], target="labels.csv:diagnosis", id={"rna": "sample", name: "patient"})
+    assert tables.y.to_dict() == {"p1": "ill", "p2": "well"}
 
 
 @pytest.mark.parametrize("case", ERRORS)

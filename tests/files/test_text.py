@@ -1,6 +1,7 @@
 """Text files: separators, encodings, odd names and cells, and errors that name the line."""
 
 import bz2
+import gzip
 import lzma
 import warnings
 
@@ -77,6 +78,18 @@ def test_a_line_of_comments_keeps_the_count_of_lines(write):
 def test_row_names_of_r_beside_one_column(write):
     assert read(write, '"y"\n"s1" "u"\n"s2" "v w"\n', "x.txt")["y"].tolist() == ["u", "v w"]
     assert read(write, '"y"\n"s1","u"\n"s2","v"\n')["y"].tolist() == ["u", "v"]
+
+
+def test_blanks_around_text_are_no_part_of_it(write):
+    found = read(write, 'id,a,b,c\ns1, x ,"y ",TRUE\ns2,x,y,\ns3,"  ",y,FALSE\n')
+    assert found["a"].tolist()[:2] == ["x", "x"] and found["a"].isna().tolist() == [False, False, True]
+    assert found["b"].tolist() == ["y", "y", "y"]
+    np.testing.assert_array_equal(found["c"], [1.0, np.nan, 0.0])
+
+
+def test_compressed_files_without_the_suffix(write):
+    with pytest.raises(ValueError, match=r"x\.csv is compressed; its name must end with \.gz, such as x\.csv\.gz"):
+        read(write, gzip.compress(b"id,a\ns1,1\n"))
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04\xff\xfe", bytes(range(256))])
@@ -229,6 +242,13 @@ def test_forgotten_decimal_commas_are_a_warning(write):
 
 def test_categories_are_no_reason_for_a_warning(write):
     read(write, "id,a,b\ns1,1,x\ns2,2,y\ns3,unknown,1\n")
+
+
+def test_a_sample_as_column_names_is_a_warning(write):
+    with pytest.warns(UserWarning, match="x.csv: the first .* all of them but 's1' are numbers, from '0.3' to '0.1'"):
+        read(write, "s1,0.3,-2,0.1\ns2,0.5,1,0.2\ns3,0.5,1,0.2\n", id=None)
+    read(write, "id,0,1,2\ns2,0.5,1,0.2\n")
+    read(write, "id,2,1,a\ns2,0.5,1,0.2\n")
 
 
 def test_numbers_as_column_names_are_a_warning(write):

@@ -15,6 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from kernelweave import stack_views
 from kernelweave.kernels import ChiSquared, Distance, Function, Gaussian, Laplacian, Linear, Pairwise, Polynomial
 from kernelweave.views import Views
 
@@ -272,3 +273,27 @@ def test_new_samples_that_the_transformer_refuses():
         changing.gram(A[:2])
     with pytest.raises(ValueError, match="looks distances up by id"):
         Distance(np.zeros((3, 3)), transformer=StandardScaler()).fit(np.arange(3.0)[:, None])
+
+
+@pytest.mark.parametrize("dtype", [object, "str"])
+@pytest.mark.parametrize("beside", ["nothing", "sparse"])
+def test_categories_that_a_new_table_has_as_numbers(dtype, beside):
+    """A column "1", "2", "X" of one file is a column of numbers in another file without "X", and NaN if it is empty."""
+    grade = np.resize(["1", "2", "2.5", "X"], 20)
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["grade"]), remainder="passthrough")
+    frame = pd.DataFrame({"clinical__grade": pd.Series(grade, dtype=dtype), "clinical__age": A[:, 0]})
+    if beside == "sparse":
+        frame = frame.assign(words=stack_views({"words": sp.eye(20, format="csr")})["words"])
+    kernel = Linear("clinical", transformer=encoder).fit(frame)
+    texts = frame.iloc[[0, 1, 2, 0]].reset_index(drop=True)
+    assert_array_equal(kernel.gram(texts.assign(clinical__grade=[1.0, 2.0, 2.5, 1.0])), kernel.gram(texts))
+    texts, missing = texts.iloc[[0, 1, 3]], pd.Series([None] * 3, dtype=object, index=[0, 1, 3])
+    assert_array_equal(kernel.gram(texts.assign(clinical__grade=[1, 2, 1])), kernel.gram(texts))
+    assert_array_equal(
+        kernel.gram(texts.assign(clinical__grade=np.nan)), kernel.gram(texts.assign(clinical__grade=missing))
+    )
+
+
+def test_numbers_as_documents():
+    kernel = Linear("notes", transformer=CountVectorizer(analyzer="char")).fit(pd.DataFrame({"notes": ["12", "a1"]}))
+    assert_array_equal(kernel.gram(pd.DataFrame({"notes": [12.0]})), kernel.gram(pd.DataFrame({"notes": ["12"]})))

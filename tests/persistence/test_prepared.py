@@ -171,9 +171,20 @@ def test_unknown_categories_are_named_as_before(again):
     frame = FRAME.dropna()
     kernel = Linear("clinical", transformer=make_column_transformer((OneHotEncoder(), ["ward"])))
     model = MKLClassifier([kernel]).fit(frame, TWO[frame.index])
-    for fitted in (model, again(model)):
-        with pytest.raises(ValueError, match=r"kernel 'clinical'.*Found unknown categories \['west'\] in column 0"):
+    for fitted, name in ((model, " ColumnTransformer"), (again(model), "")):
+        message = rf"^the transformer{name} of the kernel 'clinical'.*Found unknown categories \['west'\] in column 0"
+        with pytest.raises(ValueError, match=message):
             fitted.predict(NEW.dropna())
+
+
+def test_categories_that_are_numbers_in_a_new_table(again):
+    frame = pd.DataFrame({"clinical__grade": np.resize(["1", "2", "X"], N), "clinical__age": A[:, 0]})
+    encoder = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["grade"]), remainder="passthrough")
+    model = MKLClassifier([Gaussian("clinical", transformer=encoder)]).fit(frame, TWO)
+    texts = frame.iloc[:2]
+    for fitted in (model, again(model)):
+        found = fitted.decision_function(texts.assign(clinical__grade=[1, 2]))
+        np.testing.assert_array_equal(found, model.decision_function(texts))
 
 
 def test_shared_transformers_are_shared_again(again):
@@ -283,6 +294,8 @@ IMPUTER, FLAGS = f"{GROUPS}.operations.0.steps.0", f"{GROUPS}.operations.1"
         (0, "preparation_.documents", True, "documents is True for an operation of the other kind"),
         (0, "preparation_.kind.names", ["a"], "kind.names has the length 1 where 2 .own. is expected"),
         (0, "preparation_.kind.is_frame", 1, "kind.is_frame is 1 where True or False is expected"),
+        (0, "preparation_.kind.texts", [True], "kind.texts has the length 1 where 2 .own. is expected"),
+        (0, "preparation_.kind.texts", [1, 0], r"kind.texts\[0\] is 1 where True or False is expected"),
         (0, "preparation_.transformer", KeepOperation(10**9), "transformer has the length 1000000000 where 2"),
         (0, "preparation_.transformer", WIDER, "transformer has the length 3 where 2 .own. is expected"),
         (0, "preparation_.transformer.names", ["a"], "operation has the length 2 where 1 .in. is expected"),

@@ -65,6 +65,24 @@ def test_transformers_without_views_have_no_missing_entries(model):
         model.fit(A, Y).transform(masked(A, 3))
 
 
+@pytest.mark.parametrize(
+    ("model", "value", "message"),
+    [
+        (MKLClassifier(), np.nan, "Input y contains NaN: sample 'P2' and 1 more; leave such samples out"),
+        (MKLClassifier(), None, "Input y contains NaN: sample 'P2' and 1 more"),
+        (MKLRegressor(), np.inf, "Input y contains infinity or a value too large .*: sample 'P2' and 1 more"),
+    ],
+)
+def test_targets_that_are_missing_are_named_by_label(model, value, message):
+    labels = [f"P{j}" for j in range(N)]
+    y = np.array(["ill", "well"] * N, dtype=object)[:N] if value is None else np.arange(N) % 2.0
+    y[[2, 4]] = value
+    with pytest.raises(ValueError, match=message):
+        model.fit(pd.DataFrame(A, index=labels), pd.Series(y, index=labels))
+    with pytest.raises(ValueError, match=message.replace("'P2'", "2")):
+        model.fit(A, y)
+
+
 def test_masked_targets_weights_and_matrices():
     with pytest.raises(ValueError, match="y is masked at 2"):
         MKLClassifier().fit(A, masked(Y, 2))

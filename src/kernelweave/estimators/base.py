@@ -38,7 +38,7 @@ from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
 from .explanations import Explanations
 from .fitted import FittedKernels
-from .kernel_parameters import KernelParameters
+from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
 from .progress import progress_bar
 from .summary import summarize

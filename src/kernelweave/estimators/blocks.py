@@ -15,8 +15,8 @@ import pandas as pd
 
 from ..kernels import Precomputed
 from ..kernels.base import Kernel
-from ..kernels.blocks import Block
-from ..kernels.labels import as_text
+from ..kernels.lookups.blocks import Block
+from ..kernels.lookups.labels import as_text
 from ..validation import shown
 
 

@@ -133,7 +133,10 @@ def _targets(labels: Table, ids: pd.Index) -> pd.Series:
         y = y.map(lambda value: (value.strip() or None) if isinstance(value, str) else value)
     y = y[y.notna()]
     if not len(y):
-        raise ValueError(f"{labels.shown}, column {column.name!r}: every cell is empty, so no sample has a target")
+        raise ValueError(
+            f"{labels.shown}, column {column.name!r}: every cell is empty, so no sample has a target; fill them in, or "
+            "pass the column of the targets as target='FILE:COLUMN'"
+        )
     if y.dtype == object:
         y = y.infer_objects()
     elif not isinstance(y.dtype, np.dtype) and (pd.api.types.is_bool_dtype(y) or pd.api.types.is_numeric_dtype(y)):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .._warnings import warn
 from .table import Key, Table
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
@@ -58,6 +59,7 @@ def match(tables: list[Table], wanted: Any) -> Matching:
     how = [_ROW_ORDER if key is None else key.how for key in keys]
     if all(key is None for key in keys):
         _check_lengths(tables)
+        _warn_of_numbered_rows(tables)
         return Matching([np.arange(table.n_rows) for table in tables], how, None, keys)
     if any(key is None for key in keys):
         common = _common_order(tables, ids)
@@ -172,6 +174,22 @@ def _check_lengths(tables: list[Table]) -> None:
             f"the tables have no sample ids in their first columns and different numbers of rows ({listed}), so rows "
             "cannot be matched by their order either; give each table a column of ids and pass its name as id="
         )
+
+
+def _warn_of_numbered_rows(tables: list[Table]) -> None:
+    """Warn where rows are matched by order although first columns hold the same whole numbers in another order."""
+    found = [(table, as_text(table.key.values[: table.n_rows])) for table in tables if table.key is not None]
+    numbered = [(table, texts) for table, texts in found if all(text and _WHOLE.fullmatch(text) for text in texts)]
+    for table, texts in numbered[1:]:
+        first, order = numbered[0]
+        if texts != order and len(set(texts)) == len(texts) and set(texts) == set(order):
+            names = [one.key.name for one in (first, table) if one.key is not None]
+            warn(
+                f"rows are matched by their order, but the columns {names[0]!r} of {first.shown} and {names[1]!r} of "
+                f"{table.shown} hold the same whole numbers in different orders; if these are ids pass "
+                f"id={{{first.name!r}: {names[0]!r}, {table.name!r}: {names[1]!r}}}, and id=False if they are not"
+            )
+            return
 
 
 def _common_order(tables: list[Table], ids: list[Any]) -> np.ndarray:

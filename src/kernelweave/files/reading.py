@@ -95,20 +95,21 @@ def read_views(
     in X                     3         3
     """
     views = sources(paths)
-    options = _checked(Options(id, sep, decimal, encoding, na_values), views)
     place = None if target is None else target_place(target, views)
+    files = views if place is None or place.source is None else [*views, place.source]
+    options = _checked(Options(id, sep, decimal, encoding, na_values), files)
     tables, labels = _loaded(views, place, options)
     matching = match([*tables, *([] if labels is None else [labels])], options.id)
     return joined(tables, labels, matching)
 
 
-def _checked(options: Options, views: list[Source]) -> Options:
+def _checked(options: Options, files: list[Source]) -> Options:
     if isinstance(options.id, Mapping):
-        names = {name for view in views for name in (view.name, view.path.name)}
-        wrong = next((name for name in options.id if name not in names), None)
-        # The file of the target may be named too, and is not among the views.
-        if wrong is not None and format_suffix(str(wrong)) not in READERS:
-            raise ValueError(f"id names the view {wrong!r}, but the views are {', '.join(v.name for v in views)}")
+        names = dict.fromkeys(name for file in files for name in (file.name, file.path.name))
+        # The same mapping may serve new samples, for which the file of the target is not read.
+        wrong = [name for name in options.id if name not in names and format_suffix(str(name)) not in READERS]
+        if wrong:
+            raise ValueError(f"id names {wrong[0]!r}, which is none of the views and files {', '.join(names)}")
         options = replace(options, id=dict(options.id))
     elif options.id is not None and options.id is not False and not (isinstance(options.id, str) and options.id):
         raise ValueError(

@@ -178,7 +178,7 @@ def no_column(names: Sequence[str], wanted: str, start: str, role: str) -> str:
     listed = ", ".join(repr(name) for name in names[:_LISTED])
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     remedy = {
-        "id": "rename the column of the sample ids, or pass id as a mapping from each view to its own column",
+        "id": "rename the column of the sample ids, or pass id as a mapping from views or files to their own columns",
         "target": "pass target='FILE:COLUMN' with a column that is there",
     }[role]
     if meant is not None:

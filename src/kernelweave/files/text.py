@@ -107,6 +107,8 @@ def _undecodable(source: Source, options: Options, error: UnicodeDecodeError) ->
     opener: Any = COMPRESSED.get(source.path.suffix.lower(), open)
     with opener(source.path, "rb") as handle:
         content = handle.read()
+    if content.startswith(b"\x1f\x8b"):
+        return f"{source.shown} is compressed; its name must end with .gz, such as {source.path.name}.gz"
     if content.startswith(b"PK\x03\x04") or b"\x00" in content[:4096]:
         return f"{source.shown} is no text file; if it is a spreadsheet save it as CSV"
     line = ""
@@ -132,12 +134,15 @@ def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
 
 
 def _warn_of_no_header(names: list[str], source: Source) -> None:
-    if not all(re.fullmatch(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?", name) for name in names):
+    is_number = [re.fullmatch(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?", name) is not None for name in names]
+    if not all(is_number[1:]):
         return
-    numbers = np.array([float(name.replace(",", ".")) for name in names])
+    start = 0 if is_number[0] else 1  # a first cell may be a sample's id
+    numbers = np.array([float(name.replace(",", ".")) for name in names[start:]])
     if len(numbers) > 1 and (np.diff(numbers) <= 0).any():
+        which = "all of them" if start == 0 else f"all of them but {names[0]!r}"
         warn(
-            f"{source.shown}: the first line is read as column names, and all of them are numbers, from {names[0]!r} "
+            f"{source.shown}: the first line is read as column names, and {which} are numbers, from {names[start]!r} "
             f"to {names[-1]!r}; if the file has no column names write a line of them above"
         )
 
@@ -170,4 +175,8 @@ def _parsed(stream: Checked, sep: str, options: Options, n_columns: int) -> pd.D
         low_memory=False,
     )
     stream.finish()
+    for name in frame.columns[[pd.api.types.is_string_dtype(dtype) for dtype in frame.dtypes]]:
+        # "ill " and "ill" are one category, and a quoted blank cell is empty. Truth values with gaps are objects too.
+        stripped = frame[name].map(lambda cell: (cell.strip() or None) if isinstance(cell, str) else cell)
+        frame[name] = stripped.astype(frame[name].dtype)
     return frame.copy()  # in a few blocks: pandas' parser makes one of each column, which is slow from then on

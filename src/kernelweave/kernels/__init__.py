@@ -11,8 +11,8 @@ from .distance import Distance
 from .exponential import ChiSquared, Laplacian
 from .features import Gaussian, Linear, Polynomial
 from .function import Function
+from .lookups.precomputed import Precomputed
 from .pairwise import Pairwise
-from .precomputed import Precomputed
 from .spectrum import Spectrum
 from .stacking.memory import KernelMemoryError, MemoryWarning
 from .stacking.naming import named_kernels

@@ -32,7 +32,7 @@ from ..views import Views, as_views
 from ..views.kept import KeptColumns
 from ..views.selectors import SEPARATOR
 from .base import ViewKernel
-from .labels import as_text
+from .lookups.labels import as_text
 
 _BLOCK_VALUES = 2**17  # kernel values that are computed at a time: what fits into a processor's cache
 _CODES = 2**52  # categories are whole numbers below

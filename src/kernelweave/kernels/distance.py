@@ -20,9 +20,9 @@ import numpy as np
 
 from ..views import Views
 from .base import Kernel, ViewKernel
-from .blocks import Block
 from .features import euclidean_scale, falling, gaussian
-from .precomputed import Precomputed
+from .lookups.blocks import Block
+from .lookups.precomputed import Precomputed
 from .widths import chosen_scale, distance_scale
 
 _EUCLIDEAN = ("euclidean", "l2")

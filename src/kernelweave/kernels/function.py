@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ..validation import shown
 from .base import ViewKernel
-from .matrices import check_symmetric
+from .lookups.matrices import check_symmetric
 
 
 class Function(ViewKernel):

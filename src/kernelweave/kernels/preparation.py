@@ -292,7 +292,9 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _named(transformer: Any, who: str) -> str:
-    return f"the transformer {type(transformer).__name__} of {who}"
+    # A loaded model has operations in the place of transformers (`persistence.preparation`), which users never named.
+    name = "" if hasattr(transformer, "takes_documents") else f" {type(transformer).__name__}"
+    return f"the transformer{name} of {who}"
 
 
 def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:

@@ -31,8 +31,8 @@ from sklearn.utils import _safe_indexing, indexable, resample
 from sklearn.utils.validation import _num_samples
 
 from .._warnings import warn
+from ..estimators.kernel_lists.sharing import SharedFoldKernels
 from ..estimators.progress import progress_bar
-from ..estimators.sharing import SharedFoldKernels
 from ..validation import Constraints, Flag, Number, Seed, Whole, check_parameters
 from ..validation.inputs import check_row_labels, unchanged_on_failure
 from .factors import Factors, check_factors

@@ -23,9 +23,9 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
 from .._warnings import warn
-from ..estimators.kernel_subsets import KernelSubsets, fitted_model, numbers_by_kernel
+from ..estimators.kernel_lists.sharing import SharedFoldKernels
+from ..estimators.kernel_lists.subsets import KernelSubsets, fitted_model, numbers_by_kernel
 from ..estimators.progress import progress_bar
-from ..estimators.sharing import SharedFoldKernels
 from ..validation import Flag, Seed, check, shown
 from ..validation.inputs import check_row_labels
 from ..validation.tables import as_pandas, check_one_table

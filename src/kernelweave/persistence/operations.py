@@ -42,6 +42,7 @@ from .schema import (
     number,
     numbers,
     one_of,
+    optional,
     part,
     positions,
     refuse,
@@ -185,7 +186,14 @@ OPERATION_SCHEMAS: dict[type, Schema] = {
         {"transformer": operation, "kind": part(TableKind, "own"), "documents": flag, "n_features": count()},
         _preparation_rule,
     ),
-    TableKind: Schema({"is_frame": flag, "names": maybe(several(text, "own")), "dtypes": _nothing_inside}),
+    TableKind: Schema(
+        {
+            "is_frame": flag,
+            "names": maybe(several(text, "own")),
+            "dtypes": _nothing_inside,
+            "texts": optional(maybe(several(flag, "own"))),
+        }
+    ),
     KeepOperation: Schema({"width": size("in")}),
     ScaleOperation: Schema(
         {

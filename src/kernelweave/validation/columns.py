@@ -1,4 +1,4 @@
-"""Columns of new data by name, for models whose columns are named by view: ``view__column``.
+"""Columns of new data by name, for models whose columns are named by view: ``view__column``, or by their kernels.
 
 A view is here the columns with one prefix; a column without a prefix is a view by itself (`stack_views` names
 one-dimensional views so), or belongs to the columns without a prefix that a kernel reads together with it.
@@ -21,9 +21,15 @@ _SHOWN = 5  # how many names a message lists
 _COMPARED = 2000  # how many unknown names are searched for one that is spelled alike
 
 
-def are_found_by_name(X: pd.DataFrame, names: np.ndarray) -> bool:
-    """Whether columns of a new data frame are found by name: some of the fit are named by view, and no two alike."""
-    if not any(SEPARATOR in name for name in names) or len(set(names)) < len(names):
+def are_found_by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray) -> bool:
+    """Whether columns of a new data frame are found by name: those of the fit are named by view, and no two alike.
+
+    They are where one is called ``view__column``, or where a kernel names its view, which may be one column.
+    """
+    if len(set(names)) < len(names):
+        return False
+    by_kernel = any(isinstance(getattr(kernel, "view", None), str) for kernel in getattr(estimator, "kernels_", []))
+    if not by_kernel and not any(SEPARATOR in name for name in names):
         return False
     return all(isinstance(name, str) for name in X.columns.to_numpy(dtype=object))
 
@@ -75,8 +81,8 @@ def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray
     if absent and len(absent) == len(read):
         raise ValueError(
             f"X has no column of the {_listed('view', absent)} that {type(estimator).__name__} was fitted with, such "
-            f"as {names[used][0]!r}; the {_listed('column', columns)} of X must have the names of the fit, as "
-            "stack_views gives them"
+            f"as {names[used][0]!r}; the {_listed('column', columns)} of X must have the names of the fit: name the "
+            f"views where they are read, such as read_views({{{absent[0]!r}: FILE}}), or in stack_views"
         )
     is_used = np.isin(np.arange(len(names)), used)
     wrong = [view for view in read if view in started and not there[is_used & (views == view)].all()]
@@ -176,9 +182,9 @@ def _warn_of_other_names(absent: Sequence[str], unknown: Sequence[str], known: s
     others = [view for view in dict.fromkeys([*prefixed, *similar]) if view not in known]
     if others:
         warn(
-            f"X lacks the {_listed('view', absent)}, which is now missing for all samples, and has the "
-            f"{_listed('view', others)}, which was not there in the fit: if these are the same under another name, "
-            "rename the columns of X"
+            f"X lacks the {_listed('view', absent)} of the fit, now missing for all samples, and has the "
+            f"{_listed('view', others)} beyond those of the fit: if these are the same under another name, rename the "
+            f"columns of X, or name the view where it is read, such as read_views({{{absent[0]!r}: FILE}})"
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, assert_all_finite, check_array, column_or_1d, validate_data
+from sklearn.utils.validation import _num_samples, check_array, column_or_1d, validate_data
 
 from .columns import are_found_by_name, by_name, feature_names, has_sparse_rows
 from .parameters import shown
@@ -62,8 +62,8 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     """X of a prediction, and the names of its columns or None.
 
     Columns that the model does not use may be absent from a data frame. Where columns are named by view
-    (``view__column``) they are found by name, and a view may be absent; see `columns.by_name`. Other names must be
-    those of the fit, in that order, as in scikit-learn.
+    (``view__column``, or by a kernel) they are found by name, and a view may be absent; see `columns.by_name`. Other
+    names must be those of the fit, in that order, as in scikit-learn.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
     X = _one_table(X)
     if not isinstance(X, pd.DataFrame):
         return validate_data(estimator, X, reset=False, **_ARRAYS), names
-    if names is not None and are_found_by_name(X, names):
+    if names is not None and are_found_by_name(estimator, X, names):
         X = by_name(estimator, X, names, used)
     else:
         if names is not None:
@@ -163,11 +163,23 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
     y = as_pandas(y)
     check_unmasked(y, "y")
+    labels = y.index if isinstance(y, pd.Series | pd.DataFrame) else None
     y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False), warn=True)
-    assert_all_finite(y, input_name="y")
+    _check_finite(y, labels)
     if len(y) != n_samples:
         raise ValueError(f"X and y have inconsistent numbers of samples: {n_samples} and {len(y)}")
     return y
+
+
+def _check_finite(y: np.ndarray, labels: pd.Index | None) -> None:
+    """Refuse targets that are missing or infinite, and name the first such sample."""
+    missing = pd.isna(y)
+    wrong = np.flatnonzero(missing | np.isinf(y) if y.dtype.kind == "f" else missing)
+    if len(wrong):
+        what = "NaN" if missing[wrong[0]] else f"infinity or a value too large for {y.dtype!r}"
+        sample = shown(wrong[0].item() if labels is None else labels[wrong[0]])
+        more = f" and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        raise ValueError(f"Input y contains {what}: sample {sample}{more}; leave such samples out")
 
 
 def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.ndarray, list[Any] | None]:

@@ -31,11 +31,15 @@ class TableKind:
         The names of a data frame's columns; None numbers them from 0.
     dtypes : dict from int to dtype
         The types of the columns of the fit, by their place in the table, where some are not numbers; text has none.
+    texts : list of bool or None
+        For each column of a data frame whether it held text in the fit; None where none did. Where such a column holds
+        numbers later (a file in which the categories "1", "2" and "X" are all numbers, or empty) they are text again.
     """
 
     is_frame: bool
     names: list[str] | None = None
     dtypes: dict[int, Any] = field(default_factory=dict)
+    texts: list[bool] | None = None
 
     @classmethod
     def of(cls, views: Views, columns: np.ndarray, view: Any, wanted: set[str]) -> TableKind:
@@ -63,7 +67,9 @@ class TableKind:
             found = [views.X.dtype] * len(columns)
         plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
         dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
-        return cls(isinstance(views.X, pd.DataFrame) or names is not None, names, dtypes)
+        texts = [] if plain else [_holds_text(views.X, c, dtype) for c, dtype in zip(columns, found, strict=True)]
+        is_frame = isinstance(views.X, pd.DataFrame) or names is not None
+        return cls(is_frame, names, dtypes, texts if is_frame and any(texts) else None)
 
     def table(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
         """These columns as a table of this kind, and which samples have some value in them.
@@ -88,7 +94,17 @@ class TableKind:
             frame = _with_nan(X.iloc[:, columns].set_axis(self._labels(columns), axis=1))
         else:
             frame = self._typed(_with_nan(_as_frame(X, columns, self._labels(columns))))
+        frame = self._with_texts(frame)
         return frame, ~frame.isna().to_numpy().all(axis=1)
+
+    def _with_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Numbers as text in columns that held text in the fit: 2 and 2.0 as "2"."""
+        places = [place for place, is_text in enumerate(self.texts or ()) if is_text]
+        places = [place for place in places if pd.api.types.is_numeric_dtype(frame.dtypes.iloc[place])]
+        frame = frame.copy(deep=False) if places else frame
+        for place in places:
+            frame.isetitem(place, frame.iloc[:, place].map(_number_as_text).astype(object))
+        return frame
 
     def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Columns that arrays or `KeptColumns` hold as objects, or as plain numbers, with the types of the fit."""
@@ -140,6 +156,21 @@ def _is_text(dtype: Any) -> bool:
     if isinstance(dtype, np.dtype):
         return dtype.kind not in "fiubmM"
     return isinstance(dtype, pd.StringDtype) or _is_arrow(dtype)
+
+
+def _holds_text(X: Any, column: int, dtype: Any) -> bool:
+    """Whether the cells of a column that are there are text."""
+    if not _is_text(dtype) or isinstance(dtype, pd.StringDtype):
+        return isinstance(dtype, pd.StringDtype)
+    values = X.iloc[:, column] if isinstance(X, pd.DataFrame) else _array(X, np.array([column]))[:, 0]
+    return pd.api.types.infer_dtype(values, skipna=True) == "string"
+
+
+def _number_as_text(value: Any) -> Any:
+    if pd.isna(value):
+        return np.nan
+    is_whole = not isinstance(value, bool | np.bool_) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value)
 
 
 def _is_arrow(dtype: Any) -> bool:

@@ -28,7 +28,7 @@ from ...validation.inputs import (
 )
 from ...views import Views
 from ..fitted import FittedStack
-from ..kernel_parameters import KernelParameters
+from ..kernel_lists.parameters import KernelParameters
 
 
 @dataclass(frozen=True)

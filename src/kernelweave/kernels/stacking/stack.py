@@ -16,7 +16,7 @@ from ...validation import Choice, check
 from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
-from ..precomputed import Precomputed
+from ..lookups.precomputed import Precomputed
 from .memory import kernel_memory_error, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer

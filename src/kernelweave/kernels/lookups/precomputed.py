@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ..validation import blamed_on, is_number, shown
-from ..validation.inputs import check_plain
-from ..views import Views, as_views
-from .base import ViewKernel
+from ...validation import blamed_on, is_number, shown
+from ...validation.inputs import check_plain
+from ...views import Views, as_views
+from ..base import ViewKernel
 from .blocks import Block, labelled_block, plain_block
 from .labels import alternatives, as_text, is_numbered, named, square_matrix, unique_labels
 from .matrices import TOLERANCE, FrameShownBySize, ShownBySize, check_symmetric

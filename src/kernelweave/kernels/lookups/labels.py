@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..validation import blamed_on, shown
+from ...validation import blamed_on, shown
 
 _EXACT = 2.0**53  # from here on different whole numbers may be one floating-point number
 _LOOKED_THROUGH = 2000  # labels that are compared with an unknown one
@@ -33,7 +33,7 @@ def as_text(entries: Iterable[Any], what: str) -> np.ndarray:
 
     Examples
     --------
-    >>> from kernelweave.kernels.labels import as_text
+    >>> from kernelweave.kernels.lookups.labels import as_text
     >>> as_text(["a7", 7, 7.0, 0.5], "ids").tolist()
     ['a7', '7', '7', '0.5']
     """

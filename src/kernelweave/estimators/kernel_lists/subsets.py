@@ -14,14 +14,14 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from ..combiners import Combiner
-from ..combiners.named import as_numbers
-from ..kernels import Constant, Kernel, Precomputed, named_kernels
-from ..kernels.stacking.naming import default_kernels
-from ..validation import shown
-from ..validation.inputs import check_new_data, check_training_data
-from ..views import Views
-from .kernel_parameters import KernelParameters
+from ...combiners import Combiner
+from ...combiners.named import as_numbers
+from ...kernels import Constant, Kernel, Precomputed, named_kernels
+from ...kernels.stacking.naming import default_kernels
+from ...validation import shown
+from ...validation.inputs import check_new_data, check_training_data
+from ...views import Views
+from .parameters import KernelParameters
 
 _CONTAINED = ("estimator", "regressor")  # parameters by which other estimators contain a model
 _FITTED = ("best_estimator_", "estimator_", "regressor_")  # the fitted model there
@@ -55,7 +55,7 @@ class KernelSubsets:
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_subsets import KernelSubsets
+    >>> from kernelweave.estimators.kernel_lists.subsets import KernelSubsets
     >>> from kernelweave.kernels import Gaussian, Linear
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
     >>> subsets = KernelSubsets(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]), X)
@@ -140,7 +140,7 @@ def fitted_model(estimator: Any) -> Any:
     Examples
     --------
     >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_subsets import fitted_model
+    >>> from kernelweave.estimators.kernel_lists.subsets import fitted_model
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> fitted_model(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [1.0]], [0, 1]))
@@ -158,7 +158,7 @@ def has_steps_before(estimator: Any) -> bool:
     Examples
     --------
     >>> from kernelweave import MKLClassifier
-    >>> from kernelweave.estimators.kernel_subsets import has_steps_before
+    >>> from kernelweave.estimators.kernel_lists.subsets import has_steps_before
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> has_steps_before(make_pipeline(StandardScaler(), MKLClassifier())), has_steps_before(MKLClassifier())
@@ -185,7 +185,7 @@ def fitted_views(model: Any) -> dict[str, np.ndarray]:
     Examples
     --------
     >>> from kernelweave import MKLClassifier, stack_views
-    >>> from kernelweave.estimators.kernel_subsets import fitted_views
+    >>> from kernelweave.estimators.kernel_lists.subsets import fitted_views
     >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0, 4.0], [4.0, 1.0]]})
     >>> fitted_views(MKLClassifier().fit(X, [0, 1]))
     {'a': array([0]), 'b': array([1, 2])}
@@ -201,7 +201,7 @@ def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:
 
     Examples
     --------
-    >>> from kernelweave.estimators.kernel_subsets import numbers_by_kernel
+    >>> from kernelweave.estimators.kernel_lists.subsets import numbers_by_kernel
     >>> numbers_by_kernel({"b": 3}, ["a", "b"])
     {'a': 1.0, 'b': 3.0}
     """

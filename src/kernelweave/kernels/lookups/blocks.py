@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..validation import blamed_on
-from ..validation.inputs import check_plain
+from ...validation import blamed_on
+from ...validation.inputs import check_plain
 from .labels import as_text, is_numbered, named, unique_labels
 
 

@@ -14,13 +14,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ..kernels import Kernel, named_kernels
-from ..kernels.stacking.memory import warn_if_too_large
-from ..kernels.stacking.naming import default_kernels
-from ..kernels.stacking.shared import KernelSheet, SharedKernel
-from ..validation.inputs import check_new_data, check_sample_weight, check_training_data
-from ..views import Views
-from .base import KernelMachineEstimator
+from ...kernels import Kernel, named_kernels
+from ...kernels.stacking.memory import warn_if_too_large
+from ...kernels.stacking.naming import default_kernels
+from ...kernels.stacking.shared import KernelSheet, SharedKernel
+from ...validation.inputs import check_new_data, check_sample_weight, check_training_data
+from ...views import Views
+from ..base import KernelMachineEstimator
 
 
 class SharedFoldKernels:
@@ -40,7 +40,7 @@ class SharedFoldKernels:
     Examples
     --------
     >>> from kernelweave import MKLClassifier, datasets
-    >>> from kernelweave.estimators.sharing import SharedFoldKernels
+    >>> from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
     >>> X, y = datasets.make_gauss(3, 60, random_state=0)
     >>> shared = SharedFoldKernels(MKLClassifier(), ["C"])
     >>> fold = shared.of_fold(X, y, range(40), range(40, 60))

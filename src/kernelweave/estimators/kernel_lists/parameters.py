@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from ..kernels import named_kernels
+from ...kernels import named_kernels
 
 _PREFIX = "kernels__"
 
