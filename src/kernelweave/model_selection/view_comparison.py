@@ -103,8 +103,10 @@ def view_report(
     -------
     report : DataFrame
         One row for the whole model, ``("all views", "together")``, and two for each view, ``(view, "alone")`` and
-        ``(view, "without")``. Kernels over the same columns belong to one view; a kernel that combines several views
-        counts as a view of its own. A model with one view has no row ``without``. Columns:
+        ``(view, "without")``. Kernels over the same columns belong to one view; a kernel that combines several views,
+        and each matrix whose values are looked up by ids (`Precomputed`), counts as a view of its own. A model with one
+        view has no row ``without``. ``print(report.round(3).to_string())`` shows all columns, also where a terminal is
+        too narrow for pandas to print them side by side:
 
         ``score``, ``std``
             Mean and standard deviation of the score over the folds.
@@ -116,7 +118,8 @@ def view_report(
             five times two halves, otherwise by the corrected t test (`corrected_t_test`). ``report.attrs["test"]``
             names it. The values are not corrected for the number of rows.
         ``stored_samples``
-            Mean number of support vectors.
+            Mean number of support vectors; NaN, as ``prediction_cost``, where an estimator holds several models, as
+            `CalibratedClassifierCV` does by default.
         ``prediction_cost``
             Mean cost of predicting a sample, see `prediction_cost` of the model, as a share of the costs of *all*
             kernels: the rows can be compared, and in a row ``without`` it is what prediction would cost without that

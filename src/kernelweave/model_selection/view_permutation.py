@@ -85,7 +85,8 @@ def view_importance(
     A sample that lacks all columns of a group keeps lacking them: rows are permuted among the samples that have the
     group, and cells that are missing in a row move with it. Where a group has some columns of a view only, rows are
     permuted among samples that lack the same of these columns, so that no sample gets a part of a view that it lacks.
-    A view that few samples have cannot be important for all.
+    A view that few samples have cannot be important for all. Precomputed kernels that read the same column of ids are
+    permuted together; with a column of ids for each of them they are views of their own.
 
     Views that say the same can stand in for each other: each of them may be of little importance, though together they
     are of much. `view_report` fits models with and without each view instead.

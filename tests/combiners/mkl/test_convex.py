@@ -3,7 +3,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexMKL, ElasticMKL, FixedWeights, GroupMKL, LpMKL, Mean, SparseMKL
@@ -287,3 +289,18 @@ def test_a_gap_that_cannot_be_reached_is_not_blamed_on_max_iter():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted(ConvexMKL(), tol=max(1e-10, float(ours[0].split("take a tol of ")[1].split()[0])))
+
+
+@pytest.mark.parametrize("combiner", [ConvexMKL, ElasticMKL, GroupMKL])
+@pytest.mark.parametrize("normalize", [None, "unit-diagonal"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_kernels_of_low_rank_reach_the_optimum(combiner, normalize, C):
+    """The curvature of J is without bound where a kernel that is left out would add to the rank."""
+    Z, labels = load_wine(return_X_y=True)
+    kernels = [Linear([j]) for j in range(Z.shape[1])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = MKLClassifier(kernels, combiner(), C=C, normalize=normalize).fit(scale(Z), labels)
+    if combiner is ConvexMKL:
+        other = MKLClassifier(kernels, ConvexMKL(solver="level"), C=C, normalize=normalize, tol=1e-3)
+        assert model.objective_ == pytest.approx(other.fit(scale(Z), labels).objective_, rel=1e-3)

@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexMKL, FixedWeights
 from kernelweave.estimators.kernel_lists.subsets import KernelSubsets, fitted_model
-from kernelweave.kernels import Gaussian, Linear, Pairwise, Precomputed
+from kernelweave.kernels import Distance, Gaussian, Linear, Pairwise, Precomputed
 from kernelweave.model_selection import ResponseSurfaceSearchCV
 
 rng = np.random.default_rng(0)
@@ -48,6 +48,17 @@ def test_default_kernels_and_precomputed_ones():
     assert views_of([Precomputed(np.eye(30), "id"), Linear("a")]) == {"id": ["id"], "a": ["a"]}
 
 
+def test_each_matrix_is_a_view():
+    first, second = np.eye(30), np.ones((30, 30))
+    kernels = [("text", Precomputed(first, "id")), ("graph", Precomputed(second, "id")), ("wide", Gaussian("b"))]
+    assert views_of(kernels) == {"text": ["text"], "graph": ["graph"], "b": ["wide"]}
+    distances = [Distance(second - first, "id"), Distance(2.0 * (second - first), "id")]
+    assert views_of(distances) == {"id": ["id"], "id-2": ["id-2"]}
+    assert views_of([("graph", Precomputed(first, "id"))]) == {"graph": ["graph"]}
+    scaled = [Precomputed(first, "id"), 2.0 * Precomputed(second, "id")]
+    assert len(views_of(scaled)) == 2
+
+
 def test_names_stay_and_combiners_lose_entries():
     model = MKLClassifier(KERNELS, FixedWeights({"a": 1.0, "a-2": 1.0, "wide": 2.0}), C=3.0)
     subsets = KernelSubsets(model, X)
@@ -74,6 +85,7 @@ def test_inside_pipelines_and_other_estimators():
     calibrated = CalibratedClassifierCV(pipeline, cv=2)
     assert [name for name, _ in inside(calibrated, "b").estimator[-1].kernels] == ["b"]
     assert fitted_model(inside(calibrated, "b").fit(X, Y)) is None
+    assert fitted_model(inside(calibrated.set_params(ensemble=False), "b").fit(X, Y)).kernel_names_ == ["b"]
     target = TransformedTargetRegressor(MKLRegressor(KERNELS), transformer=StandardScaler())
     assert fitted_model(inside(target, "wide").fit(X, X["a__0"])).kernel_names_ == ["wide"]
 

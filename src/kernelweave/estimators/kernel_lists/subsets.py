@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from ...combiners import Combiner
 from ...combiners.named import as_numbers
-from ...kernels import Constant, Kernel, named_kernels
+from ...kernels import Constant, Kernel, Precomputed, named_kernels
 from ...kernels.stacking.naming import default_kernels
 from ...validation import shown
 from ...validation.inputs import check_new_data, check_training_data
@@ -25,6 +25,7 @@ from .parameters import KernelParameters
 
 _CONTAINED = ("estimator", "regressor")  # parameters by which other estimators contain a model
 _FITTED = ("best_estimator_", "estimator_", "regressor_")  # the fitted model there
+_PARTS = ("first", "second", "metric")  # of a sum or a product; of a `Distance`, which may be a matrix
 _CANDIDATES = ("param_grid", "param_distributions", "factors")  # of a search
 
 
@@ -48,7 +49,8 @@ class KernelSubsets:
         Names of the kernels.
     views : dict from str to list of str
         The kernels of each view, by name. Kernels over the same columns belong to one view, called by the name that
-        they select it by or else as the first of the kernels. A kernel that combines several views is one by itself.
+        they select it by or else as the first of the kernels. A kernel that combines several views is one by itself,
+        and so is each matrix whose values are looked up by ids, called as its kernel is.
 
     Examples
     --------
@@ -69,7 +71,8 @@ class KernelSubsets:
         views = self._fitted_views(X, y)[1]
         self.kernels = default_kernels(views) if self.model.kernels is None else named_kernels(self.model.kernels)
         self.names = [name for name, _ in self.kernels]
-        self.views = _by_view(self.kernels, [_columns(kernel, views) for _, kernel in self.kernels])
+        columns = [_columns(kernel, views) for _, kernel in self.kernels]
+        self.views = _by_view(self.kernels, columns, [_matrices(kernel) for _, kernel in self.kernels])
 
     def of(self, kept: Sequence[str], kernels: Iterable[tuple[str, Kernel]] | None = None) -> Any:
         """A copy of the estimator with some kernels.
@@ -170,6 +173,9 @@ def _inside(estimator: Any) -> Any:
     """The last step of a fitted pipeline, or the fitted model of a search or the like; None in other estimators."""
     if isinstance(estimator, Pipeline):
         return estimator.steps[-1][1]
+    calibrated = getattr(estimator, "calibrated_classifiers_", [])
+    if len(calibrated) == 1:  # CalibratedClassifierCV(ensemble=False)
+        return calibrated[0].estimator
     return next((getattr(estimator, name) for name in _FITTED if hasattr(estimator, name)), None)
 
 
@@ -271,20 +277,33 @@ def _for_kernels(values: Any, names: list[str], kept: list[str]) -> Any:
     return [value.for_kernels(names, kept) if isinstance(value, Combiner) else value for value in values]
 
 
-def _by_view(kernels: list[tuple[str, Kernel]], columns: list[set[int] | None]) -> dict[str, list[str]]:
-    """The names of the kernels over each set of columns, by view; a kernel of unknown columns is a view by itself."""
+def _by_view(
+    kernels: list[tuple[str, Kernel]], columns: list[set[int] | None], matrices: list[frozenset[int]] | None = None
+) -> dict[str, list[str]]:
+    """The names of the kernels over each set of columns (and matrices, where given), by view.
+
+    A kernel of unknown columns is a view by itself.
+    """
     found: dict[Any, list[str]] = {}
     labels: dict[Any, str] = {}
-    for (name, kernel), read in zip(kernels, columns, strict=True):
-        key = name if read is None else tuple(sorted(read))
+    matrices = [frozenset()] * len(kernels) if matrices is None else matrices
+    for (name, kernel), read, looked_up in zip(kernels, columns, matrices, strict=True):
+        key = name if read is None else (tuple(sorted(read)), looked_up)
         found.setdefault(key, []).append(name)
         view = getattr(kernel, "view", None)
-        if isinstance(view, str):
+        if isinstance(view, str) and not looked_up:  # the view of a matrix holds ids only
             labels.setdefault(key, view)
     named = [labels.get(key, members[0]) for key, members in found.items()]
     if len(set(named)) < len(named):  # a kernel bears the name of another's view
         named = [members[0] for members in found.values()]
     return dict(zip(named, found.values(), strict=True))
+
+
+def _matrices(kernel: Any) -> frozenset[int]:
+    """Which matrices a kernel looks its values up in, by identity."""
+    if isinstance(kernel, Precomputed):
+        return frozenset([id(kernel.K)])
+    return frozenset().union(*(_matrices(getattr(kernel, part, None)) for part in _PARTS if hasattr(kernel, part)))
 
 
 def _columns(kernel: Any, views: Views) -> set[int] | None:

@@ -170,6 +170,12 @@ class Bundle:
             self.lower = max(self.lower, min(combined, self.upper))
         return self.feasible.clean(x)
 
+    def promised(self, x: np.ndarray, metric: np.ndarray) -> float:
+        """By how much the largest cut plus r, bent by a metric as in `step`, is below the upper bound at a point."""
+        largest = (np.array(self._intercepts) - 0.5 * np.array(self._forms) @ x).max() + self.feasible.penalty(x)
+        move = x - self.best.point
+        return float(self.upper - largest - 0.5 * move @ metric @ move)
+
 
 def _solve_model(
     intercepts: np.ndarray,

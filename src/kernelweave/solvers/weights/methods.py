@@ -30,6 +30,8 @@ LEVEL = 0.5  # between the lower and the upper bound
 PROXIMITY = 0.05  # of the gap: keeps the steps finite where J has no curvature
 NEAR = 1e-5  # relative gap below which the lower bound is raised by the cuts alone, too
 FINEST = 1e-9  # share of the allowed inner gap below which tighter solves have ceased to help
+CLOSED = 0.5  # share of the gap that a step should close
+PROMISED = 0.0003  # share of the gap that a step must promise where the one before has not done so
 GOLDEN = 0.5 * (np.sqrt(5.0) - 1.0)
 
 Evaluate = Callable[[np.ndarray, float | None], Evaluation]
@@ -38,6 +40,10 @@ Progress = Callable[[Bundle], None]
 
 def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: int, progress: Progress) -> Bundle:
     """Steps to the minimum of the cuts bent by the curvature of J; a failed step adds a cut and bends more.
+
+    Where the combined kernel of the free variables is singular, J has a kink towards kernels that would add to its
+    rank: its curvature there is the inverse of a rounding error and would keep them out for good. So the curvature is
+    cut down where steps close little of the gap and promise no more.
 
     Parameters
     ----------
@@ -53,27 +59,42 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
         Called with the bundle after each evaluation.
     """
     bundle = _begin(evaluate, feasible, tol, progress)
-    bend, precision, identity = 1.0, 1.0, np.eye(len(bundle.best.point))
+    bend, precision, gap = 1.0, 1.0, np.inf
     metric = None
     while not bundle.converged and bundle.evaluations < most and precision > FINEST:
         if metric is None:
             metric = bundle.best.curvature()
-        x = bundle.step(bend * metric + PROXIMITY * bundle.gap * identity)
+        x = bundle.step(bend * metric + PROXIMITY * bundle.gap * np.eye(len(metric)))
         if bundle.gap < NEAR * abs(bundle.upper):
             bundle.step(None)  # the bend's share of the multipliers leaves open what the cuts alone can certify
+        if x is not None and bundle.gap > (1.0 - CLOSED) * gap:
+            x = _promising_step(bundle, bend * metric, x)
         if x is None or bundle.converged:
             break
-        before = bundle.upper
+        before, gap = bundle.upper, bundle.gap
         evaluation = evaluate(x, precision * bundle.inner_gap)
         if bundle.add(evaluation):
             bend = max(1.0, 0.5 * bend)
             metric = None
-        elif evaluation.value > before:  # too far
+        if evaluation.value > before:  # too far
             bend *= 2.0
-        if before - bundle.upper < evaluation.gap:  # what the machine left open hides what the step has done
+        elif before - bundle.upper < evaluation.gap:  # what the machine left open hides what the step has done
             precision *= 0.3
         progress(bundle)
     return bundle
+
+
+def _promising_step(bundle: Bundle, metric: np.ndarray, x: np.ndarray | None) -> np.ndarray | None:
+    """The step x, or one in a metric whose largest eigenvalues are cut down until it promises a share of the gap."""
+    proximity = PROXIMITY * bundle.gap * np.eye(len(metric))
+    values, vectors = np.linalg.eigh(metric)
+    while x is not None and not bundle.converged and values[-1] > proximity[0, 0]:
+        if bundle.promised(x, metric) >= PROMISED * bundle.gap:
+            break
+        values = np.minimum(values, 0.1 * values[-1])
+        metric = (vectors * values) @ vectors.T
+        x = bundle.step(metric + proximity)
+    return x
 
 
 def minimize_level(evaluate: Evaluate, simplex: Simplex, tol: float, most: int, progress: Progress) -> Bundle:
