@@ -115,7 +115,7 @@ def _check_not_a_row_of_documents(X: Any) -> None:
         how = "X.to_frame()" if isinstance(X, pd.Series | pd.Index) else "np.array(X, dtype=object)[:, None]"
         raise ValueError(
             "Expected 2D array, got 1D array of text instead: X must have one row for each sample. Reshape your data: "
-            f"documents are one column, {how}, or a view of stack_views"
+            f"documents, or ids, are one column, {how}, or a view of stack_views"
         )
 
 
