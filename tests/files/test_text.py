@@ -241,7 +241,10 @@ def test_forgotten_decimal_commas_are_a_warning(write):
 
 
 def test_categories_are_no_reason_for_a_warning(write):
-    read(write, "id,a,b\ns1,1,x\ns2,2,y\ns3,unknown,1\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = read(write, "id,a,b\ns1,1,x\ns2,2,y\ns3,unknown,1\n")
+    assert found["a"].tolist() == ["1", "2", "unknown"]
 
 
 def test_a_sample_as_column_names_is_a_warning(write):
