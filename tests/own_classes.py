@@ -8,7 +8,7 @@ from kernelweave.combiners import ChosenWeights, CombinedKernel, Combiner, Gate,
 from kernelweave.kernels import Gaussian, Kernel, Linear, ViewKernel
 from kernelweave.machines import BinaryLoss, BinaryMachine, DualTerms
 from kernelweave.views import as_views
-from saved_models import THREE, TWO, VALUE, A
+from saved_builders import THREE, TWO, VALUE, A
 
 CALLS = []  # of constructors
 

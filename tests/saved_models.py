@@ -5,23 +5,10 @@ import functools
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
-from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.compose import make_column_selector
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import (
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
-    StandardScaler,
-)
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
+from kernelweave import MKLClassifier, stack_views
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
@@ -47,7 +34,6 @@ from kernelweave.combiners import (
     LinearMKL,
     Localized,
     LpMKL,
-    Mean,
     PolynomialMKL,
     Product,
     Projected,
@@ -58,7 +44,6 @@ from kernelweave.combiners import (
 from kernelweave.estimators import KernelSAMME, KernelVoting, SparseLargeMarginClassifier
 from kernelweave.kernels import (
     ChiSquared,
-    Clinical,
     Constant,
     Distance,
     Function,
@@ -88,118 +73,38 @@ from kernelweave.reduction import (
     SubspaceKernel,
     UserGraph,
 )
-
-rng = np.random.default_rng(0)
-N = 24
-A = rng.normal(size=(N, 5))
-NEW = rng.normal(size=(11, 5))
-TWO = np.where(A[:, 0] + 0.5 * rng.normal(size=N) > 0, "yes", "no")
-THREE = np.array(["a", "b", "c"])[np.digitize(A[:, 0] + 0.3 * rng.normal(size=N), [-0.5, 0.5])]
-VALUE = np.sin(A[:, 0]) + A[:, 1]
-TARGETS = pd.DataFrame({"first": VALUE, 2: A[:, 2] * A[:, 3]})
-WORDS = np.array(["".join(rng.choice(list("abµ"), size=rng.integers(1, 9))) for _ in range(N + 11)], dtype=object)
-FRAME = pd.DataFrame(np.vstack([A, NEW]), columns=["u__0", "u__1", "v__0", "v__1", "w"]).assign(
-    flag=np.arange(N + 11) % 2 == 0, count=np.arange(N + 11), word=WORDS, id=np.arange(N + 11)
+from saved_builders import (
+    ALIKE,
+    CALLABLES,
+    DISTANCES,
+    EMBEDDED,
+    FRAME,
+    GRAM,
+    INDEFINITE,
+    KERNELS,
+    NEW,
+    NUMBERED,
+    SOME,
+    TARGETS,
+    THREE,
+    TWO,
+    A,
+    N,
+    by_label,
+    classifier,
+    clinical,
+    common_letters,
+    dot,
+    extended,
+    ids,
+    labelled,
+    on_frame,
+    on_sparse_frame,
+    one_class,
+    pairs_and_counts,
+    regressor,
 )
-GRAM = FRAME[["u__0", "u__1"]].to_numpy() @ FRAME[["u__0", "u__1"]].to_numpy().T
-
-DISTANCES = np.abs(FRAME["u__0"].to_numpy()[:, None] - FRAME["u__0"].to_numpy()[None, :])
-GAPS = np.where(np.random.default_rng(5).random(A.shape) < 0.2, np.nan, A)
-INDEFINITE = GRAM - 2.0 * np.outer(FRAME["w"], FRAME["w"])
-
-
-def common_letters(P, Q):
-    return np.array([[float(len(set(p[0] or "") & set(q[0] or ""))) for q in Q] for p in P])
-
-
-def pairs_and_counts(P, Q):
-    return np.array([[(p[0] == q[0]) + p[1] * q[1] * 1.0 + type(p[1]).__name__.count("i") for q in Q] for p in P])
-
-
-def dot(P, Q, factor=1.0):
-    product = P @ Q.T
-    return factor * (product.toarray() if sp.issparse(product) else product)
-
-
-CALLABLES = {"common_letters": common_letters, "pairs_and_counts": pairs_and_counts, "dot": dot}
-KERNELS = [Linear([0, 1]), Gaussian(slice(1, 4)), Polynomial()]
-EMBEDDED = [Linear([0, 1]), Gaussian(slice(1, 4)), Gaussian()]
-NUMBERED = np.arange(N)[:, None], np.arange(N + 11)[:, None]
-ALIKE = (THREE[:, None] == THREE[None, :]).astype(float)
-SOME = np.where(np.arange(N) % 3 == 0, -1, np.unique(THREE, return_inverse=True)[1])  # -1: no label
-
-
-def classifier(kernels=KERNELS, y=TWO, X=A, new=NEW, fit=None, **options):
-    return lambda: (MKLClassifier(kernels, **options).fit(X, y, **(fit or {})), new)
-
-
-def on_frame(kernels, y=TWO, missing=(), **options):
-    frame = FRAME.copy()
-    for row, columns in missing:
-        frame.loc[row, columns] = None if columns == "word" else np.nan
-    return classifier(kernels, y, frame.iloc[:N], frame.iloc[N:], **options)
-
-
-def on_sparse_frame():
-    frame = stack_views({"s": sp.csr_array(np.where(A[:, :3] > 0, A[:, :3], 0.0)), "d": A[:, 3:]})
-    frame.loc[frame.index % 5 == 1, "s"] = np.nan
-    model = MKLClassifier([Linear("s"), Gaussian("d")], normalize=None).fit(frame, TWO)
-    return model, stack_views({"s": NEW[:, :3], "d": NEW[:, 3:]})
-
-
-def ids(*kernels, n=N, **options):
-    return classifier(list(kernels), TWO, np.arange(N)[:, None], np.arange(n)[:, None], **options)
-
-
-def extended():
-    kernel = Precomputed(GRAM[:N, :N], view="id")
-    model = MKLClassifier([kernel, Linear("v")]).fit(FRAME.iloc[:N], TWO)
-    model.replace_kernel("id", kernel.extend(GRAM[N:, :N], np.diagonal(GRAM)[N:]))
-    return model, FRAME.iloc[N:]
-
-
-def by_label(n=N + 11, missing=(), **options):
-    """A model over matrices with labels; for n = N new samples come by blocks, of which some lack the last samples."""
-    names = [f"s{row}" for row in range(N + 11)]
-    first, second = (pd.DataFrame(values, names, names) for values in (GRAM, DISTANCES))
-    frame = pd.DataFrame({"a": names, "b": names}, names)
-    frame.loc[list(missing), "b"] = None
-    known = frame.index[:n]
-    kernels = [
-        ("first", Precomputed(first.loc[known, known[::-1]], "a")),
-        ("second", Distance(second.loc[known, known], "b")),
-        ("third", Precomputed(first.loc[known, known], "a")),
-    ]
-    model = MKLClassifier(kernels, **options).fit(frame.iloc[:N], TWO)
-    if n == N:
-        blocks = {"first": first.iloc[N:], "second": second.iloc[N:-1], "third": first.iloc[N:-2]}
-        return model, model.extend_kernels(blocks)
-    return model, frame.iloc[N:]
-
-
-def clinical():
-    """All kinds of variables, with missing cells; one that is constant, and one without values."""
-    letters = np.array([word[0] for word in WORDS], dtype=object)
-    frame = FRAME.assign(letter=letters, same=2.0, none=np.nan).astype({"flag": object, "count": float})
-    columns = ["v__0", "v__1", "count", "flag", "word", "letter", "same", "none"]
-    holes = np.random.default_rng(5).random((N + 11, len(columns))) < 0.2
-    holes[[3, N + 1]] = True
-    frame[columns] = frame[columns].mask(holes)
-    kernel = Clinical(columns, ordinal={"letter": ["a", "b", "µ"]}, nominal=["count"])
-    return MKLClassifier([("table", kernel), Linear("u")]).fit(frame.iloc[:N], TWO), frame.iloc[N:]
-
-
-def one_class(*kernels, **options):
-    return lambda: (MKLOneClass(list(kernels), nu=0.3, **options).fit(A), NEW)
-
-
-def regressor(y=VALUE, **options):
-    return lambda: (MKLRegressor(KERNELS, C=3.0, **options).fit(A, y), NEW)
-
-
-def labelled(model, X=A, new=NEW, y=THREE):
-    return lambda: (model.fit(X, y), new)
-
+from saved_prepared import PREPARED
 
 MODELS = {
     "default": lambda: (MKLClassifier().fit(A, TWO), NEW),
@@ -437,118 +342,7 @@ MODELS = {
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
-    "prepared": classifier(
-        [
-            Linear([0, 1], transformer=StandardScaler()),
-            Gaussian(slice(1, 4), transformer=make_pipeline(MinMaxScaler(clip=True), PCA(2, whiten=True))),
-            Polynomial(transformer=make_pipeline(RobustScaler(), "passthrough", Normalizer())),
-        ]
-    ),
-    "prepared, frame": on_frame(
-        [
-            Linear("u", transformer=StandardScaler()),
-            Gaussian(
-                ["word", "count", "flag", "w"],
-                transformer=make_column_transformer(
-                    (OneHotEncoder(min_frequency=2, handle_unknown="infrequent_if_exist"), ["word"]),
-                    (make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["w"]),
-                    (MinMaxScaler(), make_column_selector(dtype_include=np.integer)),
-                    remainder="passthrough",
-                ),
-            ),
-        ],
-        missing=[(3, ["u__0", "u__1"]), (4, "word"), (5, "w"), (N + 1, "word"), (N + 2, "w")],
-    ),
-    "prepared, text": on_frame(
-        [
-            Linear("u"),
-            Linear("word", transformer=TfidfVectorizer(analyzer="char", ngram_range=(1, 2), sublinear_tf=True)),
-            (
-                "topics",
-                Gaussian(
-                    "word",
-                    transformer=make_pipeline(
-                        CountVectorizer(token_pattern=r"(?u)\w", stop_words=["b"]),
-                        TfidfTransformer(norm=None),
-                        TruncatedSVD(2, random_state=0),
-                    ),
-                ),
-            ),
-        ],
-        missing=[(4, "word"), (N + 2, "word")],
-    ),
-    "prepared, sparse": classifier(
-        [
-            Linear([0, 3], transformer=MaxAbsScaler()),
-            Gaussian([1, 2], transformer=StandardScaler(with_mean=False)),
-            ("all", Gaussian(transformer=TruncatedSVD(2, random_state=0))),
-        ],
-        X=sp.csr_matrix(A),
-        new=sp.csr_matrix(NEW),
-    ),
-    "prepared, missing cells": classifier(
-        [
-            Linear(transformer=make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler())),
-            Gaussian([0, 1], transformer=make_pipeline(StandardScaler(), SimpleImputer())),
-        ],
-        X=GAPS,
-        new=np.where(NEW > 1.0, np.nan, NEW),
-        normalize="center",
-    ),
-    "prepared, nearest samples": classifier(
-        [Gaussian(transformer=make_pipeline(KNNImputer(n_neighbors=3, add_indicator=True), StandardScaler()))],
-        X=GAPS,
-        new=np.where(NEW > 1.0, np.nan, NEW),
-    ),
-    "prepared, ordinal": on_frame(
-        [
-            Linear(
-                ["word", "flag"],
-                transformer=OrdinalEncoder(
-                    handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2, dtype=np.float32
-                ),
-            )
-        ],
-        missing=[(4, "word"), (N + 2, "word")],
-    ),
-    "prepared, projected": classifier(
-        [
-            Linear(transformer=PCA(3)),
-            Gaussian([2, 3], transformer=StandardScaler()),
-            ("flags", Linear([0], transformer=OneHotEncoder(handle_unknown="ignore", sparse_output=False))),
-        ],
-        X=np.round(A),
-        new=np.round(NEW),
-        combiner=Projected(2, Softmax(), gating_components=1),
-        random_state=0,
-    ),
-    "prepared, localized": classifier(
-        [Linear([0, 1], transformer=StandardScaler()), Gaussian([2, 3], transformer=RobustScaler())],
-        combiner=Localized(inputs=KernelMap(Gaussian(transformer=StandardScaler()), n_landmarks=6), l2=0.01),
-        random_state=0,
-    ),
-    "prepared, parts": classifier(
-        [
-            Linear([0], transformer=StandardScaler()) + Gaussian([1, 2]) * Linear([3], transformer=MinMaxScaler()),
-            Distance("seuclidean", transformer=PCA(2)),
-            ("own", Distance("mahalanobis", view=[0, 1, 2], transformer=PCA(2))),
-        ]
-    ),
-    "prepared, regressor": lambda: (
-        MKLRegressor([Linear([0, 1], transformer=StandardScaler()), Gaussian(transformer=PCA(3))]).fit(A, VALUE),
-        NEW,
-    ),
-    "prepared, landmarks": labelled(
-        SubspaceKernel(
-            Gaussian([0, 1, 2], transformer=StandardScaler()), 2, landmarks="centroids", tol=0.05, random_state=0
-        )
-    ),
-    "prepared, class means": labelled(AKDAQR(Gaussian(transformer=StandardScaler()) + Linear([0]))),
-    "prepared, sparse large margin": labelled(
-        SparseLargeMarginClassifier(3, kernel=Gaussian(transformer=StandardScaler()), tol=0.05, random_state=0)
-    ),
-    "prepared, mkldr": labelled(MKLDR([Linear(transformer=StandardScaler()), Gaussian()], n_components=1)),
-    "mean combiner": classifier(combiner=Mean(), tol=np.float64(1e-4), max_iter=10**6, verbose=0),
+    **PREPARED,
 }
 
 

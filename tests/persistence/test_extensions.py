@@ -22,7 +22,7 @@ from own_classes import (
     Rising,
     Squared,
 )
-from saved_models import NEW, THREE, TWO, VALUE, A
+from saved_builders import NEW, THREE, TWO, VALUE, A
 
 
 @pytest.fixture(params=list(MODELS))

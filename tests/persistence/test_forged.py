@@ -26,7 +26,8 @@ from kernelweave.combiners import FixedWeights, KernelDifference, Localized, Pro
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 from kernelweave.persistence import files
 from kernelweave.persistence.archive import checksum, seal_of
-from saved_models import MODELS, NEW, TWO, VALUE, A
+from saved_builders import NEW, TWO, VALUE, A
+from saved_models import MODELS
 
 # Changed values in the document of each model, and changed arrays of those that nearly every model holds (other arrays
 # are changed once for each class and attribute); raise it to look longer.

@@ -32,7 +32,8 @@ from kernelweave.persistence.preparation import (
     RotateOperation,
     ScaleOperation,
 )
-from saved_models import MODELS, TWO, A, N, callables_of
+from saved_builders import TWO, A, N
+from saved_models import MODELS, callables_of
 
 rng = np.random.default_rng(1)
 WORDS = ["good", "bad", "day", "night", "ß"]

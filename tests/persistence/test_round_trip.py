@@ -17,7 +17,8 @@ from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.kernels.preparation import Preparation
 from kernelweave.persistence.preparation import Operation
 from kernelweave.persistence.registry import CLASSES
-from saved_models import FRAME, GRAM, MODELS, NEW, TWO, A, N, callables_of
+from saved_builders import FRAME, GRAM, NEW, TWO, A, N
+from saved_models import MODELS, callables_of
 
 _METHODS = ("decision_function", "predict", "transform", "kernel_weights")
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from kernelweave import MKLClassifier, load, save
 from kernelweave.kernels import Linear
 from kernelweave.persistence import archive, files, replacing
-from saved_models import TWO, A
+from saved_builders import TWO, A
 
 MODEL = MKLClassifier().fit(A, TWO)
 

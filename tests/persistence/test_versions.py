@@ -12,7 +12,8 @@ from kernelweave.kernels import Gaussian, Linear
 from kernelweave.persistence.archive import VERSION
 from kernelweave.persistence.registry import CLASSES, RENAMED
 from kernelweave.reduction import MKLDR, LDEGraph
-from saved_models import MODELS, TWO, A, callables_of
+from saved_builders import TWO, A
+from saved_models import MODELS, callables_of
 
 EXPECTED = {version: saved_files.expected_of(version) for version in saved_files.versions()}
 

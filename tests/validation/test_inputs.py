@@ -156,9 +156,7 @@ DOCUMENTS = ["tall oak", "small fir", "tall fir", "small oak"]
 def test_documents_that_are_no_column(X):
     model = MKLClassifier([Linear(transformer=CountVectorizer())])
     column = np.array(DOCUMENTS, dtype=object)[:, None]
-    with pytest.raises(
-        ValueError, match=r"1D array of text.*or ids, are one column, (X.to_frame|np.array)\("
-    ):
+    with pytest.raises(ValueError, match=r"1D array of text.*or ids, are one column, (X.to_frame|np.array)\("):
         model.fit(X, [0, 1, 0, 1])
     model.fit(column, [0, 1, 0, 1])
     with pytest.raises(ValueError, match="1D array of text"):
