@@ -78,7 +78,7 @@ def try_out(path, callables, new, what):
         assert any(name in origin for name in _OURS), f"{what}: {error!r} in {origin}"
     except Exception as error:
         # A user's own kernel may fail on a value of another type among objects, which may be of any type.
-        if not traceback.extract_tb(error.__traceback__)[-1].filename.endswith("saved_models.py"):
+        if not traceback.extract_tb(error.__traceback__)[-1].filename.endswith("saved_builders.py"):
             raise AssertionError(f"{what}: {error!r}") from error
     return False
 
