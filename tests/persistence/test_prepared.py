@@ -1,8 +1,6 @@
 """Models whose kernels prepare their views: what comes back, what is refused, and what forged files cannot do."""
 
-import json
 import re
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -394,17 +392,3 @@ def test_operations_show_their_widths_only():
     chain = ChainOperation([KeepOperation(2), KeepOperation(2)])
     assert repr(chain) == "ChainOperation(n_in=2, n_out=2)" and not chain.takes_documents
     assert CountTermsOperation.takes_documents and not OneHotOperation.takes_documents
-
-
-def test_files_hold_the_documents_of_support_vectors(tmp_path):
-    """As `docs/saving.md` warns."""
-    model = MKLClassifier([Linear("notes", transformer=TfidfVectorizer()), Linear("rna")]).fit(FRAME, TWO)
-    save(model, tmp_path / "model")
-    with zipfile.ZipFile(tmp_path / "model") as archive:
-        text = archive.read("model.json").decode()
-    kept = FRAME["notes"].iloc[model.support_].dropna()
-    assert all(document in repr(json.loads(text)) for document in kept)
-    outside = stack_views({"notes": TfidfVectorizer().fit_transform(FRAME["notes"].fillna("")), "rna": A})
-    save(MKLClassifier([Linear("notes"), Linear("rna")]).fit(outside, TWO), tmp_path / "model")
-    with zipfile.ZipFile(tmp_path / "model") as archive:
-        assert not any(document.encode() in archive.read(name) for name in archive.namelist() for document in kept)

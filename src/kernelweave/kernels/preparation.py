@@ -103,11 +103,11 @@ class Preparation:
         """
         given = [str(column) for column in columns] if self.kind.names is None else self.kind.names
         if hasattr(self.transformer, "get_feature_names_out"):
-            for names in ([given], []):
+            for names in ([given], []):  # some take no names, some only their own
                 try:
                     return [str(name) for name in self.transformer.get_feature_names_out(*names)]
                 except (ValueError, TypeError, AttributeError, NotImplementedError):
-                    continue
+                    continue  # a pipeline has the method where one of its steps does not: the names below serve then
         prefix = type(self.transformer).__name__.lower()
         return [f"{prefix}{k}" for k in range(self.n_features)]
 
