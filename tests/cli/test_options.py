@@ -41,9 +41,8 @@ def test_help_ends_with_an_example_that_parses(name, capsys):
 
 def test_what_the_commands_are_given():
     words = "rna.csv p=x.csv --kernel k=m.csv --target l.csv:y --id none --sep tab --decimal , --task regression"
-    chosen = parse(
-        ["compare", *words.split(), *"--methods mean lp --max-time 1h30m --jobs 3 --out o/ --seed 7".split()]
-    )
+    words += " --methods mean lp --max-time 1h30m --jobs 3 --out o/ --seed 7"
+    chosen = parse(["compare", *words.split()])
     assert chosen.files == ["rna.csv", "p=x.csv"] and chosen.kernel == ["k=m.csv"] and chosen.id is False
     assert (chosen.sep, chosen.decimal, chosen.encoding, chosen.task) == ("\t", ",", None, "regression")
     assert (chosen.folds, chosen.repeats, chosen.methods, chosen.seed) == (5, 1, ["mean", "lp"], 7)

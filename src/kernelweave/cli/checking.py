@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def check(chosen: argparse.Namespace) -> None:
         _check_out(chosen, views)
 
 
-def check_method(name: str, views: Sequence[str] = ()) -> None:
+def check_method(name: str, views: Collection[str] = ()) -> None:
     """Refuse a method that is none, and name those that are, or the one that was meant."""
     if name in METHODS or name == "alone" or (name.startswith("alone:") and name != "alone:"):
         return
@@ -59,7 +59,7 @@ def check_method(name: str, views: Sequence[str] = ()) -> None:
     raise ValueError(f"there is no method {name!r}; {meant}")
 
 
-def _split_methods(given: Sequence[str] | None, views: Sequence[str]) -> list[str] | None:
+def _split_methods(given: Sequence[str] | None, views: Collection[str]) -> list[str] | None:
     """Methods that are given as "mean,lp" or as "mean lp", each once."""
     if given is None:
         return None
