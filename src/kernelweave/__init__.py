@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import combiners, datasets, display, files, kernels, model_selection, reduction
+    from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .files import read_views
@@ -37,6 +37,7 @@ __all__ = [
     "load",
     "model_selection",
     "read_views",
+    "recipes",
     "reduction",
     "save",
     "show_versions",
@@ -45,7 +46,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display", "files"),
+    *("model_selection", "datasets", "display", "files", "recipes"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
