@@ -113,12 +113,11 @@ def measure_cells(
         if progress is not None:
             progress(len(cells), len(stored), method)
 
+    is_over = threading.Event()  # where one thread fails or the user interrupts, the others begin no further cell
+
     def run(fold: int) -> None:
-        missing = [method for method in marks if (method, fold) not in cells]
-        if not missing:
-            return
         measure = None
-        for method in missing:
+        for method in [method for method in marks if (method, fold) not in cells]:
             if is_over.is_set() or (until is not None and time.monotonic() >= until):
                 return
             measure = measure or prepare(fold)
@@ -127,13 +126,19 @@ def measure_cells(
             cells[method, fold] = records
             tell(method)
 
+    def stopping(fold: int) -> None:
+        try:
+            run(fold)
+        except BaseException:
+            is_over.set()
+            raise
+
     tell("")
-    is_over = threading.Event()
     try:
         with threadpool_limits(1):
-            Parallel(n_jobs=n_jobs, backend="threading")(delayed(run)(fold) for fold in folds)
+            Parallel(n_jobs=n_jobs, backend="threading")(delayed(stopping)(fold) for fold in folds)
     finally:
-        is_over.set()  # where one thread failed or the user interrupts, the others begin no further cell
+        is_over.set()
     return cells
 
 
