@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
-    from .files import read_views
+    from .files import read_views, read_views_in_blocks
     from .persistence import load, save
     from .views import stack_views
 
@@ -37,6 +37,7 @@ __all__ = [
     "load",
     "model_selection",
     "read_views",
+    "read_views_in_blocks",
     "recipes",
     "reduction",
     "save",
@@ -56,6 +57,7 @@ _HOMES = {
     "MKLRegressor": "estimators",
     "load": "persistence",
     "read_views": "files",
+    "read_views_in_blocks": "files",
     "save": "persistence",
     "show_versions": "_environment",
     "stack_views": "views",
