@@ -191,8 +191,8 @@ def contents(names: list[str], groups: list[str], *, title: str, points: int = 3
         title=title,
         headline=[
             f"Use {names[0]}: it is right for 97.1 % of new samples.",
-            f"The best simple method, {names[1]}, reaches 95.8 %; a paired test finds a difference this large in 3 of 100 "
-            "comparisons of equal methods.",
+            f"The best simple method, {names[1]}, reaches 95.8 %; a paired test finds a difference this large in "
+            "3 of 100 comparisons of equal methods.",
         ],
         sections=[Section(id=i, title=t, blocks=b) for i, t, b in sections],
         data={"best": names[0]},
@@ -212,20 +212,11 @@ def nasty() -> Contents:
 
 def large() -> Contents:
     """2,000 points with long texts, 30 classes, and tables of thousands of rows."""
-    made = contents(
-        [f"{m[0]} of {'a long name ' * 8}" for m in METHODS],
-        [f"class {c}" for c in range(30)],
-        title="Large",
-        points=2000,
-    )
-    rows = [
-        [f"column {i} {'of many ' * 6}", "number", i / 5000, "more than ten different numbers"] for i in range(5000)
-    ]
-    table = Table(
-        title="Columns",
-        columns=[Column("column"), Column("kind"), Column("missing", "percent"), Column("why")],
-        rows=rows,
-    )
+    names, classes = [f"{m[0]} of {'a long name ' * 8}" for m in METHODS], [f"class {c}" for c in range(30)]
+    made = contents(names, classes, title="Large", points=2000)
+    rows = [[f"column {i} {'of many ' * 6}", "number", i / 5000, "more than ten numbers"] for i in range(5000)]
+    columns = [Column("column"), Column("kind"), Column("missing", "percent"), Column("why")]
+    table = Table(title="Columns", columns=columns, rows=rows)
     random = np.random.default_rng(1)
     heat = Heatmap(
         title="Large matrix",

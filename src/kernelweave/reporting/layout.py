@@ -168,7 +168,6 @@ def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
     shown = [place for place in range(len(table.rows)) if place < detail.rows]
     shown += sorted({place for place in table.marked if place >= detail.rows})[: detail.rows]
     kinds = [column.kind for column in table.columns]
-    numeric = [kind != "text" for kind in kinds]
     rows = [
         ShownRow(
             [_cell(value, kind, detail.text) for value, kind in zip(table.rows[place], kinds, strict=True)],
@@ -180,9 +179,7 @@ def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
     notes += [Note(one_line(column.name), one_line(column.note)) for column in table.columns if column.note]
     if len(shown) < len(table.rows):
         notes.append(Note("", f"{len(shown):,} of {len(table.rows):,} rows are shown; report.json has all of them."))
-    columns = [
-        ShownColumn(one_line(c.name) or "–", is_number) for c, is_number in zip(table.columns, numeric, strict=True)
-    ]
+    columns = [ShownColumn(one_line(column.name) or "–", column.kind != "text") for column in table.columns]
     return ShownTable(name, one_line(table.title), columns, rows, notes)
 
 

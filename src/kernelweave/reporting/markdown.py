@@ -23,9 +23,8 @@ def write_markdown(contents: Contents) -> str:
         for block in section.blocks:
             lines += _block(block)
     if contents.versions:
-        lines += [
-            "Made with " + ", ".join(_escaped(f"{name} {number}") for name, number in contents.versions.items()) + "."
-        ]
+        versions = ", ".join(f"{name} {number}" for name, number in contents.versions.items())
+        lines += [_escaped(f"Made with {versions}.")]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -72,12 +72,8 @@ def _draw_dot(row: Element, chart: Dots, dot: Dot, number: int, scale: Scale, y:
     spread = ""
     if dot.low is not None and dot.high is not None and can_draw(dot.low) and can_draw(dot.high):
         low, high = scale(dot.low), scale(dot.high)
-        element(
-            "path",
-            group,
-            class_="line",
-            d=f"M{low:.2f} {y:.2f}H{high:.2f}M{low:.2f} {y - 3:.2f}v6M{high:.2f} {y - 3:.2f}v6",
-        )
+        ends = "".join(f"M{end:.2f} {y - 3:.2f}v6" for end in (low, high))
+        element("path", group, class_="line", d=f"M{low:.2f} {y:.2f}H{high:.2f}{ends}")
         spread = f"from {write_cell(dot.low, chart.kind)} to {write_cell(dot.high, chart.kind)}"
     text = tip(dot.label, f"{chart.axis}: {write_cell(dot.value, chart.kind)}", spread, dot.series, longest=longest)
     mark(group, point(scale(dot.value), y, number, 5.0), text, kind="mark")
