@@ -48,7 +48,9 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
         lines.append(f"Target {tables.y.name}: numbers from {tables.y.min():g} to {tables.y.max():g}.")
     lines.append(f"Task: {task} ({why}).")
     if cohort.groups is not None:
-        lines.append(f"Groups: {cohort.groups.nunique()} of {cohort.groups.name}; each stays in one part of every split.")
+        lines.append(
+            f"Groups: {cohort.groups.nunique()} of {cohort.groups.name}; each stays in one part of every split."
+        )
     return lines
 
 
