@@ -57,7 +57,8 @@ def _label(method: str, cohort: Cohort, task: str) -> str:
     reasons = unavailable(task, cohort.tables.X, matrices=matrices)
     if method in reasons:
         raise ValueError(f"--method {method} cannot be had for these data: {reasons[method]}")
-    names = method_names(task, cohort.views, without=reasons)
+    views = list(dict.fromkeys(str(name).partition("__")[0] for name in cohort.tables.X.columns))
+    names = method_names(task, views, without=reasons)
     if method not in names:
         raise ValueError(f"there is no method {method!r} for these data; the methods are {', '.join(names)}")
     return names[method]
