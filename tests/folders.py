@@ -67,7 +67,7 @@ def write_digits(folder: Path) -> Folder:
     new[rng.choice(len(ids), 18, replace=False)] = True
     (folder / "new").mkdir(parents=True)
     for place, (name, end) in enumerate((("shape", ".csv"), ("moments", ".tsv.gz"))):
-        table = tables[name].rename(columns=lambda column: column.partition("__")[2])
+        table = tables[name].set_axis([f"{name[0]}{number}" for number in range(20)], axis=1)
         sep = "," if place == 0 else "\t"
         old = table[~new].sample(frac=1.0, random_state=place).iloc[7 * place :]
         old.to_csv(folder / f"{name}{end}", sep=sep)

@@ -41,7 +41,7 @@ def explaining_tables(model: CohortModel, X: pd.DataFrame) -> dict[str, pd.DataF
         files["contributions.csv"] = _with_ids(_led(lead, parts), X)
     inner: Any = model.model_
     if hasattr(inner, "kernel_weights"):
-        files["weights.csv"] = _with_ids(_one_level(inner.kernel_weights(model.table(X))), X)
+        files["weights.csv"] = _with_ids(_kernel_weights(model, parts, X), X)
         features = _feature_weights(inner)
         if features is not None:
             files["features.csv"] = features
@@ -126,10 +126,17 @@ def _with_ids(table: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([ids, table], axis=1).reset_index(drop=True)
 
 
-def _one_level(weights: pd.DataFrame) -> pd.DataFrame:
-    if weights.columns.nlevels == 1:
-        return weights
-    return weights.set_axis([f"{output}: {kernel}" for output, kernel in weights.columns], axis=1)
+def _kernel_weights(model: CohortModel, parts: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+    """Weights of kernels by sample; missing for samples that lack all views that the method needs."""
+    is_term = parts.columns.get_level_values(-1) != INTERCEPT
+    decided = (parts.loc[:, is_term] != 0.0).to_numpy().any(axis=1)
+    table = model.table(X)
+    weights = model.model_.kernel_weights(table.iloc[np.flatnonzero(decided)])
+    if weights.columns.nlevels > 1:
+        weights = weights.set_axis([f"{output}: {kernel}" for output, kernel in weights.columns], axis=1)
+    full = pd.DataFrame(np.nan, table.index, weights.columns)
+    full[decided] = weights.to_numpy()
+    return full
 
 
 def _feature_weights(inner: Any) -> pd.DataFrame | None:
@@ -151,7 +158,7 @@ def _feature_weights(inner: Any) -> pd.DataFrame | None:
 
 def _long(weights: Any, name: str, kernel: Any) -> pd.DataFrame:
     """Weights of one kernel, one row for each feature (and class)."""
-    view = kernel.view if isinstance(kernel.view, str) else ""
+    view = kernel.view if isinstance(kernel.view, str) else "all views"
     table = weights if isinstance(weights, pd.DataFrame) else weights.to_frame()
     features = [str(feature) for feature in table.index]
     parts = []
