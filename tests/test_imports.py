@@ -23,10 +23,11 @@ ALLOWED = {
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
+    "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
     "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
-    "persistence": FRAMES | {"_version", *BELOW},
+    "persistence": FRAMES | {"_version", "recipes", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
     "experiments": FRAMES
     | {"joblib", "threadpoolctl", "model_selection", "datasets", "persistence", "_version", *BELOW},
@@ -200,7 +201,7 @@ def test_an_estimator_loads_only_what_its_fit_needs():
     }
     assert not loaded & {f"sklearn.{name}" for name in heavy}
     assert not loaded & {"matplotlib", "rich", "rich.progress"}
-    unused = {"reduction", "model_selection", "files", "datasets", "display", "persistence", "experiments", "cli"}
+    unused = {"reduction", "recipes", "model_selection", "files", "datasets", "display", "persistence", "experiments", "cli"}
     assert not loaded & {f"kernelweave.{name}" for name in unused}
 
 
