@@ -19,7 +19,7 @@ from kernelweave.model_selection import NestedFolds
 LABELS = {"alone:rna": "rna alone", "mean": "mean of kernels", "localized": "localized MKL", "boosting": "boosting"}
 SCORES = {
     "alone:rna": [0.70, 0.74, 0.71, 0.73],
-    "mean": [0.81, 0.82, 0.81, 0.80],
+    "mean": [0.81, 0.82, 0.81, 0.78],
     "localized": [0.90, 0.93, 0.91, 0.92],
     "boosting": [0.79, 0.83, 0.80, 0.82],
 }
@@ -163,9 +163,9 @@ def test_words_for_a_winner_within_noise_name_the_simpler_choice():
 
 
 def test_words_where_a_simple_method_wins():
-    scores = SCORES | {"localized": [0.70, 0.71, 0.70, 0.72], "boosting": [0.90, 0.92, 0.91, 0.90]}
+    scores = SCORES | {"localized": [0.70, 0.71, 0.70, 0.72], "boosting": [0.90, 0.92, 0.91, 0.91]}
     text = recommendation(gather(measured(scores), LABELS))
-    assert text.startswith("Use boosting") and "better than the next, mean of kernels, by 9.8 percentage points" in text
+    assert text.startswith("Use boosting") and "better than the next, mean of kernels, by 10.5 percentage points" in text
     scores["mean"] = [0.99, 0.82, 0.98, 0.80]
     text = recommendation(gather(measured(scores), LABELS))
     assert "mean of kernels is the simpler choice" in text  # simpler than boosting
