@@ -32,8 +32,10 @@ def check(chosen: argparse.Namespace) -> None:
         One that names the option and the remedy.
     """
     views = _checked_files(chosen)
-    if getattr(chosen, "model", None) is not None:
+    if hasattr(chosen, "model"):
         _check_readable(chosen.model, "the model")
+    if hasattr(chosen, "results"):
+        _check_results(chosen.results)
     if chosen.command == "compare":
         chosen.methods = _split_methods(chosen.methods, views)
         for name in chosen.methods or []:
@@ -117,6 +119,14 @@ def _check_readable(path: str, what: str) -> None:
         raise FileNotFoundError(f"there is no file {path!r}{meant}")
     if not os.access(file, os.R_OK):
         raise PermissionError(f"the file {path!r} cannot be read: permission denied")
+
+
+def _check_results(path: Path) -> None:
+    """Refuse a folder without report.json."""
+    if path.is_dir() and not (path / "report.json").is_file():
+        raise FileNotFoundError(f"there is no report.json in {path}; compare and explain write one into --out")
+    if not path.is_dir():
+        _check_readable(str(path), "a report")
 
 
 def _check_diagonals(chosen: argparse.Namespace) -> None:

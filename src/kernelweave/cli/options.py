@@ -169,7 +169,7 @@ def _add_report(commands: Any) -> None:
         "draw a report again from its report.json",
         "Draw report.html and report.md again from the report.json of compare or explain.",
     )
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="folder with a report.json, or such a file")
+    parser.add_argument("results", type=_path, metavar="RESULTS", help="folder with a report.json, or such a file")
     _add_out(parser, None, "folder of report.html and report.md (default: where report.json is)")
 
 
