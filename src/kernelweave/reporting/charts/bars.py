@@ -22,7 +22,7 @@ def draw_bars(chart: Bars, detail: Detail, name: str) -> Drawing:
     keys = [key_of_bars(number, label) for number, label in enumerate(chart.parts)] if len(chart.parts) > 1 else []
     notes = [f"The first {count} of {len(chart.labels)} bars are drawn."] if count < len(chart.labels) else []
     if chart.totals is not None:
-        notes.append(f"The black line on each bar marks: {chart.total_label or 'total'}.")
+        notes.append(f"The line across each bar marks: {chart.total_label or 'total'}.")
     pictures = for_both(lambda width: _draw(chart, count, width, f"{name}-{width:.0f}", detail.text))
     return Drawing(pictures, keys, notes=notes)
 

@@ -44,6 +44,8 @@ def _draw(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
     for place, (label, own) in enumerate(rows.items()):
         y = _TOP + height * place
         row = element("g", root, class_="row marked" if label in chart.marked else "row")
+        if place:
+            element("path", row, class_="grid", d=f"M0 {y:.2f}H{width:.0f}")
         if label in chart.marked:
             element("rect", row, class_="band", x=0, y=y + 1, width=width, height=height - 2, rx=4)
         middle = y + (18 + (height - 18) / 2 if above else height / 2)

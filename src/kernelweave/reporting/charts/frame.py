@@ -104,18 +104,20 @@ def ticks_that_fit(scale: Scale, width: float, kind: str) -> int:
     return 1
 
 
-def x_axis(root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number") -> None:
-    """Grid lines, numbers below them and the axis' title, centred; it takes 44 units below `bottom`."""
+def x_axis(
+    root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number", spacing: float = 1.0
+) -> None:
+    """Grid lines, numbers below them and the axis' title, centred; it takes 44 times `spacing` below `bottom`."""
     most = ticks_that_fit(scale, abs(scale.end - scale.start), kind)
     axis = element("g", root, class_="axis", aria_hidden="true")
     for value in scale.ticks(most):
         x = scale(value)
         element("path", axis, class_="grid", d=f"M{x:.2f} {top:.2f}V{bottom:.2f}")
-        element("text", axis, scale.label(value, most, kind), x=x, y=bottom + 17, text_anchor="middle")
+        element("text", axis, scale.label(value, most, kind), x=x, y=bottom + 17 * spacing, text_anchor="middle")
     length = 1.2 * abs(scale.end - scale.start)
     middle = (scale.start + scale.end) / 2
     text = fitted(title, length, FONT)
-    element("text", axis, text, class_="title", x=middle, y=bottom + 38, text_anchor="middle")
+    element("text", axis, text, class_="title", x=middle, y=bottom + 38 * spacing, text_anchor="middle")
 
 
 def y_axis(root: Element, scale: Scale, left: float, right: float, *, title: str) -> None:

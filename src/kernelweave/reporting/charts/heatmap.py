@@ -9,9 +9,10 @@ from ..detail import Detail
 from ..formatting import write_cell
 from .frame import FONT, Drawing, begin, for_both, mark, rectangle, tip
 from .scales import can_draw, finite
-from .svg import Element, element, fitted, markup, text_width
+from .svg import Element, element, fitted, markup, text_width, wrapped
 
 _SMALL = 11.5  # font of the numbers in cells
+_TALLEST, _LINES = 150.0, 3  # room for names of columns: turned, and not turned
 
 
 def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
@@ -36,25 +37,28 @@ def _draw(
     chart: Heatmap, rows: list[str], columns: list[str], largest: float, width: float, name: str, longest: int
 ) -> Element:
     left = min(max(text_width(row, FONT) for row in rows) + 16, 0.3 * width)
-    cell = min((width - left - 8) / len(columns), 84.0)
     widest = max(text_width(column, FONT) for column in columns)
-    turned = widest > cell - 6
-    top = 22.0 + (min(widest, 120.0) if turned else FONT + 2) + (FONT + 4 if chart.column_axis else 0)
+    cell = min((width - left - 8) / len(columns), min(max(widest + 12, 84.0), 120.0))
+    lines = [wrapped(column, cell - 6, FONT, _LINES) for column in columns]
+    turned = not all(lines)
+    room = min(widest + 6, _TALLEST) if turned else 16.0 * max(len(one) for one in lines)
+    top = room + 8 + (FONT + 8 if chart.column_axis else 0)
     height = min(max(cell, 20.0), 28.0)
     root = begin(chart, name, width, top + height * len(rows) + 8)
     head = element("g", root, class_="axis", aria_hidden="true")
     if chart.column_axis:
         text = fitted(chart.column_axis, width - left, FONT)
-        element("text", head, text, class_="title", x=left, y=FONT + 2)
+        element("text", head, text, class_="title", x=left, y=FONT)
     if chart.row_axis:
         element("text", head, fitted(chart.row_axis, left - 8, FONT), class_="title", x=2, y=top - 9)
     for place, column in enumerate(columns):
         x = left + cell * (place + 0.5)
-        text = fitted(column, 120.0 if turned else cell, FONT)
         if turned:
+            text = fitted(column, _TALLEST, FONT)
             element("text", head, text, transform=f"translate({x + 0.35 * FONT:.2f} {top - 8:.2f}) rotate(-90)")
-        else:
-            element("text", head, text, x=x, y=top - 9, text_anchor="middle")
+            continue
+        for number, line in enumerate(reversed(lines[place])):
+            element("text", head, line, x=x, y=top - 9 - 16 * number, text_anchor="middle")
     for place, label in enumerate(rows):
         y = top + height * place
         row = element("g", root, class_="row")
