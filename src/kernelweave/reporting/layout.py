@@ -167,12 +167,13 @@ def _chart(chart: Chart, name: str, detail: Detail) -> ShownChart:
 
 def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
     """A table as the page shows it: its first rows, and those that stand out."""
-    shown = [place for place in range(len(table.rows)) if place < detail.rows]
-    shown += sorted({place for place in table.marked if place >= detail.rows})[: detail.rows]
+    most = detail.rows_of(len(table.columns))
+    shown = list(range(min(len(table.rows), most)))
+    shown += sorted({place for place in table.marked if place >= most})[:most]
     kinds = [column.kind for column in table.columns]
     rows = [
         ShownRow(
-            [_cell(value, kind, detail.text) for value, kind in zip(table.rows[place], kinds, strict=True)],
+            [_cell(value, kind, 4 * detail.text) for value, kind in zip(table.rows[place], kinds, strict=True)],
             place in table.marked,
         )
         for place in shown

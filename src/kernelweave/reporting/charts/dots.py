@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..blocks import Dot, Dots
 from ..detail import Detail
-from ..formatting import write_cell
+from ..formatting import DASH, write_cell
 from .frame import FONT, WIDE, Drawing, begin, for_both, key_of_points, mark, point, tip, x_axis
 from .scales import Scale, can_draw
 from .svg import Element, element, fitted, text_width
@@ -62,7 +62,7 @@ def _draw(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
 def _write_names(row: Element, label: str, value: str, width: float, left: float, y: float, above: bool) -> None:
     room = width - 90 if above else left - 18
     at, anchor = (4.0, "start") if above else (left - 10, "end")
-    element("text", row, fitted(label, room, FONT), class_="label", x=at, y=y, text_anchor=anchor)
+    element("text", row, fitted(label, room, FONT) or DASH, class_="label", x=at, y=y, text_anchor=anchor)
     if value:
         element("text", row, value, class_="value", x=width - 4, y=y, text_anchor="end")
 

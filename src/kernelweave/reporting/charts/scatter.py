@@ -9,7 +9,7 @@ from .scales import Scale, can_draw
 from .svg import element, markup
 from .symbols import colour
 
-_LEFT, _TOP, _RIGHT, _BASE, _HEIGHT = 74.0, 34.0, 706.0, 500.0, 560.0
+_LEFT, _TOP, _RIGHT, _BASE, _HEIGHT = 74.0, 40.0, 706.0, 500.0, 560.0
 
 
 def draw_scatter(chart: Scatter, detail: Detail, name: str) -> Drawing:

@@ -40,7 +40,7 @@ def markup(root: Element) -> Markup:
 
 def text_width(text: str, size: float) -> float:
     """About how wide a text is, in the units of the font's size."""
-    return size * sum(1.0 if unicodedata.east_asian_width(one) in "WF" else 0.56 for one in text)
+    return size * sum(1.0 if unicodedata.east_asian_width(one) in "WF" else 0.6 for one in text)
 
 
 def wrapped(text: str, width: float, size: float, most: int) -> list[str]:
@@ -64,7 +64,7 @@ def fitted(text: str, width: float, size: float) -> str:
     """The text in one line, cut where it is wider than `width`.
 
     >>> fitted("gradient boosting", 60, 12)
-    'gradien…'
+    'gradie…'
     """
     text = one_line(text)
     if text_width(text, size) <= width:
