@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .files import read_views
     from .persistence import load, save
+    from .reporting import report
     from .views import stack_views
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "model_selection",
     "read_views",
     "reduction",
+    "report",
     "save",
     "show_versions",
     "stack_views",
@@ -45,7 +47,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display", "files"),
+    *("model_selection", "datasets", "display", "files", "reporting"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
@@ -55,6 +57,7 @@ _HOMES = {
     "MKLRegressor": "estimators",
     "load": "persistence",
     "read_views": "files",
+    "report": "reporting",
     "save": "persistence",
     "show_versions": "_environment",
     "stack_views": "views",
