@@ -120,7 +120,7 @@ def _views(subject: Subject) -> Table:
 
 def missing_patterns(subject: Subject) -> pd.Series:
     """How many samples have which combination of views, the most frequent first; by tuples of what they have."""
-    present: Any = subject.present
+    present = subject.present
     return present.groupby(list(present.columns)).size().sort_values(ascending=False, kind="stable")
 
 

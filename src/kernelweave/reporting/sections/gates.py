@@ -46,7 +46,7 @@ def is_gated(subject: Subject) -> bool:
 
 def is_even(subject: Subject) -> bool:
     """Whether samples that have all views have the same weights."""
-    weights: Any = subject.sample_weights
+    weights = subject.sample_weights
     complete = weights[subject.present.all(axis=1).to_numpy()]
     return bool(len(complete) > 1 and np.ptp(complete.to_numpy(), axis=0).max() < _SAME)
 
@@ -61,7 +61,7 @@ def regions_of(subject: Subject) -> tuple[np.ndarray, list[str]]:
 
 
 def _sentences(subject: Subject, regions: np.ndarray, names: list[str]) -> list[str]:
-    weights: Any = subject.sample_weights
+    weights = subject.sample_weights
     counts = np.bincount(regions, minlength=len(names))
     top = int(counts.argmax())
     sentences = [
@@ -127,7 +127,7 @@ def _chart(subject: Subject, regions: np.ndarray, names: list[str], *, max_point
     strata = regions * (int(of_samples.max()) + 1) + of_samples
     rows = drawn_rows(np.arange(subject.n_samples), strata, max_points, random_state)
     points, axes, plane = plane_of(subject, rows)
-    weights: Any = subject.sample_weights
+    weights = subject.sample_weights
     shown, groups = _limited(regions, names)
     return Scatter(
         title="Samples by the kernel with the largest gate",

@@ -118,7 +118,7 @@ def doubts(subject: Subject, evaluation: Evaluation) -> list[str]:
         found += _chance(evaluation, float(counts.max() / counts.sum()))
     if subject.n_samples < _FEW_SAMPLES and evaluation.views is not None:
         found.append(f"With {counted(subject.n_samples, 'sample')} all scores are uncertain: look at their spread.")
-    model: Any = subject.model
+    model = subject.model
     if model is not None:
         if not is_solved(model):
             gap = written(relative_gap(model))

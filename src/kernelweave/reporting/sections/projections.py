@@ -22,7 +22,7 @@ def projections_section(subject: Subject, *, max_points: int, random_state: Any)
         return None
     model = subject.model
     projected: dict[str, pd.DataFrame] = model.project(subject.inner, by_kernel=True)
-    weights: Any = subject.sample_weights
+    weights = subject.sample_weights
     is_local = model.combiner_.gating is not None
     strongest = weights.to_numpy().argmax(axis=1)
     panels = []

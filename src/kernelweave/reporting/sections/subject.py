@@ -46,12 +46,12 @@ class Subject:
     def __init__(self, estimator: Any, X: Any, y: Any = None):
         check_one_table(X)
         self.estimator = estimator
-        self.cohort = estimator if is_cohort_model(estimator) else None
-        self.model = _kernel_machine(estimator)
+        self.cohort: Any = estimator if is_cohort_model(estimator) else None
+        self.model: Any = _kernel_machine(estimator)
         self.X = as_pandas(X)
         self.n_samples = _num_samples(self.X)
         self.task = _task(estimator if self.cohort is not None else self.model)
-        self.y = self._checked(as_pandas(y))
+        self.y: Any = self._checked(as_pandas(y))
         self.labels = sample_labels(getattr(self.X, "index", None), self.n_samples)
 
     def _checked(self, y: Any) -> np.ndarray | None:
@@ -70,7 +70,7 @@ class Subject:
         return model_input(self.estimator, self.X) if self.cohort is None else self.cohort.table(self.X)
 
     @cached_property
-    def inner_targets(self) -> np.ndarray | None:
+    def inner_targets(self) -> Any:
         """The targets as the kernel machine learns them."""
         if self.y is None or self.cohort is None or self.task != "regression":
             return self.y
@@ -89,16 +89,16 @@ class Subject:
         return {kernel: view for view, kernels in self.views.items() for kernel in kernels}
 
     @cached_property
-    def present(self) -> pd.DataFrame | None:
-        """Which samples have which view; None for a model without kernels."""
+    def present(self) -> Any:
+        """Which samples (rows) have which view (columns), a data frame; None for a model without kernels."""
         if self.model is None:
             return None
         found = pd.DataFrame(presence_of(self.model, self.inner), columns=self.model.kernel_names_)
         return pd.DataFrame({view: found[kernels].any(axis=1) for view, kernels in self.views.items()})
 
     @cached_property
-    def view_weights(self) -> pd.Series | None:
-        """The weight of each view: the sum over its kernels, averaged over outputs that have weights of their own."""
+    def view_weights(self) -> Any:
+        """The weight of each view, a series: the sum over its kernels; None for a model without kernels."""
         if self.model is None:
             return None
         weights = overall_weights(self.model)
@@ -110,8 +110,8 @@ class Subject:
         return frozenset() if self.model is None else self.model.combiner_.offers
 
     @cached_property
-    def sample_weights(self) -> pd.DataFrame | None:
-        """The kernel weights of each sample (the mean over outputs); None where they do not depend on the sample."""
+    def sample_weights(self) -> Any:
+        """The kernel weights of each sample, a data frame (the mean over outputs); None where all samples share them."""
         if "gates" not in self.offers:
             return None
         weights = self.model.kernel_weights(self.inner)
