@@ -10,7 +10,6 @@ import pandas as pd
 from ...combiners import DescentCombiner, PerOutput
 from ..content import Block, Cell, Column, Line, Lines, Section, Table, Text
 from .subject import Subject
-from .wording import written
 
 _LARGE = 0.01  # relative duality gap that is worth a warning
 _MOST_LINES = 8
@@ -44,24 +43,30 @@ def is_solved(model: Any) -> bool:
 def ran_out_of_steps(model: Any) -> bool:
     """Whether a combiner that descends took all the iterations that it was allowed."""
     combiner = model.combiner_
-    descends = isinstance(combiner, DescentCombiner) and not isinstance(combiner, PerOutput)
-    return descends and len(model.history_) > combiner.max_iter
+    return isinstance(combiner, DescentCombiner) and len(model.history_) > combiner.max_iter
+
+
+def inner_combiner(model: Any) -> Any:
+    """The combiner; that of each output where they have weights of their own."""
+    combiner = model.combiner_
+    return combiner.combiner if isinstance(combiner, PerOutput) else combiner
 
 
 def sentences(model: Any) -> list[str]:
     """What the certificate means."""
-    share = relative_gap(model)
+    share, descends = relative_gap(model), isinstance(inner_combiner(model), DescentCombiner)
+    at = ", for the weights that were found," if descends else ""
     found = [
-        f"The fit is certified: its objective is {_share(share)} above the best that any solution can reach "
-        "(the duality gap). Further computing would not change the predictions visibly."
+        f"The fit is certified: its objective is{at} within {_share(share)} of the best possible value (the duality "
+        "gap). Further computing would not change the predictions visibly."
         if is_solved(model)
-        else f"The fit is not finished: its objective is known to be {_share(share)} above the optimum (the duality "
-        "gap). Predictions may change with a smaller C, scaled data or a larger max_iter."
+        else f"The fit is not finished: its objective is known only to be within {_share(share)} of the best possible "
+        "value (the duality gap). Predictions may still change; try a smaller C, scaled data or a larger max_iter."
     ]
-    if isinstance(model.combiner_, DescentCombiner):
+    if descends:
         found.append(
-            "The weights, gates or projections of this kind of model are found by descent to a local optimum: the "
-            "certificate holds for the machine at these weights, and other starts (n_init) may end elsewhere."
+            "Gates, projections and products of kernels are learned by descent to a local optimum: another start may "
+            "end in another one (n_init of the combiner tries several)."
         )
     if ran_out_of_steps(model):
         found.append("Learning stopped at the largest number of iterations; raise max_iter of the combiner.")
@@ -69,7 +74,7 @@ def sentences(model: Any) -> list[str]:
 
 
 def _share(share: float) -> str:
-    return "less than 0.001 %" if share < 1e-5 else f"at most {100.0 * share:.2g} %"
+    return "0.001 %" if share < 1e-5 else f"{100.0 * share:.2g} %"
 
 
 def _table(subject: Subject, model: Any) -> Table:
@@ -87,7 +92,11 @@ def _table(subject: Subject, model: Any) -> Table:
     n_support = len(model.support_)
     rows += [
         ["support vectors", n_support, "training samples that the model stores and compares new samples with"],
-        ["prediction cost", float(model.prediction_cost()), "comparisons for a new sample, in units of all kernels"],
+        [
+            "prediction cost",
+            float(model.prediction_cost()),
+            "comparisons with stored samples for a new one, all kernels together counting as one",
+        ],
     ]
     columns = [Column("quantity"), Column("value", "number"), Column("what it is")]
     return Table(title="Certificates", columns=columns, rows=rows)
@@ -107,8 +116,7 @@ def _chart(model: Any) -> Lines | None:
     note = "" if len(parts) <= _MOST_LINES else f"The first {_MOST_LINES} of {len(parts)} classes or targets are drawn."
     return Lines(
         title="The objective while the fit went on",
-        description="It falls at first and levels off where nothing more is to be gained; "
-        f"at the end it is {written(float(model.objective_))}.",
+        description="What the fit minimises, step by step. Where the line ends flat, more steps would gain nothing.",
         note=note,
         x_axis="solves of the machine",
         y_axis="objective",

@@ -18,6 +18,7 @@ from .wording import MOST, listed, written
 
 _SAME = 1e-6  # spread of weights that counts as none
 _NONE = "no view"
+_MOSTLY = 0.9  # share of the weight with which one kernel decides almost alone
 
 
 def gates_section(subject: Subject, *, max_points: int, random_state: Any) -> Section | None:
@@ -70,10 +71,12 @@ def _sentences(subject: Subject, regions: np.ndarray, names: list[str]) -> list[
         f"{names[top]} has the largest region: {counts[top]} of {len(regions)} samples "
         f"({written(counts[top] / len(regions), 'percent')}).",
     ]
-    sure = float((weights.max(axis=1) > 0.9 * weights.sum(axis=1)).mean())
+    sure = float((weights.max(axis=1) > _MOSTLY * weights.sum(axis=1)).mean())
     sentences.append(
         f"For {written(sure, 'percent')} of the samples a single kernel has over nine tenths of the weight; the others "
         "are recognised by several kernels together."
+        if sure > 0.0
+        else "No sample is left to a single kernel: each is recognised by several together."
     )
     never = [name for name in subject.model.kernel_names_ if str(name) not in names]
     if never:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .certificates import is_solved, ran_out_of_steps, relative_gap
@@ -47,10 +45,11 @@ def performance(subject: Subject, evaluation: Evaluation) -> str:
     score, together = evaluation.score, evaluation.together
     if together is not None:
         folds = evaluation.fold_scores[np.isfinite(evaluation.fold_scores)]
-        spread = f"{written(float(folds.min()), score.kind)} to {written(float(folds.max()), score.kind)}"
+        low, high = (written(float(value), score.kind) for value in (folds.min(), folds.max()))
+        spread = f"{low} in each of the" if low == high else f"{low} to {high} in the"
         return (
             f"On samples that it has not seen, {_reaches(score.name, float(together['score']), score.kind)} "
-            f"(cross-validation of {counted(subject.n_samples, 'sample')}; {spread} in the "
+            f"(cross-validation of {counted(subject.n_samples, 'sample')}; {spread} "
             f"{counted(evaluation.n_folds, 'fold')})."
         )
     if np.isfinite(getattr(subject.cohort, "validation_score_", np.nan)):
@@ -77,9 +76,11 @@ def _reaches(name: str, value: float, kind: str) -> str:
     if name == "accuracy":
         return f"the model predicts the right class for {written(value, kind)}"
     if name == "R²" and value > 0.0:
-        return f"the model explains {written(value, 'percent')} of the variation of the target (R² = {written(value)})"
+        return (
+            f"the model explains {written(value, 'percent')} of the variation of the target, an R² of {written(value)}"
+        )
     if name == "R²":
-        return f"the model predicts no better than the mean of the target does (R² = {written(value)})"
+        return f"the model predicts no better than the mean of the target does, with an R² of {written(value)}"
     return f"the model reaches a score ({name}) of {written(value, kind)}"
 
 

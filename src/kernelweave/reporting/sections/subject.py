@@ -111,7 +111,7 @@ class Subject:
 
     @cached_property
     def sample_weights(self) -> Any:
-        """The kernel weights of each sample, a data frame (the mean over outputs); None where all samples share them."""
+        """The kernel weights of each sample, a data frame (means over outputs); None where all samples share them."""
         if "gates" not in self.offers:
             return None
         weights = self.model.kernel_weights(self.inner)

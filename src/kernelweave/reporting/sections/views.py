@@ -37,7 +37,7 @@ def view_scores(subject: Subject, evaluation: Evaluation) -> pd.DataFrame:
             if evaluation.views is not None:
                 rows = evaluation.views[column].xs(part, level="kernels") if _has(evaluation, part) else {}
                 table[part + name] = [float(rows[view]) if view in rows else np.nan for view in table.index]
-    table["loss"] = -table["without difference"]
+    table["loss"] = 0.0 - table["without difference"]
     return table
 
 
@@ -64,9 +64,10 @@ def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
         sentences.append(f"The best view alone is {best}, with {_named_score(found.loc[best, 'alone'], evaluation)}.")
     spare = found.index[(found["loss"] <= 0.0).to_numpy()]
     if len(spare) and len(spare) < len(found):
+        which = spare[0] if len(spare) == 1 else f"any one of {listed(spare, 5)}"
         sentences.append(
-            f"Without {listed(spare, 5)}{' (one at a time)' if len(spare) > 1 else ''} the {score.name} was no lower, "
-            "so that measuring it may not be worth its cost; check that on new samples before you leave it out."
+            f"Without {which} the {score.name} was no lower, so that measuring it may not be worth its cost; check "
+            "that on new samples before you leave it out."
         )
     return sentences
 
@@ -119,8 +120,11 @@ def _chart(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Dot
 def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Table:
     kind, scored = evaluation.score.kind, evaluation.views is not None
     columns = [Column("view")]
+    several = any(len(kernels) > 1 for kernels in subject.views.values())
+    if several:
+        columns.append(Column("kernels", "count"))
     if subject.model is not None:
-        columns += [Column("kernels", "count"), Column("weight", "number", "the sum over the kernels of the view")]
+        columns.append(Column("weight", "number", "the sum over the kernels of the view" if several else ""))
     if scored:
         name = evaluation.score.name
         columns += [
@@ -130,16 +134,17 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
             Column("p-value", "p-value", "how likely so large a difference is by chance"),
         ]
     present = subject.present
-    if present is not None:
+    lacking = present is not None and not present.to_numpy().all()
+    if lacking:
         columns.append(Column("samples", "count", "samples that have the view"))
     rows: list[list[Cell]] = []
     for view, row in found.iterrows():
         cells: list[Cell] = [str(view)]
-        if subject.model is not None:
-            cells += [len(subject.views[str(view)]), float(row["weight"])]
+        cells += [len(subject.views[str(view)])] if several else []
+        cells += [float(row["weight"])] if subject.model is not None else []
         if scored:
             cells += [float(row[part]) for part in ("alone", "without", "loss", "without p")]
-        rows.append([*cells, *([int(present[view].sum())] if present is not None else [])])
+        rows.append([*cells, *([int(present[view].sum())] if lacking else [])])
     test = evaluation.views.attrs["test"] if evaluation.views is not None else ""
     note = f"p-values by the {test}, not corrected for the number of views." if scored else ""
     return Table(title="Views", columns=columns, rows=rows, note=note)
