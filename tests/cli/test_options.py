@@ -164,6 +164,21 @@ def test_calls_that_are_right(folder):
     assert not (folder / "new").exists()
 
 
+def test_a_column_of_ids_for_each_file(folder):
+    words = ["compare", "rna.csv", "p=protein.csv", "--target", "labels.csv:case:y"]
+    assert checked(*words).id is None and checked(*words, "--id", "none").id is False
+    assert checked(*words, "--id", "a=b").id == "a=b"  # a column of that name
+    assert checked(*words, "--id", "p=code").id == {"protein.csv": "code"}
+    several = [*words, "--id", "sample", "--id", "protein.csv=code"]
+    assert checked(*several).id == {"rna.csv": "sample", "protein.csv": "code", "labels.csv": "sample"}
+    same = ["compare", "rna.csv", "q=sub/rna.csv", "--target", "y", "--id", "sample", "--id", "q=code"]
+    assert checked(*same).id == {"rna": "sample", "q": "code"}
+    with pytest.raises(ValueError, match="--id names two columns for all files, 'a' and 'b'"):
+        checked(*words, "--id", "a", "--id", "b")
+    with pytest.raises(ValueError, match="--id none is for all files"):
+        checked(*words, "--id", "none", "--id", "p=code")
+
+
 def test_a_wrong_call_imports_nothing_heavy():
     code = "import sys; from kernelweave.cli import main; main(['fit', 'no.csv', '--target', 'y']); print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
