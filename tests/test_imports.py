@@ -23,10 +23,14 @@ ALLOWED = {
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
+    "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
+    "reporting": FRAMES
+    | {"jinja2", "markupsafe", "_version", "persistence", "model_selection"}
+    | {"views", "kernels", "combiners", "estimators", "reduction", "recipes"},
     "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
-    "persistence": FRAMES | {"_version", *BELOW},
+    "persistence": FRAMES | {"_version", "recipes", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
     "experiments": FRAMES
     | {"joblib", "threadpoolctl", "model_selection", "datasets", "persistence", "_version", *BELOW},
@@ -182,7 +186,18 @@ def loaded_by(statement: str) -> set[str]:
 def test_the_package_alone_loads_nothing_heavy():
     loaded = loaded_by("import kernelweave")
     assert "kernelweave._version" in loaded
-    assert not loaded & {"numpy", "scipy", "pandas", "sklearn", "numba", "clarabel", "matplotlib", "rich", "joblib"}
+    assert not loaded & {
+        "numpy",
+        "scipy",
+        "pandas",
+        "sklearn",
+        "numba",
+        "clarabel",
+        "matplotlib",
+        "rich",
+        "joblib",
+        "jinja2",
+    }
 
 
 def test_an_estimator_loads_only_what_its_fit_needs():
@@ -200,7 +215,18 @@ def test_an_estimator_loads_only_what_its_fit_needs():
     }
     assert not loaded & {f"sklearn.{name}" for name in heavy}
     assert not loaded & {"matplotlib", "rich", "rich.progress"}
-    unused = {"reduction", "model_selection", "files", "datasets", "display", "persistence", "experiments", "cli"}
+    unused = {
+        "reduction",
+        "recipes",
+        "model_selection",
+        "files",
+        "datasets",
+        "display",
+        "persistence",
+        "experiments",
+        "cli",
+        "reporting",
+    }
     assert not loaded & {f"kernelweave.{name}" for name in unused}
 
 
