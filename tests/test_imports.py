@@ -14,6 +14,7 @@ ROOT = Path(kernelweave.__file__).parent
 NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
 BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
+WORK = ["recipes", "persistence", "model_selection", "reporting", "files", "datasets"]
 ALLOWED = {
     "validation": FRAMES,
     "views": FRAMES,
@@ -32,19 +33,8 @@ ALLOWED = {
     "datasets": FRAMES | {"views"},
     "persistence": FRAMES | {"_version", "recipes", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
-    "experiments": FRAMES
-    | {"joblib", "threadpoolctl", "model_selection", "datasets", "persistence", "_version", *BELOW},
-    "cli": FRAMES
-    | {
-        "rich",
-        "joblib",
-        "threadpoolctl",
-        "model_selection",
-        "datasets",
-        "experiments",
-        "_version",
-        *BELOW,
-    },
+    "experiments": FRAMES | {"joblib", "threadpoolctl", "_version", *BELOW, *WORK},
+    "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "experiments", "_version", *BELOW, *WORK},
 }
 STANDARD = sys.stdlib_module_names
 FOR_ALL = {"_extras", "_warnings", "validation"}
