@@ -45,7 +45,7 @@ def test_what_the_commands_are_given():
     chosen = parse(["compare", *words.split()])
     assert chosen.files == ["rna.csv", "p=x.csv"] and chosen.kernel == ["k=m.csv"] and chosen.id is False
     assert (chosen.sep, chosen.decimal, chosen.encoding, chosen.task) == ("\t", ",", None, "regression")
-    assert (chosen.folds, chosen.repeats, chosen.methods, chosen.seed) == (5, 1, ["mean", "lp"], 7)
+    assert (chosen.folds, chosen.repeats, chosen.methods, chosen.seed) == (None, 1, ["mean", "lp"], 7)
     assert (chosen.max_time, chosen.jobs, chosen.quick, chosen.out, chosen.groups) == (5400, 3, False, Path("o"), None)
     chosen = parse([*PREDICT, "--diagonal", "k=1", "--id", "sample", "--block-size", "7"])
     assert (chosen.model, chosen.files, chosen.kernel, chosen.diagonal) == ("best.kw", ["rna.csv"], [], ["k=1"])

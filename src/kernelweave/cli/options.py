@@ -110,7 +110,7 @@ def _add_compare(commands: Any) -> None:
     _add_training_files(parser)
     _add_out(parser, Path("results"), "folder of the results (default results/)")
     group = parser.add_argument_group("comparison")
-    group.add_argument("--folds", type=_whole(2), default=5, metavar="N", help="outer folds (default 5)")
+    group.add_argument("--folds", type=_whole(2), metavar="N", help="outer folds (default 5, 3 with --quick)")
     group.add_argument("--repeats", type=_whole(1), default=1, metavar="N", help="repeats of the folds (default 1)")
     group.add_argument(
         "--methods",
