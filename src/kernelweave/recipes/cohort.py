@@ -207,10 +207,9 @@ class CohortModel(BaseEstimator):
             self.classes_, labels = encode_labels(self, check_labels(self, y, n_samples))
             self._prior = np.bincount(labels) / len(labels)
             return labels
-        values, names = check_numeric_target(self, y, n_samples)
-        if names is not None and values.shape[1] > 1:
-            raise ValueError(f"CohortModel predicts one target, but y has {values.shape[1]} columns; fit one for each")
-        values = values.ravel()
+        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+            raise ValueError(f"CohortModel predicts one target, but y has {np.shape(y)[1]} columns; fit one for each")
+        values, _ = check_numeric_target(self, check_target(self, y, n_samples), n_samples)
         self.target_mean_, spread = float(values.mean()), float(values.std())
         self.target_scale_ = spread if np.isfinite(spread) and spread > 0 else 1.0
         self._prior = np.zeros(1)
@@ -448,8 +447,8 @@ class CohortModel(BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities, a column for each of `classes_`.
 
-        Of more than two classes the most probable is always the one that `predict` returns. Of two it may be the other
-        where the decision value is near 0: the sigmoid need not be 1/2 there.
+        The most probable class is the one that `predict` returns. Of two classes the sigmoid need not be 1/2 where the
+        decision value is 0, so that probabilities are held just beyond 1/2 from there to where it is.
 
         Parameters
         ----------
