@@ -1,298 +1,57 @@
-"""What a report contains, as plain data: sections of text, tables and charts.
+"""What a report contains, as plain data: a headline, and sections of text, tables and charts (`blocks.py`).
 
 A report is made once from a model or a comparison and written as ``report.json``; the page and the Markdown file are
-drawn from these data and from nothing else. Each chart can give the table of its numbers, which stands below it on the
-page.
+drawn from these data and from nothing else.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-Cell = str | float | int | bool | None  # of a table; None, and a number that is not finite, is shown as a dash
+from .blocks import (
+    BLOCKS,
+    KINDS,
+    Bars,
+    Block,
+    Cell,
+    Chart,
+    Code,
+    Column,
+    Dot,
+    Dots,
+    Heatmap,
+    Line,
+    Lines,
+    Scatter,
+    Table,
+    Text,
+)
+from .plain import from_plain, to_plain
 
-KINDS = ("text", "number", "count", "percent", "seconds", "p-value")
+__all__ = [
+    "BLOCKS",
+    "KINDS",
+    "Bars",
+    "Block",
+    "Cell",
+    "Chart",
+    "Code",
+    "Column",
+    "Contents",
+    "Dot",
+    "Dots",
+    "Heatmap",
+    "Line",
+    "Lines",
+    "Scatter",
+    "Section",
+    "Table",
+    "Text",
+]
 
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table: its heading, and how its cells are written.
-
-    Attributes
-    ----------
-    name : str
-    kind : {"text", "number", "count", "percent", "seconds", "p-value"}
-        Cells of kind "percent" are shares, 0.953 for 95.3 %.
-    note : str
-        What the column means, where the heading is too short to say it.
-    """
-
-    name: str
-    kind: str = "text"
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """A part of a section; `type` names the class in JSON."""
-
-    type: ClassVar[str]
-
-    def table(self) -> Table | None:
-        """The numbers behind a chart; None for what is text or a table itself."""
-        return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Text(Block):
-    """A paragraph; `strong` for the sentence to be read first."""
-
-    type: ClassVar[str] = "text"
-    text: str
-    strong: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Code(Block):
-    """Text with line breaks that is to be copied, such as a citation."""
-
-    type: ClassVar[str] = "code"
-    text: str
-    title: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table(Block):
-    """A table, sortable by any column.
-
-    Attributes
-    ----------
-    title : str
-    columns : list of Column
-    rows : list of list
-        Numbers as numbers, not as text.
-    marked : list of int
-        Rows to stand out, such as the recommended method.
-    note : str
-        Below the table.
-    """
-
-    type: ClassVar[str] = "table"
-    title: str
-    columns: list[Column]
-    rows: list[list[Cell]]
-    marked: list[int] = field(default_factory=list)
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chart(Block):
-    """A picture of numbers.
-
-    Attributes
-    ----------
-    title : str
-    description : str
-        What is to be seen, in a sentence or two, also for those who cannot see it.
-    note : str
-        Such as how many of the points are drawn.
-    """
-
-    title: str
-    description: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A number with its spread: one mark of a `Dots` chart."""
-
-    label: str
-    value: float
-    low: float | None = None
-    high: float | None = None
-    series: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dots(Chart):
-    """Numbers with spreads, one line for each label, one symbol and colour for each series.
-
-    Attributes
-    ----------
-    axis : str
-        What the numbers are.
-    dots : list of Dot
-    kind : str
-        How numbers are written, as in `Column`.
-    reference : float or None
-        Where to draw a line, such as the score of all views together.
-    reference_label : str
-    marked : list of str
-        Labels to stand out.
-    """
-
-    type: ClassVar[str] = "dots"
-    axis: str
-    dots: list[Dot]
-    kind: str = "number"
-    reference: float | None = None
-    reference_label: str = ""
-    marked: list[str] = field(default_factory=list)
-
-    def table(self) -> Table:
-        columns = [Column("name"), Column("series"), *(Column(n, self.kind) for n in (self.axis, "from", "to"))]
-        return Table(
-            title=self.title,
-            columns=columns,
-            rows=[[dot.label, dot.series, dot.value, dot.low, dot.high] for dot in self.dots],
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bars(Chart):
-    """Horizontal bars that may be negative, the parts of each stacked from 0 to either side.
-
-    Attributes
-    ----------
-    axis : str
-    labels : list of str
-        One bar for each.
-    parts : list of str
-        Names of the parts, each with a colour.
-    values : list of list of float
-        A row for each label, a number for each part.
-    totals : list of float or None
-        Marks on the bars, such as decision values; None for none.
-    total_label : str
-    notes : list of str
-        What is shown with a label on hover, such as true and predicted class; empty for none.
-    kind : str
-    """
-
-    type: ClassVar[str] = "bars"
-    axis: str
-    labels: list[str]
-    parts: list[str]
-    values: list[list[float]]
-    totals: list[float] | None = None
-    total_label: str = ""
-    notes: list[str] = field(default_factory=list)
-    kind: str = "number"
-
-    def table(self) -> Table:
-        with_notes, with_totals = bool(self.notes), self.totals is not None
-        columns = [Column("name"), *([Column("about")] if with_notes else [])]
-        columns += [Column(part, self.kind) for part in self.parts]
-        columns += [Column(self.total_label or "total", self.kind)] if with_totals else []
-        rows: list[list[Cell]] = []
-        for number, label in enumerate(self.labels):
-            row: list[Cell] = [label, *([self.notes[number]] if with_notes else []), *self.values[number]]
-            rows.append([*row, *([self.totals[number]] if self.totals is not None else [])])
-        return Table(title=self.title, columns=columns, rows=rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scatter(Chart):
-    """Points in a plane, coloured (and shaped) by group, with a text for each on hover.
-
-    Attributes
-    ----------
-    x, y : list of float
-    group : list of int
-        Position in `groups` of each point.
-    groups : list of str
-    label : list of str
-        The sample of each point.
-    about : list of str
-        Further text for each point on hover, such as class and gates; empty for none.
-    x_axis, y_axis : str
-    """
-
-    type: ClassVar[str] = "scatter"
-    x: list[float]
-    y: list[float]
-    group: list[int]
-    groups: list[str]
-    label: list[str]
-    about: list[str] = field(default_factory=list)
-    x_axis: str = ""
-    y_axis: str = ""
-
-    def table(self) -> Table:
-        columns = [Column("sample"), Column("group"), Column(self.x_axis or "x", "number")]
-        columns += [Column(self.y_axis or "y", "number"), *([Column("about")] if self.about else [])]
-        rows: list[list[Cell]] = [
-            [self.label[i], self.groups[self.group[i]], self.x[i], self.y[i], *([self.about[i]] if self.about else [])]
-            for i in range(len(self.x))
-        ]
-        return Table(title=self.title, columns=columns, rows=rows)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of a `Lines` chart."""
-
-    label: str
-    x: list[float]
-    y: list[float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lines(Chart):
-    """Lines over a common axis; `log` for a logarithmic y axis (numbers that are not positive are left out)."""
-
-    type: ClassVar[str] = "lines"
-    x_axis: str
-    y_axis: str
-    lines: list[Line]
-    log: bool = False
-
-    def table(self) -> Table:
-        columns = [Column("line"), Column(self.x_axis, "number"), Column(self.y_axis, "number")]
-        rows: list[list[Cell]] = [
-            [line.label, x, y] for line in self.lines for x, y in zip(line.x, line.y, strict=True)
-        ]
-        return Table(title=self.title, columns=columns, rows=rows)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Heatmap(Chart):
-    """A matrix of numbers as shades, the number written in each cell where there is room.
-
-    Attributes
-    ----------
-    rows, columns : list of str
-    values : list of list
-        None, or a number that is not finite, for an empty cell.
-    signed : bool
-        Whether 0 is the middle of the colours; otherwise it is their start.
-    row_axis, column_axis : str
-    kind : str
-    """
-
-    type: ClassVar[str] = "heatmap"
-    rows: list[str]
-    columns: list[str]
-    values: list[list[float | None]]
-    signed: bool = False
-    row_axis: str = ""
-    column_axis: str = ""
-    kind: str = "number"
-
-    def table(self) -> Table:
-        columns = [Column(self.row_axis or "row"), *(Column(name, self.kind) for name in self.columns)]
-        rows: list[list[Cell]] = [[name, *values] for name, values in zip(self.rows, self.values, strict=True)]
-        return Table(title=self.title, columns=columns, rows=rows)
-
-
-BLOCKS: dict[str, type[Block]] = {
-    block.type: block for block in (Text, Code, Table, Dots, Bars, Scatter, Lines, Heatmap)
-}
+FORMAT = 1  # of report.json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,20 +92,42 @@ class Contents:
     data: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        ids = [section.id for section in self.sections]
+        if len(set(ids)) < len(ids):
+            raise ValueError(f"two sections have the same id: {ids}")
+
     def to_plain(self) -> dict[str, Any]:
-        """The report as JSON can hold it; numbers that are not finite become None."""
-        plain: dict[str, Any] = {"format": 1, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}}
-        return _plain(plain)
+        """The report as JSON can hold it; numbers that are not finite become None.
 
+        >>> Contents(title="Digits", headline=["Use the mean."], sections=[]).to_plain()["headline"]
+        ['Use the mean.']
+        """
+        return to_plain({"format": FORMAT, **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)}})
 
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind = {"type": value.type} if isinstance(value, Block) else {}
-        return kind | {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if hasattr(value, "item"):  # a number of NumPy
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    @classmethod
+    def from_plain(cls, document: Any) -> Contents:
+        """The report that `to_plain` gave; None becomes NaN where there has to be a number.
+
+        Parameters
+        ----------
+        document : dict
+
+        Raises
+        ------
+        ValueError
+            Where the document is no report, or a damaged one; the message names the first field at fault.
+
+        Examples
+        --------
+        >>> contents = Contents(title="Digits", headline=["Use the mean."], sections=[])
+        >>> Contents.from_plain(contents.to_plain()) == contents
+        True
+        """
+        if not isinstance(document, dict) or "format" not in document:
+            raise ValueError("this is no report of kernelweave: it has no field 'format'")
+        document = dict(document)
+        number = document.pop("format")
+        if type(number) is not int or number != FORMAT:
+            raise ValueError(f"the report has the format {number!r}; this version of kernelweave reads {FORMAT}")
+        return from_plain(cls, document, {Block: BLOCKS})
