@@ -5,8 +5,8 @@ Two classes: Platt's sigmoid, Pr(second class) = 1 / (1 + exp(-(slope f + interc
 machines). More classes: the softmax of slope times the decision values, a temperature of 1 / slope, so that the largest
 probability is always that of the largest decision value.
 
-Platt's sigmoid need not be 1/2 at the decision value 0, where the label changes. Probabilities of decision values between
-0 and where it is 1/2 are held just beyond 1/2, so that the more probable class is always the one that is predicted.
+Platt's sigmoid need not be 1/2 at the decision value 0, where the label changes. From there to where it is 1/2,
+probabilities are held just beyond 1/2, so that the more probable class is always the one that is predicted.
 
 Constants minimise the log loss of decision values of samples that the model was not fitted to.
 """
@@ -42,9 +42,9 @@ class Calibration:
     >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
     >>> calibration = Calibration.fit(values, labels)
     >>> calibration.probabilities(np.array([-3.0, 0.0, 3.0])).round(2)
-    array([[0.92, 0.08],
-           [0.53, 0.47],
-           [0.1 , 0.9 ]])
+    array([[0.85, 0.15],
+           [0.51, 0.49],
+           [0.17, 0.83]])
     """
 
     slope: np.ndarray
