@@ -94,7 +94,8 @@ def nested_sentence(outcome: CompareOutcome) -> str:
 
 def incomplete_sentence(outcome: CompareOutcome) -> str:
     """What is missing of a run that was stopped early."""
-    text = f"{outcome.n_done} of {outcome.n_cells} results are there: {len(outcome.folds)} of {outcome.n_folds} folds count"
+    text = f"{outcome.n_done} of {outcome.n_cells} results are there: "
+    text += f"{len(outcome.folds)} of {outcome.n_folds} folds count"
     if outcome.unfinished:
         text += f", without {', '.join(outcome.unfinished)}"
     return f"{text}. The same command goes on."
@@ -129,9 +130,8 @@ def _beside(outcome: CompareOutcome) -> list[str]:
             return [f"The difference to the next, {second.label}, of {margin} is within noise ({pvalue}){simpler}."]
         return [f"It is better than the next, {second.label}, by {margin} ({pvalue})."]
     margin = gap_text(winner.mean - base.mean, outcome.is_classification)
-    return [
-        f"It is better than the best simple method, {base.label}, by {margin} ({p_text(outcome.pvalue(base.scores, winner.scores))})."
-    ]
+    pvalue = p_text(outcome.pvalue(base.scores, winner.scores))
+    return [f"It is better than the best simple method, {base.label}, by {margin} ({pvalue})."]
 
 
 def _beats_chance(outcome: CompareOutcome) -> bool:
