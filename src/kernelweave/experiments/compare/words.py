@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from .outcome import LEVEL, CompareOutcome, MethodResult, simplicity
+from .outcome import CompareOutcome, MethodResult, simplicity
 
 
 def score_text(value: float, is_classification: bool) -> str:
@@ -48,7 +46,7 @@ def recommendation(outcome: CompareOutcome) -> str:
         )
     else:
         text += _beside(outcome)
-    if not _beats_chance(outcome):
+    if not outcome.beats_chance:
         text.append(
             f"But no method is clearly better than {_chance_words(outcome)}: these data may not predict the target at "
             "all."
@@ -132,13 +130,6 @@ def _beside(outcome: CompareOutcome) -> list[str]:
     margin = gap_text(winner.mean - base.mean, outcome.is_classification)
     pvalue = p_text(outcome.pvalue(base.scores, winner.scores))
     return [f"It is better than the best simple method, {base.label}, by {margin} ({pvalue})."]
-
-
-def _beats_chance(outcome: CompareOutcome) -> bool:
-    winner = outcome.winner
-    if winner.mean <= float(np.mean(outcome.chance)):
-        return False
-    return outcome.pvalue(outcome.chance, winner.scores) / 2.0 < LEVEL  # one-sided: better is the only question
 
 
 def _chance_words(outcome: CompareOutcome) -> str:
