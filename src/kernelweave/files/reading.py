@@ -98,13 +98,13 @@ def read_views(
     place = None if target is None else target_place(target, views)
     files = views if place is None or place.source is None else [*views, place.source]
     options = checked_options(Options(id, sep, decimal, encoding, na_values), files)
-    tables, labels = _loaded(views, place, options)
+    tables, labels = loaded(views, place, options)
     matching = match([*tables, *([] if labels is None else [labels])], options.id)
     return joined(tables, labels, matching)
 
 
 def checked_options(options: Options, files: list[Source]) -> Options:
-    """The options, after a check of each."""
+    """The options, or one `ValueError` that names the one at fault."""
     if isinstance(options.id, Mapping):
         names = dict.fromkeys(name for file in files for name in (file.name, file.path.name))
         # The same mapping may serve new samples, for which the file of the target is not read.
@@ -128,7 +128,7 @@ def checked_options(options: Options, files: list[Source]) -> Options:
     return options
 
 
-def _loaded(views: list[Source], place: TargetPlace | None, options: Options) -> tuple[list[Table], Table | None]:
+def loaded(views: list[Source], place: TargetPlace | None, options: Options) -> tuple[list[Table], Table | None]:
     """The tables of the views, and the target's."""
     column = None if place is None else place.column
     if place is not None and place.source is not None and column is None:
@@ -146,15 +146,15 @@ def _loaded(views: list[Source], place: TargetPlace | None, options: Options) ->
         if not loads[-1].tables and found is None:
             raise ValueError(no_columns(view.shown))
     if place is not None and place.source is not None and place.source not in views:
-        loaded = load(place.source, options, column)
-        if loaded.target is None:
-            raise ValueError(no_column(loaded.columns, str(column), f"{place.source.shown} has no", "target"))
-        labels.append(loaded.target)
-    tables = [table for loaded in loads for table in loaded.tables]
+        content = load(place.source, options, column)
+        if content.target is None:
+            raise ValueError(no_column(content.columns, str(column), f"{place.source.shown} has no", "target"))
+        labels.append(content.target)
+    tables = [table for one in loads for table in one.tables]
     check_names(tables)
     if place is None:
         return tables, None
-    return tables, _only_one(labels, str(column), [name for loaded in loads for name in loaded.columns], views)
+    return tables, _only_one(labels, str(column), [name for one in loads for name in one.columns], views)
 
 
 def _only_column(source: Source, options: Options) -> str:
@@ -180,7 +180,7 @@ def _only_one(labels: list[Table], column: str, columns: list[str], views: list[
 
 
 def check_names(tables: list[Table]) -> None:
-    """Refuse two tables of the same name."""
+    """Refuse two tables of one name."""
     names: dict[str, Table] = {}
     for table in tables:
         other = names.setdefault(table.name, table)
