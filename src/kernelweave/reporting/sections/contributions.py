@@ -54,7 +54,7 @@ def contributions_section(subject: Subject, *, n_shown: int) -> Section | None:
         )
         return Section(id="contributions", title=title, blocks=[Text(text=text)])
     found = explained(subject, n_shown)
-    blocks: list[Block] = [Text(text=_EXPLANATIONS[subject.task]), *_units(subject), _chart(subject, found)]
+    blocks: list[Block] = [Text(text=_explanation(subject)), *_units(subject), _chart(subject, found)]
     return Section(id="contributions", title=title, blocks=blocks)
 
 
@@ -147,6 +147,29 @@ def _chart(subject: Subject, found: Explained) -> Bars:
     )
 
 
+def _explanation(subject: Subject) -> str:
+    intercept = "The intercept is the part that is the same for all samples."
+    if subject.task == "regression":
+        return (
+            f"A prediction is a sum over the views. These are the samples whose prediction is furthest off. {intercept}"
+        )
+    if subject.task == "novelty":
+        return (
+            "A decision value is a sum over the views; below 0 a sample counts as unlike those of the fit. These are "
+            f"the samples with values nearest to 0. {intercept}"
+        )
+    classes = list(subject.estimator.classes_)
+    sides = (
+        f"Parts to the right speak for {classes[1]}, parts to the left for {classes[0]}."
+        if len(classes) == 2
+        else "Parts to the right speak for the predicted class, parts to the left for the one that came second."
+    )
+    return (
+        "A decision value is a sum over the views. Where it is near 0 the views disagree or say little, and the "
+        f"prediction is a close call. {sides} {intercept}"
+    )
+
+
 def _note(parts: pd.DataFrame, shown: pd.DataFrame) -> str:
     return f"{_OTHERS.capitalize()} are {parts.shape[1] - shown.shape[1] + 1} views." if _OTHERS in shown else ""
 
@@ -164,16 +187,3 @@ _TITLES = {
     "novelty": "Samples near the border between normal and unusual",
 }
 _VALUES = {"classification": "decision value", "regression": "prediction", "novelty": "decision value"}
-_EXPLANATIONS = {
-    "classification": (
-        "A decision value is a sum over the views. Where it is near 0 the views disagree or say little, and the "
-        "prediction is a close call. For two classes, parts to the right speak for the second class and parts to the "
-        "left for the first; for several classes they speak for the predicted class and against it, compared with the "
-        "runner-up."
-    ),
-    "regression": "A prediction is a sum over the views. These are the samples whose prediction is furthest off.",
-    "novelty": (
-        "A decision value is a sum over the views; below 0 a sample counts as unlike those of the fit. These are the "
-        "samples with values nearest to 0."
-    ),
-}

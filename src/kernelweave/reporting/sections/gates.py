@@ -9,24 +9,22 @@ import pandas as pd
 from scipy.linalg import eigh
 from sklearn.utils import _safe_indexing
 
-from ...combiners import Projected
 from ...estimators.fitted import similarities_of
 from ..content import Block, Cell, Column, Scatter, Section, Table, Text
 from .drawing import about_samples, drawn_note, drawn_rows
 from .subject import Subject
 from .wording import MOST, listed, written
 
-_SAME = 1e-6  # spread of weights that counts as none
 _NONE = "no view"
 _MOSTLY = 0.9  # share of the weight with which one kernel decides almost alone
 
 
 def gates_section(subject: Subject, *, max_points: int, random_state: Any) -> Section | None:
     """Gates over the samples; None where all samples have the same weights."""
-    if not is_gated(subject):
+    if not subject.is_gated:
         return None
     title = "Which samples are recognised by which kernel"
-    if is_even(subject):
+    if subject.has_even_gates:
         text = (
             "The gates came out the same for all samples: the model learned no regions, because the data gave no "
             "reason to treat samples differently. It is as good as a model with one weight for each kernel."
@@ -37,19 +35,6 @@ def gates_section(subject: Subject, *, max_points: int, random_state: Any) -> Se
     blocks.append(_chart(subject, regions, names, max_points=max_points, random_state=random_state))
     blocks.append(_table(subject, regions, names))
     return Section(id="gates", title=title, blocks=blocks)
-
-
-def is_gated(subject: Subject) -> bool:
-    """Whether gates are learned: the weights may differ from sample to sample."""
-    combiner = getattr(subject.model, "combiner_", None)
-    return "gates" in subject.offers and not (isinstance(combiner, Projected) and combiner.gating is None)
-
-
-def is_even(subject: Subject) -> bool:
-    """Whether samples that have all views have the same weights."""
-    weights = subject.sample_weights
-    complete = weights[subject.present.all(axis=1).to_numpy()]
-    return bool(len(complete) > 1 and np.ptp(complete.to_numpy(), axis=0).max() < _SAME)
 
 
 def regions_of(subject: Subject) -> tuple[np.ndarray, list[str]]:

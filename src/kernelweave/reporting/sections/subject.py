@@ -11,6 +11,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from ...combiners import Projected
 from ...estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ...estimators.fitted import presence_of
 from ...estimators.kernel_lists.subsets import fitted_model, kernels_by_view, model_input
@@ -20,6 +21,7 @@ from ...validation.tables import as_pandas, check_one_table
 from .wording import sample_labels
 
 INTERCEPT = "intercept"
+_SAME = 1e-6  # spread of weights that counts as none
 
 
 class Subject:
@@ -118,6 +120,20 @@ class Subject:
         if weights.columns.nlevels > 1:
             weights = weights.T.groupby(level=1, sort=False).mean().T[self.model.kernel_names_]
         return weights.reset_index(drop=True)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether gates are learned, so that weights may differ from sample to sample."""
+        combiner = getattr(self.model, "combiner_", None)
+        return "gates" in self.offers and not (isinstance(combiner, Projected) and combiner.gating is None)
+
+    @cached_property
+    def has_even_gates(self) -> bool:
+        """Whether gates came out the same for all samples that have all views."""
+        if not self.is_gated:
+            return False
+        complete = self.sample_weights[self.present.all(axis=1).to_numpy()]
+        return bool(len(complete) > 1 and np.ptp(complete.to_numpy(), axis=0).max() < _SAME)
 
     # Samples
 
