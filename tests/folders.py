@@ -67,7 +67,7 @@ def write_digits(folder: Path) -> Folder:
     new[rng.choice(len(ids), 18, replace=False)] = True
     (folder / "new").mkdir(parents=True)
     for place, (name, end) in enumerate((("shape", ".csv"), ("moments", ".tsv.gz"))):
-        table = tables[name].rename(columns=lambda column: column.partition("__")[2])
+        table = tables[name].set_axis([f"{name[0]}{number}" for number in range(20)], axis=1)
         sep = "," if place == 0 else "\t"
         old = table[~new].sample(frac=1.0, random_state=place).iloc[7 * place :]
         old.to_csv(folder / f"{name}{end}", sep=sep)
@@ -104,10 +104,14 @@ def write_patients(folder: Path) -> Folder:
     said = {True: ["fever and a cough", "cough at night"], False: ["no complaints today", "feels quite well"]}
     seen = ["seen on the ward", "seen at home", "came to the clinic"]
     notes = pd.DataFrame(
-        {"what was said": [f"{rng.choice(said[bool(is_ill)])}, {rng.choice(seen)} {rng.integers(99)}" for is_ill in ill]},
+        {
+            "what was said": [
+                f"{rng.choice(said[bool(is_ill)])}, {rng.choice(seen)} {rng.integers(99)}" for is_ill in ill
+            ]
+        },
         index=ids,
     )
-    labels = pd.Series(np.where(ill, f"krank & müde {SCRIPT}", "gesund, \"wohl\""), ids, name="Diagnose: <b>heute</b>")
+    labels = pd.Series(np.where(ill, f"krank & müde {SCRIPT}", 'gesund, "wohl"'), ids, name="Diagnose: <b>heute</b>")
     (folder / "neu").mkdir(parents=True)
     kept = {"sep": ";", "decimal": ",", "encoding": "utf-8"}
     first, second, target = folder / "Größe, Gewicht.csv", folder / "notizen.csv", folder / "die Diagnosen.csv"
@@ -165,7 +169,9 @@ def write_fields(folder: Path) -> Folder:
     soil = pd.DataFrame({"pH": 6 + rng.standard_normal(total), "clay %": 30 * rng.random(total)}, ids)
     soil["kind"] = rng.choice(["loam", "sand", "peat"], total)
     weather = rng.standard_normal((total, 3))
-    harvest = 7 + 2 * (soil["pH"] - 6) + 1.5 * weather[:, 0] + (soil["kind"] == "loam") + 0.3 * rng.standard_normal(total)
+    harvest = (
+        7 + 2 * (soil["pH"] - 6) + 1.5 * weather[:, 0] + (soil["kind"] == "loam") + 0.3 * rng.standard_normal(total)
+    )
     soil.loc[soil.index[::9], "clay %"] = np.nan
     (folder / "new").mkdir(parents=True)
     soil[:n].sample(frac=1.0, random_state=0).to_csv(folder / "soil.csv")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-from ..files.cohort import read_cohort
+from ..files.cohort import Cohort, read_cohort
 from ..persistence import save
 from ..recipes import CohortModel, guess_task, method_names, unavailable
-from .telling import described_cohort, described_setting, say
+from .telling import described_cohort, described_setting, say, working
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -29,24 +30,35 @@ def run(chosen: argparse.Namespace) -> int:
         encoding=chosen.encoding,
     )
     X, y = cohort.tables.X, cohort.tables.y
-    task, why = (chosen.task, "--task") if chosen.task else guess_task(y)
-    reason = unavailable(task, X, cohort.matrices).get(chosen.method)
-    if reason is not None:
-        raise ValueError(f"the method {chosen.method!r} cannot be had for these data: {reason}")
+    task, why = (chosen.task, "as given by --task") if chosen.task else guess_task(y)
+    label = _label(chosen.method, cohort, task)
     say(described_cohort(cohort, task, why))
     model = CohortModel(
         chosen.method,
         matrices=cohort.matrices or None,
-        task=task,
+        task=chosen.task or "auto",
         effort="quick" if chosen.quick else "full",
         n_jobs=chosen.jobs,
         random_state=chosen.seed,
-        verbose=1,
-    ).fit(X, y, groups=cohort.groups)
+    )
+    with working(f"fitting {label}"):
+        model.fit(X, y, groups=cohort.groups)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     save(model, chosen.out)
-    say(["Decided:", *(f"- {sentence}" for sentence in model.decisions_)])
-    label = method_names(task, model.views).get(chosen.method, chosen.method)
+    say(["Decided:", *(f"- {sentence}" for sentence in model.decisions_ if not sentence.startswith("The task is "))])
     say(described_setting(model, label))
     say([f"Model saved: {chosen.out}"])
     return 0
+
+
+def _label(method: str, cohort: Cohort, task: str) -> str:
+    """The method in words, or an error where it cannot be had for these data."""
+    matrices: Any = cohort.matrices or None
+    reasons = unavailable(task, cohort.tables.X, matrices=matrices)
+    if method in reasons:
+        raise ValueError(f"--method {method} cannot be had for these data: {reasons[method]}")
+    views = list(dict.fromkeys(str(name).partition("__")[0] for name in cohort.tables.X.columns))
+    names = method_names(task, views, without=reasons)
+    if method not in names:
+        raise ValueError(f"there is no method {method!r} for these data; the methods are {', '.join(names)}")
+    return names[method]

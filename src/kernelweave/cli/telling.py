@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -48,7 +49,9 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
         lines.append(f"Target {tables.y.name}: numbers from {tables.y.min():g} to {tables.y.max():g}.")
     lines.append(f"Task: {task} ({why}).")
     if cohort.groups is not None:
-        lines.append(f"Groups: {cohort.groups.nunique()} of {cohort.groups.name}; each stays in one part of every split.")
+        lines.append(
+            f"Groups: {cohort.groups.nunique()} of {cohort.groups.name}; each stays in one part of every split."
+        )
     return lines
 
 
@@ -71,6 +74,19 @@ def described_setting(model: Any, label: str) -> list[str]:
     if model.n_stored_ is not None:
         lines.append(f"The model stores {model.n_stored_} of {model.n_samples_} samples.")
     return lines
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Show on a terminal that something is going on, and for how long; what is no terminal is left alone."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        progress.add_task(one_line(description), total=None)
+        yield
 
 
 def listed(parts: list[str]) -> str:

@@ -170,8 +170,8 @@ def _matched_groups(grouping: Table | None, matching: Matching, place: int, samp
     if len(absent):
         raise ValueError(
             f"{grouping.shown}, column {column.name!r}: {counted(len(absent), 'sample')} of {len(samples)} "
-            f"{'has' if len(absent) == 1 else 'have'} no group, such as {str(absent[0])!r}; a sample that belongs to no "
-            "group needs one of its own"
+            f"{'has' if len(absent) == 1 else 'have'} no group, such as {str(absent[0])!r}; a sample that belongs to "
+            "no group needs one of its own"
         )
     return column.loc[samples].map(_as_name).rename(str(column.name))
 

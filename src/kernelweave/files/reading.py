@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..validation import shown
-from .joining import joined
+from .joining import joined, no_columns
 from .matching import match
 from .result import ViewTables
 from .separators import format_suffix
@@ -144,9 +144,7 @@ def loaded(views: list[Source], place: TargetPlace | None, options: Options) -> 
         elif is_asked and place is not None and place.source is view:
             raise ValueError(no_column(loads[-1].columns, str(column), f"{view.shown} has no", "target"))
         if not loads[-1].tables and found is None:
-            raise ValueError(
-                f"{view.shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
-            )
+            raise ValueError(no_columns(view.shown))
     if place is not None and place.source is not None and place.source not in views:
         content = load(place.source, options, column)
         if content.target is None:
