@@ -62,12 +62,13 @@ def explained(subject: Subject, n_shown: int) -> Explained:
     """The samples that the model is least sure of, and what each view adds."""
     if subject.task == "regression":
         return _of_regression(subject, n_shown)
-    if subject.decision.ndim == 1:
-        rows = np.argsort(np.abs(subject.decision), kind="stable")[:n_shown]
+    values = subject.decision[subject.decided]
+    if values.ndim == 1:
+        rows = subject.decided[np.argsort(np.abs(values), kind="stable")[:n_shown]]
         parts = subject.contributions(rows)
         return _explained(subject, rows, parts, subject.decision[rows])
-    ordered = np.sort(subject.decision, axis=1)
-    rows = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n_shown]
+    ordered = np.sort(values, axis=1)
+    rows = subject.decided[np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n_shown]]
     return _of_classes(subject, rows)
 
 
@@ -95,8 +96,9 @@ def _of_regression(subject: Subject, n_shown: int) -> Explained:
     """The largest errors; several targets each on its own scale."""
     y, predicted = (values.reshape(subject.n_samples, -1) for values in (subject.y, subject.predicted))
     spread = y.std(axis=0)
-    errors = np.abs(y - predicted) / np.where(spread > 0.0, spread, 1.0)
+    errors = (np.abs(y - predicted) / np.where(spread > 0.0, spread, 1.0))[subject.decided]
     rows, targets = np.unravel_index(np.argsort(-errors, axis=None, kind="stable")[:n_shown], errors.shape)
+    rows = subject.decided[rows]
     table = subject.contributions(rows)
     values = subject.decision.reshape(subject.n_samples, -1)[rows, targets]
     if table.columns.nlevels == 1:

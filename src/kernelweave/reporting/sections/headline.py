@@ -7,7 +7,7 @@ import numpy as np
 from .certificates import is_solved, ran_out_of_steps, relative_gap
 from .naming import combiner_in_words
 from .scores import Evaluation
-from .subject import Subject
+from .subject import Subject, method_in_words
 from .views import findings
 from .wording import counted, listed, written
 
@@ -34,7 +34,7 @@ def what_it_is(subject: Subject) -> str:
     else:
         text = f"The model detects unusual samples by {views}"
     if subject.model is None:
-        return f"{text}; it is a {_rival(subject)}, without kernels."
+        return f"{text}. The method: {method_in_words(subject.cohort)}."
     return f"{text}, combined by {combiner_in_words(subject.model.combiner_)}."
 
 
@@ -132,7 +132,3 @@ def _chance(evaluation: Evaluation, majority: float) -> list[str]:
         "That is hardly better than always predicting the most frequent class, which is right for "
         f"{written(majority, 'percent')} of the samples."
     ]
-
-
-def _rival(subject: Subject) -> str:
-    return str(getattr(subject.cohort, "method", type(subject.cohort.model_).__name__))
