@@ -6,10 +6,12 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ..persistence.replacing import replace_file
 from .failing import one_line
 
 _MOST_LISTED = 12
@@ -95,6 +97,7 @@ def listed(parts: list[str]) -> str:
     return ", ".join(parts[:_MOST_LISTED]) + more
 
 
-def csv_bytes(table: pd.DataFrame) -> bytes:
-    """A table as a CSV file, UTF-8."""
-    return table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as a CSV file, UTF-8, at once."""
+    content = table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    replace_file(path, lambda file: file.write(content))
