@@ -1,4 +1,4 @@
-"""What the commands print: plain lines, wrapped to the width of the terminal."""
+"""What the commands print, in plain lines."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ _NARROWEST = 40
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print sentences, each from a new line."""
+    """Print lines; sentences are wrapped, and what does not end with a full stop, such as a path, is printed whole."""
     width = max(shutil.get_terminal_size((100, 24)).columns, _NARROWEST)
-    for line in lines:
+    for line in map(one_line, lines):
         indent = "  " if line.startswith("- ") else ""
-        print(textwrap.fill(one_line(line), width, subsequent_indent=indent, break_long_words=False))
+        whole = {"width": width, "subsequent_indent": indent, "break_long_words": False, "break_on_hyphens": False}
+        print(textwrap.fill(line, **whole) if line.endswith(".") else line)
 
 
 def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
