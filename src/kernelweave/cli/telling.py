@@ -21,10 +21,10 @@ _NARROWEST = 40
 def say(lines: Iterable[str]) -> None:
     """Print lines; sentences are wrapped, and what does not end with a full stop, such as a path, is printed whole."""
     width = max(shutil.get_terminal_size((100, 24)).columns, _NARROWEST)
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
     for line in map(one_line, lines):
-        indent = "  " if line.startswith("- ") else ""
-        whole = {"width": width, "subsequent_indent": indent, "break_long_words": False, "break_on_hyphens": False}
-        print(textwrap.fill(line, **whole) if line.endswith(".") else line)
+        wrapper.subsequent_indent = "  " if line.startswith("- ") else ""
+        print(wrapper.fill(line) if line.endswith(".") else line)
 
 
 def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
