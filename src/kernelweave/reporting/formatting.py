@@ -76,13 +76,17 @@ def _count(value: float) -> str:
 
 
 def _percent(value: float) -> str:
+    if abs(value) > 1e300:
+        return _number(value)  # a hundred times as much is no number
     return f"{100 * value:.1f} %" if abs(value) < 1e4 else f"{_number(100 * value)} %"
 
 
 def _seconds(value: float) -> str:
-    if abs(value) < 0.001:
+    if value < 0 or value >= 1e9:
+        return f"{_number(value)} s"
+    if value < 0.001:
         return "0 s" if value == 0 else "< 1 ms"
-    if abs(value) < 0.0995:
+    if value < 0.0995:
         return f"{1000 * value:.0f} ms"
     if value < 59.95:
         return f"{value:.2g} s" if value < 9.95 else f"{value:.0f} s"
@@ -94,6 +98,8 @@ def _seconds(value: float) -> str:
 
 
 def _p_value(value: float) -> str:
+    if not 0 <= value <= 1:
+        return _number(value)
     if value < 0.001:
         return "< 0.001"
     return f"{value:.3f}" if value < 0.00995 else f"{value:.2f}"

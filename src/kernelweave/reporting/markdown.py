@@ -90,4 +90,5 @@ def _escaped(text: str) -> str:
     """
     text = html.escape(one_line(text), quote=False)
     text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)
-    return re.sub(r"^(#+|[-+](?=\s)|\d+(?=[.)]\s))", r"\\\1", text)
+    text = re.sub(r"^(#{1,6}(?!\S)|[-+](?!\S)|-{2,}|=+)", r"\\\1", text)  # headings, lists and rules
+    return re.sub(r"^(\d+)([.)])(?!\S)", r"\1\\\2", text)
