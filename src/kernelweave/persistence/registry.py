@@ -26,7 +26,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from .. import combiners, estimators, kernels, machines, reduction
+from .. import combiners, estimators, kernels, machines, recipes, reduction
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
@@ -35,6 +35,12 @@ from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
+from ..recipes import rivals
+from ..recipes.calibration import Calibration
+from ..recipes.layout import TableLayout, ViewColumns
+from ..recipes.rivals.design import Design
+from ..recipes.rivals.linear import LinearScores
+from ..recipes.rivals.trees import TreeSum
 from ..views import Views
 from ..views.handed import TableKind
 from ..views.kept import KeptColumns
@@ -49,6 +55,7 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.MKLOneClass,
     estimators.MKLRegressor,
     estimators.SparseLargeMarginClassifier,
+    recipes.CohortModel,
     reduction.AKDAQR,
     reduction.FromEstimator,
     reduction.KernelFisher,
@@ -57,6 +64,8 @@ ESTIMATORS: tuple[type, ...] = (
     reduction.LocalFisher,
     reduction.MKLDR,
     reduction.SubspaceKernel,
+    rivals.ColumnModel,
+    rivals.StackedViews,
 )
 
 # What may be inside.
@@ -154,6 +163,10 @@ CLASSES: dict[str, type] = {
         combiners.Sigmoid,
         combiners.Softmax,
         combiners.SparseMKL,
+        # recipes
+        Calibration,
+        TableLayout,
+        ViewColumns,
         # discriminants and graphs
         Discriminant,
         reduction.LDAGraph,
@@ -164,6 +177,10 @@ CLASSES: dict[str, type] = {
         reduction.PCAGraph,
         reduction.SemiSupervisedGraph,
         reduction.UserGraph,
+        # models of all columns
+        Design,
+        LinearScores,
+        TreeSum,
         # splitters, which are parameters of combiners
         GroupKFold,
         KFold,
@@ -186,6 +203,7 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
         "dtypes": dict,
     },
     kernels.KernelStack: {"_matrices": lambda: None},
+    recipes.CohortModel: {"matrices": lambda: None, "kinds": lambda: None},  # only a fit reads them
 }
 
 # Attributes that have another name in files than now: by class, from the name now to the one in files.
