@@ -192,6 +192,7 @@ def test_ticks_are_round_and_within_the_axis():
         "0.01",
         "1",
     ]
+    assert Scale([1, 3], 0, 100, finest=1).ticks(8) == [1, 2, 3]
     for values in SERIES.values():
         axis = Scale(values, 10, 90)
         assert axis.low < axis.high

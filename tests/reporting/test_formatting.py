@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kernelweave.reporting.content import KINDS
-from kernelweave.reporting.formatting import clean, one_line, write_cell
+from kernelweave.reporting.formatting import clean, one_line, write_cell, write_column
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,16 @@ def test_what_is_missing_is_a_dash(value, kind):
 @pytest.mark.parametrize("value", [1e308, -1e308, 5e-324, -5e-324, 10**30, -(10**30)])
 def test_extreme_numbers_are_written_in_short(value, kind):
     assert 0 < len(write_cell(value, kind)) <= 18
+
+
+def test_numbers_of_a_column_have_the_same_decimals():
+    assert write_column([0.1595, 0.141, -0.5, math.nan], "number") == ["0.1595", "0.1410", "-0.5000", "–"]
+    assert write_column([12.5, 3.25, 0.0], "number") == ["12.50", "3.25", "0.00"]
+    assert write_column([163.5, 1e-9, 3.0], "number") == ["163.5", "1 × 10⁻⁹", "3"]
+    assert write_column([163.5, 0.001], "number") == ["163.5", "0.001"]
+    assert write_column([3, 0.25], "number") == ["3", "0.25"]
+    assert write_column([0.25, 0.5], "percent") == ["25.0 %", "50.0 %"]
+    assert write_column([], "number") == []
 
 
 def test_text_is_made_fit_for_files():

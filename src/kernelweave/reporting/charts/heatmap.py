@@ -42,7 +42,7 @@ def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
 def _draw(
     chart: Heatmap, rows: list[str], columns: list[str], largest: float, width: float, name: str, longest: int
 ) -> Element:
-    left = min(max(text_width(row, FONT) for row in rows) + 16, 0.3 * width)
+    left = min(max(text_width(name, FONT) for name in (*rows, chart.row_axis)) + 16, 0.3 * width)
     widest = max(text_width(column, FONT) for column in columns)
     cell = min((width - left - 8) / len(columns), min(max(widest + 12, 84.0), 120.0))
     lines = [wrapped(column, cell - 6, FONT, _LINES) for column in columns]
