@@ -92,7 +92,7 @@ def _draw_cell(
     made = mark(row, path, about, kind="cell minus" if value < 0 else "cell plus")
     made.set("fill-opacity", f"{0.04 + 0.96 * share:.2f}")
     if text:
-        look = "number strong" if share > 0.78 else "number middle" if share > 0.5 else "number"
+        look = "number strong" if share > 0.78 else "number middle" if share > 0.59 else "number"
         middle = y + height / 2 + 0.35 * _SMALL
         element("text", row, text, class_=look, x=x + width / 2, y=middle, text_anchor="middle")
 
