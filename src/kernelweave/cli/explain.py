@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..reporting import report
-from .explaining import deciding_views, explaining_tables
+from .explaining import TABLES, deciding_views, explaining_tables
 from .new_samples import load_model, read_new_samples
 from .telling import listed, say, working, write_table
 
@@ -28,8 +28,11 @@ def run(chosen: argparse.Namespace) -> int:
         page = report(model, X)
     out: Path = chosen.out
     out.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        write_table(out / name, table)
+    for name in TABLES:
+        if name in tables:
+            write_table(out / name, tables[name])
+        else:
+            (out / name).unlink(missing_ok=True)  # of an earlier call with another model
     for name in REPORTS:
         page.save(out / name)
     counts = deciding_views(model, tables["contributions.csv"])

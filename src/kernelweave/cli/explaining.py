@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..recipes import CohortModel
 
+TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
 INTERCEPT = "intercept"
 _KINDS = ("-linear", "-gaussian")  # what the kernels of a view are called by, behind its name
 
