@@ -13,6 +13,7 @@ import pytest
 
 import kernelweave
 from folders import FOLDERS, SCRIPT
+from kernelweave.cli import main
 
 METHODS = {"digits": "", "patients": "alone,mean,boosting", "families": "alone,stacking", "fields": "alone,linear"}
 FITTED = {"digits": "localized", "families": "alone:kin"}
@@ -153,9 +154,9 @@ def test_report_is_drawn_again(cohorts, tmp_path):
 
 
 def test_interrupted_and_resumed(cohorts):
-    place, folder, _ = cohorts("digits")
+    place, folder, _ = cohorts("patients")
     out = place / "resumed"
-    words = [*compare_words("digits", folder), "--out", str(out)]
+    words = [*compare_words("patients", folder), "--out", str(out)]
     process = subprocess.Popen(
         [sys.executable, "-m", "kernelweave", *words],
         stdout=subprocess.PIPE,
@@ -164,7 +165,7 @@ def test_interrupted_and_resumed(cohorts):
         env=environment(),
     )
     until = time.monotonic() + 120
-    while len(list(out.rglob("fold-*.json"))) < 3 and time.monotonic() < until and process.poll() is None:
+    while len(list(out.rglob("fold-*.json"))) < 2 and time.monotonic() < until and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -172,7 +173,7 @@ def test_interrupted_and_resumed(cohorts):
     assert "Traceback" not in said and "goes on" in said
     assert {path.name for path in out.iterdir()} == {"cells"}
     cells = {path: path.stat().st_mtime_ns for path in out.rglob("fold-*.json")}
-    assert 3 <= len(cells) < len(list((place / "results").rglob("fold-*.json")))
+    assert 2 <= len(cells) < len(list((place / "results").rglob("fold-*.json")))
     command(*words)
     assert cells == {path: path.stat().st_mtime_ns for path in cells}  # nothing is computed again
     straight, resumed = (pd.read_csv(folder / "folds.csv") for folder in (place / "results", out))
@@ -192,9 +193,9 @@ def is_time(key):
     return "seconds" in key or "time" in key or key in ("out", "path")
 
 
+# Wrong calls that are found before anything is read, and those that take a look at the files.
 WRONG = {
     "no target": (["compare", "{files}/shape.csv"], "--target"),
-    "an unknown column": (["compare", "{files}/shape.csv", "--target", "labels.csv:diget"], "did you mean 'digit'?"),
     "no such file": (["compare", "{files}/shap.csv", "--target", "labels.csv:digit"], "did you mean"),
     "a folder as file": (["fit", "{files}/new", "--target", "labels.csv:digit"], "is a folder"),
     "one fold": (["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--folds", "1"], "--folds"),
@@ -202,6 +203,21 @@ WRONG = {
         ["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--methods", "boostin"],
         "did you mean 'boosting'?",
     ),
+    "no jobs": (["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--jobs", "0"], "--jobs"),
+    "a bad time": (["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--max-time", "x"], "--max-time"),
+    "a matrix without name": (
+        ["compare", "--kernel", "{files}/shape.csv", "--target", "labels.csv:digit"],
+        "write name=file",
+    ),
+    "results in a file": (
+        ["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--out", "{files}/labels.csv"],
+        "is a file",
+    ),
+    "no files to explain": (["explain", "{results}/best.kw"], "at least one file"),
+    "no results": (["report", "{files}"], "report.json"),
+}
+WRONG_IN_FILES = {
+    "an unknown column": (["compare", "{files}/shape.csv", "--target", "labels.csv:diget"], "did you mean 'digit'?"),
     "an unknown view": (
         ["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--method", "alone:shade"],
         "alone:shade",
@@ -209,12 +225,6 @@ WRONG = {
     "an unknown id": (
         ["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--id", "sampel"],
         "did you mean 'sample'?",
-    ),
-    "no jobs": (["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--jobs", "0"], "--jobs"),
-    "a bad time": (["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--max-time", "x"], "--max-time"),
-    "a matrix without name": (
-        ["compare", "--kernel", "{files}/shape.csv", "--target", "labels.csv:digit"],
-        "write name=file",
     ),
     "no similarity matrix": (
         ["compare", "--kernel", "k={files}/shape.csv", "--target", "labels.csv:digit"],
@@ -224,30 +234,46 @@ WRONG = {
         ["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--task", "regression"],
         "regression",
     ),
-    "results in a file": (
-        ["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--out", "{files}/labels.csv"],
-        "is a file",
+    "too many folds": (
+        ["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--folds", "5000"],
+        "5000",
     ),
     "no model": (["predict", "{files}/labels.csv", "{files}/shape.csv"], "labels.csv"),
     "no view of the model": (["predict", "{results}/best.kw", "x={files}/new/shape-new.csv"], "no view 'x'"),
-    "no files to explain": (["explain", "{results}/best.kw"], "at least one file"),
-    "no results": (["report", "{files}"], "report.json"),
+    "an unclear view": (["explain", "{results}/best.kw", "{files}/labels.csv", "{files}/shape.csv"], "VIEW={files}"),
     "a foreign JSON": (["report", "{files}/foreign.json"], "foreign.json"),
 }
+
+
+def wrong_call(case, place):
+    """The words of a wrong call, and what its answer has to contain."""
+    (place / "files" / "foreign.json").write_text('{"menu": [1, 2]}')
+    words, message = (WRONG | WRONG_IN_FILES)[case]
+    places = {"files": place / "files", "results": place / "results"}
+    return [word.format(**places) for word in words], message.format(**places)
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_call_is_answered_in_one_line(case, cohorts, tmp_path):
     place, _, _ = cohorts("digits")
-    (place / "files" / "foreign.json").write_text('{"menu": [1, 2]}')
-    words, message = WRONG[case]
-    words = [word.format(files=place / "files", results=place / "results") for word in words]
+    words, message = wrong_call(case, place)
     before = snapshot(place)
     run = command(*words, status=2, cwd=tmp_path)
     (line,) = run.stderr.splitlines()
-    assert line.startswith(f"kernelweave {words[0]}: error: ") and message in line
-    assert run.stdout == ""
+    assert line.startswith(f"kernelweave {words[0]}: error: ") and message in line and run.stdout == ""
     assert not list(tmp_path.iterdir()) and snapshot(place) == before  # nothing is written, here or there
+
+
+@pytest.mark.parametrize("case", WRONG_IN_FILES)
+def test_files_that_do_not_fit_are_answered_in_one_line(case, cohorts, tmp_path, monkeypatch, capsys):
+    place, _, _ = cohorts("digits")
+    words, message = wrong_call(case, place)
+    before = snapshot(place)
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"kernelweave {words[0]}: error: ") and message in line
+    assert not list(tmp_path.iterdir()) and snapshot(place) == before
 
 
 def snapshot(folder):
