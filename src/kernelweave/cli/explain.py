@@ -41,10 +41,11 @@ def run(chosen: argparse.Namespace) -> int:
     for name in REPORTS:
         page.save(out / name)
     counts = deciding_views(model, tables["contributions.csv"])
+    views = listed([f"{view} ({_samples(count)})" for view, count in counts.items()])
     say(
         [
             f"Explained the predictions of {len(X)} samples by {model.method}.",
-            f"Most was added to the decision by {listed([f'{view} ({_samples(count)})' for view, count in counts.items()])}.",
+            f"Most was added to the decision by {views}.",
             f"Written to {out}: {', '.join([*tables, *REPORTS])}",
             f"Report: {out / 'report.html'}",
         ]
