@@ -13,7 +13,7 @@ from ..reporting import report
 from ..reporting.page import Report
 from .explaining import TABLES, decided_samples, deciding_views, explaining_tables
 from .new_samples import load_model, read_new_samples
-from .telling import listed, say, working, write_table
+from .telling import counted_samples, listed, say, working, write_table
 
 REPORTS = ("report.json", "report.html", "report.md")
 
@@ -27,7 +27,7 @@ def run(chosen: argparse.Namespace) -> int:
         The options of `explain`, as `options.parse` returns them.
     """
     model = load_model(chosen.model)
-    X = read_new_samples(chosen, model)
+    X = read_newcounted_samples(chosen, model)
     with working("explaining"):
         tables = explaining_tables(model, X)
         page = _report(model, X, decided_samples(tables["contributions.csv"].iloc[:, 1:]))
@@ -41,7 +41,7 @@ def run(chosen: argparse.Namespace) -> int:
     for name in REPORTS:
         page.save(out / name)
     counts = deciding_views(model, tables["contributions.csv"])
-    views = listed([f"{view} ({_samples(count)})" for view, count in counts.items()])
+    views = listed([f"{view} ({counted_samples(count)})" for view, count in counts.items()])
     say(
         [
             f"Explained the predictions of {len(X)} samples by {model.method}.",
@@ -62,9 +62,7 @@ def _report(model: CohortModel, X: pd.DataFrame, decided: np.ndarray) -> Report:
     rows = [("samples", f"{len(X)} new samples")]
     if not decided.all():
         lacking = int((~decided).sum())
-        rows.append(("left out", f"{_samples(lacking)} without any view that the method needs; see contributions.csv"))
+        rows.append(
+            ("left out", f"{counted_samples(lacking)} without any view that the method needs; see contributions.csv")
+        )
     return report(model, X[decided], data=rows)
-
-
-def _samples(count: int) -> str:
-    return f"{count} sample" if count == 1 else f"{count} samples"
