@@ -27,7 +27,7 @@ def run(chosen: argparse.Namespace) -> int:
         The options of `explain`, as `options.parse` returns them.
     """
     model = load_model(chosen.model)
-    X = read_newcounted_samples(chosen, model)
+    X = read_new_samples(chosen, model)
     with working("explaining"):
         tables = explaining_tables(model, X)
         page = _report(model, X, decided_samples(tables["contributions.csv"].iloc[:, 1:]))
