@@ -68,7 +68,7 @@ def write_digits(folder: Path) -> Folder:
         table = table.set_axis([f"{name}{number}" for number in range(table.shape[1])], axis=1)
         old = table[~new].sample(frac=1.0, random_state=place).iloc[7 * place :]
         if view == "clinical":
-            old.assign(ward=rng.choice(["north", "south"], len(old))).to_csv(folder / "clinical.tsv", sep="\t")
+            old.to_csv(folder / "clinical.tsv", sep="\t")
             continue
         old.to_csv(folder / f"{view}.csv")
         shuffled = table[new].sample(frac=1.0, random_state=9 + place).iloc[4 * place :, ::-1]
