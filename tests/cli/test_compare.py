@@ -56,7 +56,7 @@ def test_a_table_a_sentence_and_where_the_files_are(folder, capsys, measured):
     assert main([*WORDS, *FAST, "--out", "res"]) == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 80 for line in out.splitlines())
-    assert "Task: classification" in out and "--quick: at most 600 samples train in a fold" in out.replace("\n", " ")
+    assert "Task: classification" in out and "Comparing 3 methods by nested cross-validation, 2 folds." in out
     rows = [line.split("%")[0].split() for line in out.splitlines() if "%" in line and ":" not in line]
     assert ["lab[red]", "alone"] in [row[:2] for row in rows]  # no markup
     assert ["most", "frequent", "class"] in [row[:3] for row in rows]

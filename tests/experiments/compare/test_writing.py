@@ -1,5 +1,6 @@
 """The files of a comparison: complete, consistent, and written only when all is made."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -47,7 +48,7 @@ def compared(tmp_path_factory):
 def test_the_section_has_every_method_the_choice_and_chance(compared):
     _, declared, _, outcome = compared
     text, table, chart = methods_section(outcome, declared).blocks
-    assert "3 folds" in text.text and "at most 600" in text.text
+    assert "3 folds" in text.text and "at most" not in text.text
     names = [row[0] for row in table.rows]
     assert names[0] == outcome.winner.label and names[-3:] == [
         "lab alone",
@@ -69,7 +70,12 @@ def test_rows_on_data_say_what_was_decided(compared):
     assert decided["samples"] == "60 with a target" and decided["task"] == "classification"
     assert decided["groups"] == "20 of house, never in training and test at once"
     assert decided["folds"].startswith("3 folds") and decided["random seed"] == "0"
-    assert "at most 600" in decided["training samples"] and "number" in decided["columns"]
+    assert "training samples" not in decided and "number" in decided["columns"]
+    few = dataclasses.replace(declared.comparison, protocol=dataclasses.replace(declared.protocol, max_train=20))
+    limited = dataclasses.replace(declared, comparison=few)
+    assert ("training samples", "at most 20 in a fold, because of --quick; the saved model is fitted to all") in (
+        data_rows(cohort, limited)
+    )
     assert ("rows matched by", "rna: column 'sample'") in rows
 
 

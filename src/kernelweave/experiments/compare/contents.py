@@ -49,8 +49,7 @@ def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
     outcome : CompareOutcome
     declared : Declared
     """
-    protocol = declared.protocol
-    limited = "" if protocol.max_train is None else f" (at most {protocol.max_train} of them)"
+    limited = "" if declared.max_train is None else f" (at most {declared.max_train} of them)"
     text = (
         f"Every method was fitted in {len(outcome.folds)} folds of nested cross-validation: its setting was chosen "
         f"inside the training samples of a fold{limited}, and it was scored on samples that had no part in that. "
@@ -158,11 +157,11 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
         ("settings", "chosen inside the training samples of each fold"),
         ("random seed", str(protocol.random_state)),
     ]
-    if protocol.max_train is not None:
+    if declared.max_train is not None:
         rows.append(
             (
                 "training samples",
-                f"at most {protocol.max_train} in a fold, because of --quick; the saved model is fitted to all",
+                f"at most {declared.max_train} in a fold, because of --quick; the saved model is fitted to all",
             )
         )
     if cohort.groups is not None:
@@ -192,7 +191,7 @@ def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
         "n_samples": len(declared.problem.y),
         "n_folds": protocol.n_folds,
         "n_repeats": protocol.n_repeats,
-        "max_train": protocol.max_train,
+        "max_train": declared.max_train,
         "seed": protocol.random_state,
         "methods": [_method_data(result) for result in [*outcome.results, *outcome.failed]],
         "nested": {

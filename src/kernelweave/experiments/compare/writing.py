@@ -124,8 +124,8 @@ def build_report(
     if models.kernels is not None and models.kernels_result is not None:
         model = models.kernels
         sentences.append(
-            f"{outcome.winner.label} is no kernel machine: the sections on the model are about the best of these, "
-            f"{models.kernels_result.label}, which is saved as {BEST_KERNELS}."
+            f"The winner, {outcome.winner.label}, is no kernel machine: the sections on the model are about the best "
+            f"of these, {models.kernels_result.label}, which is saved as {BEST_KERNELS}."
         )
     kept = _readable(model, problem.X)
     rows = data_rows(cohort, declared)
