@@ -95,7 +95,7 @@ def _column_model_rule(value: ColumnModel, sizes: Sizes, path: str) -> None:
     expected = len(value.classes_) if both else _n_outputs(value)
     agree({"outputs": expected}, "outputs", value.scores_.n_outputs, f"{path}.scores_")
     agree({"features": value.design_.width}, "features", value.scores_.width, f"{path}.scores_")
-    if value.kind_ == "forest" and not value.scores_.factor > 0:
+    if isinstance(value.scores_, TreeSum) and not value.scores_.factor > 0:
         refuse(f"{path}.scores_.factor", "is not positive")
 
 
