@@ -214,7 +214,7 @@ class ColumnModel(Decisions):
 
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
-        return Views(*check_new_data(self, X, self.design_.columns[self.design_.read]))
+        return Views(*check_new_data(self, X, self.design_.read))
 
     def _columns_by_view(self) -> dict[str, np.ndarray]:
         return self.design_.views(getattr(self, "feature_names_in_", None))

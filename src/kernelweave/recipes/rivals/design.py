@@ -36,12 +36,12 @@ class Design:
     transformer : transformer
         Fitted.
     kind : TableKind
-    columns : ndarray of int
-        Positions of the columns of X that are handed over.
+    n_in : int
+        Number of columns of X.
     read : ndarray of int
-        Positions, among these, of those that the transformer reads.
+        Positions of the columns of X that the transformer reads.
     documents : ndarray of int
-        Positions, among these, of those that the transformer takes as documents.
+        Positions of those that it takes as documents.
     width : int
         How many features it returns.
 
@@ -71,14 +71,14 @@ class Design:
         transformer: Any,
         kind: TableKind,
         *,
-        columns: np.ndarray,
+        n_in: int,
         read: np.ndarray,
         documents: np.ndarray,
         width: int,
     ):
         self.transformer = transformer
         self.kind = kind
-        self.columns = columns
+        self.n_in = n_in
         self.read = read
         self.documents = documents
         self.width = width
@@ -99,7 +99,7 @@ class Design:
         """
         columns = np.arange(views.X.shape[1])
         kind = TableKind.of(views, columns, None, set())
-        design = cls(transformer, kind, columns=columns, read=columns, documents=columns[:0], width=0)
+        design = cls(transformer, kind, n_in=len(columns), read=columns, documents=columns[:0], width=0)
         handed = design._handed(views)
         if isinstance(transformer, ColumnTransformer):
             design.documents = _documents(transformer, handed)
@@ -131,7 +131,7 @@ class Design:
         """
         handed = self._handed(views)
         if without is not None:
-            handed = _without(handed, np.flatnonzero(np.isin(self.columns, without)))
+            handed = _without(handed, without)
         try:
             values = self.transformer.transform(self._filled(handed))
         except MemoryError:
@@ -160,15 +160,14 @@ class Design:
         names : ndarray of str or None
             Those of all columns of X; without names all columns are one view, ``"rest"``.
         """
-        read = self.columns[self.read]
         if names is None:
-            return {REST: read}
+            return {REST: self.read}
         groups = {prefix or REST: positions for prefix, positions in prefixes(names).items()}
-        found = {view: np.intersect1d(positions, read) for view, positions in groups.items()}
+        found = {view: np.intersect1d(positions, self.read) for view, positions in groups.items()}
         return {view: positions for view, positions in found.items() if len(positions)}
 
     def _handed(self, views: Views) -> Any:
-        table, _ = self.kind.table(views, self.columns, "X")
+        table, _ = self.kind.table(views, np.arange(self.n_in), "X")
         return table
 
     def _filled(self, table: Any) -> Any:
