@@ -62,7 +62,7 @@ class ColumnModel(Decisions):
     learning_rate : float
         Of gradient boosting, which has ``10 / learning_rate`` rounds: 0.2 takes half the time of 0.1.
     n_jobs : int or None
-        Processes that a forest is grown by.
+        Threads that a forest is grown by; the result does not depend on it.
     random_state : int, RandomState or None
 
     Attributes

@@ -210,10 +210,11 @@ def _without(table: Any, places: np.ndarray) -> Any:
     plain = [place for place in places.tolist() if pd.api.types.is_numeric_dtype(table.dtypes.iloc[place])]
     others = sorted(set(places.tolist()) - set(plain))
     kept = np.setdiff1d(np.arange(table.shape[1]), places)
-    missing = table.iloc[:, others].mask(np.ones((len(table), len(others)), dtype=bool))
+    missing = [pd.Series(np.nan, index=table.index, dtype=table.dtypes.iloc[place]) for place in others]
     blank = pd.DataFrame(np.full((len(table), len(plain)), np.nan), index=table.index, columns=table.columns[plain])
     order = np.argsort(np.concatenate([kept, others, plain]).astype(int))
-    return pd.concat([table.iloc[:, kept], missing, blank], axis=1).iloc[:, order]
+    parts = [table.iloc[:, kept], *missing, blank]
+    return pd.concat(parts, axis=1).iloc[:, order].set_axis(table.columns, axis=1)
 
 
 def _first_text(values: np.ndarray) -> Any:
