@@ -1,6 +1,8 @@
 """Saved rivals: forged trees and models are refused, and so are transformers that files cannot hold."""
 
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,16 @@ from kernelweave.recipes.rivals import ColumnModel, StackedViews
 from kernelweave.recipes.rivals.linear import LinearScores
 from saved_builders import NEW, THREE, TWO, VALUE, A
 from saved_rivals import RIVALS
+
+
+@cache
+def _fitted(name):
+    return RIVALS[name]()
+
+
+def fitted(name):
+    """A model of this name, which may be changed, and new samples."""
+    return deepcopy(_fitted(name))
 
 
 def with_entry(array, place, value):
@@ -50,7 +62,7 @@ FORGERIES = {
 @pytest.mark.parametrize("kind", ["columns, forest, three classes", "columns, boosting, three classes"])
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_forged_trees_are_refused(kind, forgery, tmp_path):
-    model, _ = RIVALS[kind]()
+    model, _ = fitted(kind)
     save(model, tmp_path / "model")
     load(tmp_path / "model")
     model.scores_ = replace(model.scores_, **FORGERIES[forgery](model.scores_))
@@ -76,7 +88,7 @@ def test_forged_trees_are_refused(kind, forgery, tmp_path):
     ],
 )
 def test_forged_models_are_refused(name, attribute, value, tmp_path):
-    model, _ = RIVALS[name]()
+    model, _ = fitted(name)
     setattr(model, attribute, value)
     save(model, tmp_path / "model")
     with pytest.raises(ValueError, match="^cannot load .*: its (ColumnModel|StackedViews)"):
@@ -84,7 +96,7 @@ def test_forged_models_are_refused(name, attribute, value, tmp_path):
 
 
 def test_machines_of_classes_that_are_not_there_are_refused(tmp_path):
-    model, _ = RIVALS["stacked views, three classes"]()
+    model, _ = fitted("stacked views, three classes")
     model.machines_[0].classes_ = np.array([0, 1, 7])
     save(model, tmp_path / "model")
     with pytest.raises(ValueError, match=r"machines_\[0\].classes_ are no positions"):
@@ -93,7 +105,7 @@ def test_machines_of_classes_that_are_not_there_are_refused(tmp_path):
 
 @pytest.mark.parametrize("name", RIVALS)
 def test_contributions_of_a_loaded_model(name, tmp_path):
-    model, new = RIVALS[name]()
+    model, new = fitted(name)
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     pd.testing.assert_frame_equal(again.contributions(new), model.contributions(new))
@@ -104,7 +116,7 @@ def test_contributions_of_a_loaded_model(name, tmp_path):
     "name", ["columns, forest", "columns, boosting, three classes", "columns, logistic regression"]
 )
 def test_a_loaded_model_fits_again(name, tmp_path):
-    model, new = RIVALS[name]()
+    model, new = fitted(name)
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     y = np.array(["p", "q", "r"])[np.arange(len(new)) % 3]
