@@ -14,6 +14,7 @@ ROOT = Path(kernelweave.__file__).parent
 NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
 BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
+WORK = ["recipes", "persistence", "model_selection", "reporting", "files", "datasets"]
 ALLOWED = {
     "validation": FRAMES,
     "views": FRAMES,
@@ -23,24 +24,17 @@ ALLOWED = {
     "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
     "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
+    "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
+    "reporting": FRAMES
+    | {"jinja2", "markupsafe", "_version", "persistence", "model_selection"}
+    | {"views", "kernels", "combiners", "estimators", "reduction", "recipes"},
     "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
-    "persistence": FRAMES | {"_version", *BELOW},
+    "persistence": FRAMES | {"_version", "recipes", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
-    "experiments": FRAMES
-    | {"joblib", "threadpoolctl", "model_selection", "datasets", "persistence", "_version", *BELOW},
-    "cli": FRAMES
-    | {
-        "rich",
-        "joblib",
-        "threadpoolctl",
-        "model_selection",
-        "datasets",
-        "experiments",
-        "_version",
-        *BELOW,
-    },
+    "experiments": FRAMES | {"joblib", "threadpoolctl", "_version", *BELOW, *WORK},
+    "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "experiments", "_version", *BELOW, *WORK},
 }
 STANDARD = sys.stdlib_module_names
 FOR_ALL = {"_extras", "_warnings", "validation"}
@@ -182,7 +176,18 @@ def loaded_by(statement: str) -> set[str]:
 def test_the_package_alone_loads_nothing_heavy():
     loaded = loaded_by("import kernelweave")
     assert "kernelweave._version" in loaded
-    assert not loaded & {"numpy", "scipy", "pandas", "sklearn", "numba", "clarabel", "matplotlib", "rich", "joblib"}
+    assert not loaded & {
+        "numpy",
+        "scipy",
+        "pandas",
+        "sklearn",
+        "numba",
+        "clarabel",
+        "matplotlib",
+        "rich",
+        "joblib",
+        "jinja2",
+    }
 
 
 def test_an_estimator_loads_only_what_its_fit_needs():
@@ -200,7 +205,18 @@ def test_an_estimator_loads_only_what_its_fit_needs():
     }
     assert not loaded & {f"sklearn.{name}" for name in heavy}
     assert not loaded & {"matplotlib", "rich", "rich.progress"}
-    unused = {"reduction", "model_selection", "files", "datasets", "display", "persistence", "experiments", "cli"}
+    unused = {
+        "reduction",
+        "recipes",
+        "model_selection",
+        "files",
+        "datasets",
+        "display",
+        "persistence",
+        "experiments",
+        "cli",
+        "reporting",
+    }
     assert not loaded & {f"kernelweave.{name}" for name in unused}
 
 

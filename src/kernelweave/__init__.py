@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import combiners, datasets, display, files, kernels, model_selection, reduction
+    from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
-    from .files import read_views
+    from .files import read_views, read_views_in_blocks
     from .persistence import load, save
     from .views import stack_views
 
@@ -37,6 +37,8 @@ __all__ = [
     "load",
     "model_selection",
     "read_views",
+    "read_views_in_blocks",
+    "recipes",
     "reduction",
     "save",
     "show_versions",
@@ -45,7 +47,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display", "files"),
+    *("model_selection", "datasets", "display", "files", "recipes"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
@@ -55,6 +57,7 @@ _HOMES = {
     "MKLRegressor": "estimators",
     "load": "persistence",
     "read_views": "files",
+    "read_views_in_blocks": "files",
     "save": "persistence",
     "show_versions": "_environment",
     "stack_views": "views",

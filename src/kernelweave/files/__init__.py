@@ -1,10 +1,12 @@
 """Views from people's files: tables of the same samples, matched by sample id.
 
 `read_views` reads a file for each view (CSV, TSV, Parquet, NPY, NPZ, MuData), matches their rows, and returns the
-`ViewTables` that estimators take: X, y and a table of the overlap.
+`ViewTables` that estimators take: X, y and a table of the overlap. `read_views_in_blocks` does the same for new samples
+in files that are larger than memory, some samples at a time.
 """
 
+from .blocks import ViewBlocks, read_views_in_blocks
 from .reading import read_views
 from .result import ViewTables
 
-__all__ = ["ViewTables", "read_views"]
+__all__ = ["ViewBlocks", "ViewTables", "read_views", "read_views_in_blocks"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,47 +13,102 @@ from .._warnings import warn
 SHARE = 0.9  # of cells that are numbers, above which the others are probably mistakes
 _N_TRIED = 25  # cells of a column that are looked at first; most columns of text have no number among them
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
+_COMMA = r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*"
 
 
-def warn_of_odd_cells(frame: pd.DataFrame, lines: np.ndarray, shown: str, decimal: str) -> None:
-    """Warn of columns in which few cells, or decimal commas, keep the others from being numbers."""
-    found = []
-    for name, dtype in frame.dtypes.items():
-        if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
-            continue
-        odd = _odd_cell(frame[name], decimal)
-        if odd is not None:
-            found.append((name, *odd))
-    if not found:
-        return
-    name, row, value, n_numbers, n_cells = found[0]
-    others = f" (and so in {len(found) - 1} more columns)" if len(found) > 1 else ""
-    if n_numbers is None:
-        reason = f"its numbers have commas, {value!r}"
-        remedy = "pass decimal=',' if these are decimal commas, and remove them if they are not"
-    else:
-        reason = f"{n_numbers} of {n_cells} cells are numbers and this one is {value!r}"
-        remedy = f"correct the cell, or pass na_values=[{value!r}] if it means that the value is missing"
-    warn(f"{shown}, line {lines[row]}, column {name!r}: the column is read as text, because {reason}{others}; {remedy}")
+@dataclass
+class _Counts:
+    """Cells of one column: how many there are, how many are numbers, and how many numbers with a comma."""
+
+    n_cells: int = 0
+    n_numbers: int = 0
+    n_commas: int = 0
+    odd: tuple[int, str] | None = None  # line and text of the first cell that is no number
+    comma: tuple[int, str] | None = None  # and of the first number with a comma
 
 
-def _odd_cell(column: pd.Series, decimal: str) -> tuple[int, str, int | None, int] | None:
-    """The cell to name (row, text), how many cells are numbers (None: all, with decimal commas), and of how many."""
-    tried = [cell for cell in column.iloc[:: max(1, len(column) // _N_TRIED)] if isinstance(cell, str)]
-    if 2 * sum(_NUMBER.fullmatch(cell) is not None for cell in tried) < len(tried):
-        return None
+class OddCells:
+    """Columns in which few cells, or decimal commas, keep the others from being numbers.
+
+    Rows are added in blocks, in any number of them.
+
+    Parameters
+    ----------
+    shown : str
+        What messages call the file.
+    decimal : str
+        The decimal mark of the file.
+    """
+
+    def __init__(self, shown: str, decimal: str):
+        self._shown, self._decimal = shown, decimal
+        self._counts: dict[str, _Counts] = {}
+
+    def add(self, frame: pd.DataFrame, lines: np.ndarray) -> None:
+        """Count the cells of further rows, with their lines in the file."""
+        for name, dtype in frame.dtypes.items():
+            counts = self._counts.setdefault(str(name), _Counts())
+            if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+                n_numbers = int(frame[name].notna().sum())
+                counts.n_cells += n_numbers
+                counts.n_numbers += n_numbers
+            else:
+                _count(frame[name], lines, self._decimal, counts)
+
+    def warn(self) -> None:
+        """Warn of the first such column, if there is one."""
+        found = [(name, counts) for name, counts in self._counts.items() if _is_odd(counts)]
+        if not found:
+            return
+        name, counts = found[0]
+        others = f" (and so in {len(found) - 1} more columns)" if len(found) > 1 else ""
+        if _has_commas(counts) and counts.comma is not None:
+            line, value = counts.comma
+            reason = f"its numbers have commas, {value!r}"
+            remedy = "pass decimal=',' if these are decimal commas, and remove them if they are not"
+        else:
+            line, value = counts.odd or (0, "")
+            reason = f"{counts.n_numbers} of {counts.n_cells} cells are numbers and this one is {value!r}"
+            remedy = f"correct the cell, or pass na_values=[{value!r}] if it means that the value is missing"
+        warn(
+            f"{self._shown}, line {line}, column {name!r}: the column is read as text, because {reason}{others}; "
+            f"{remedy}"
+        )
+
+
+def _count(column: pd.Series, lines: np.ndarray, decimal: str, counts: _Counts) -> None:
     there = column.notna().to_numpy()
-    if not there.any():
-        return None
+    counts.n_cells += int(there.sum())
+    step = max(1, len(column) // _N_TRIED)
+    tried = [
+        (line, cell) for line, cell in zip(lines[::step], column.iloc[::step], strict=True) if isinstance(cell, str)
+    ]
+    words = [(int(line), cell) for line, cell in tried if _NUMBER.fullmatch(cell) is None]
+    if 2 * len(words) > len(tried) or not there.any():
+        counts.odd = counts.odd or next(iter(words), None)
+        return
     texts = column[there].astype(str)
     numbers = pd.to_numeric(texts.str.replace(decimal, ".", regex=False), errors="coerce").notna().to_numpy()
-    rows = np.flatnonzero(there)
+    commas = np.zeros(len(texts), dtype=bool)
     if decimal == ".":
-        commas = texts.str.fullmatch(r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*").to_numpy(dtype=bool)
-        if commas.any() and (numbers | commas).all():
-            first = int(np.flatnonzero(commas)[0])
-            return int(rows[first]), texts.iloc[first], None, len(texts)
-    if numbers.all() or numbers.mean() <= SHARE:
+        commas = texts.str.fullmatch(_COMMA).to_numpy(dtype=bool)
+    rows = np.flatnonzero(there)
+    counts.n_numbers += int(numbers.sum())
+    counts.n_commas += int((commas & ~numbers).sum())
+    counts.odd = counts.odd or _first(~numbers, texts, lines[rows])
+    counts.comma = counts.comma or _first(commas, texts, lines[rows])
+
+
+def _first(chosen: np.ndarray, texts: pd.Series, lines: np.ndarray) -> tuple[int, str] | None:
+    if not chosen.any():
         return None
-    first = int(np.flatnonzero(~numbers)[0])
-    return int(rows[first]), texts.iloc[first], int(numbers.sum()), len(texts)
+    place = int(np.flatnonzero(chosen)[0])
+    return int(lines[place]), texts.iloc[place]
+
+
+def _has_commas(counts: _Counts) -> bool:
+    return counts.n_commas > 0 and counts.n_numbers + counts.n_commas == counts.n_cells
+
+
+def _is_odd(counts: _Counts) -> bool:
+    return _has_commas(counts) or SHARE * counts.n_cells < counts.n_numbers < counts.n_cells

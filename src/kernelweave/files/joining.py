@@ -22,10 +22,11 @@ _log = logging.getLogger("kernelweave.files")
 
 
 @dataclass
-class _View:
+class View:
     """The rows of a view that hold something, with their ids.
 
-    The values are a data frame, or a series of sparse rows; `features` are the names of what they hold.
+    The values are a data frame, or a series of sparse rows (None where they are still in the file); `features` are the
+    names of what they hold.
     """
 
     table: Table
@@ -40,28 +41,17 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     views = [
         view
         for table, ids, key in zip(tables, matching.ids, matching.keys, strict=False)
-        if (view := _filled(table, ids, key, labels, matching.name)) is not None
+        if (view := filled_rows(table, ids, key, labels, matching.name)) is not None
     ]
-    for view in views:
-        n_rows, n_columns = len(view.ids), len(view.features)
-        _log.info(
-            "%s: view %r, %s, %s, rows matched by %s",
-            *(view.table.shown, view.table.name, counted(n_rows, "sample"), counted(n_columns, "column")),
-            how[view.table.name],
-        )
-    if not views:
-        raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
-    order = _in_order([view.ids for view in views])
-    matched_by = {view.table.name: how[view.table.name] for view in views}
+    matched_by, order = overview(views, how)
     if labels is None:
-        _check_shared(views)
-        overlap = _overlap(views, order, None)
+        check_shared(views)
         return ViewTables(
-            X=_stacked(views, order), y=None, overlap=overlap, matched_by=_matched(matched_by), unlabelled=None
+            X=_stacked(views, order), y=None, overlap=overlap(views, order), matched_by=matched_by, unlabelled=None
         )
     y = _targets(labels, pd.Index(matching.ids[-1], name=matching.name))
     if all(labels.shown != view.table.shown for view in views):
-        matched_by[labels.shown] = matching.how[-1]
+        matched_by = pd.concat([matched_by, _matched({labels.shown: matching.how[-1]})])
     _check_labelled(views, y.index, labels, dict(zip([table.name for table in tables], matching.ids, strict=False)))
     is_labelled = order.isin(y.index)
     chosen = order[is_labelled]
@@ -72,43 +62,66 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     return ViewTables(
         X=_stacked(views, chosen),
         y=y.loc[chosen],
-        overlap=_overlap(views, order, y.index),
-        matched_by=_matched(matched_by),
+        overlap=overlap(views, order, y.index),
+        matched_by=matched_by,
         unlabelled=_stacked(views, order[~is_labelled]),
     )
 
 
-def _filled(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None, name: str | None) -> _View | None:
+def overview(views: list[View], how: dict[str, str]) -> tuple[pd.Series, pd.Index]:
+    """How the rows of each view were matched, and all samples in the order of X; what was found is logged."""
+    for view in views:
+        n_rows, n_columns = len(view.ids), len(view.features)
+        _log.info(
+            "%s: view %r, %s, %s, rows matched by %s",
+            *(view.table.shown, view.table.name, counted(n_rows, "sample"), counted(n_columns, "column")),
+            how[view.table.name],
+        )
+    if not views:
+        raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
+    return _matched({view.table.name: how[view.table.name] for view in views}), _in_order([v.ids for v in views])
+
+
+def filled_rows(table: Table, ids: np.ndarray, key: Key | None, labels: Table | None, name: str | None) -> View | None:
     """A view's rows without those that are wholly empty, or None for a table of ids and target alone."""
     values = table.values
     index = pd.Index(ids, name=name)
     if sp.issparse(values):
         rows = SparseRows(values.astype(np.float64), table.columns)
-        return _View(table, pd.Series(rows, index=index), index, pd.Index(table.columns))
+        return View(table, pd.Series(rows, index=index), index, pd.Index(table.columns))
     if key is not None and key.name in values.columns and not key.is_certain:
         values = values.drop(columns=key.name)
     if not values.shape[1]:
         if labels is not None and labels.shown == table.shown:
             _log.info("%s holds ids and the target only, and is no view", table.shown)
             return None
-        raise ValueError(
-            f"{table.shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
-        )
+        raise ValueError(no_columns(table.shown))
     is_filled = values.notna().to_numpy().any(axis=1)
+    check_filled(table, is_filled)
+    values = values.set_axis(index, axis=0)
+    if not is_filled.all():
+        values = values[is_filled]
+    return View(table, values, values.index, values.columns)
+
+
+def no_columns(shown: str) -> str:
+    """A message: a file has ids and nothing else."""
+    return f"{shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
+
+
+def check_filled(table: Table, is_filled: np.ndarray) -> None:
+    """Refuse a view without any value; log where some rows have none."""
     if not is_filled.any():
         raise ValueError(
             f"{table.shown} has no usable column: every cell beside the ids is empty or means a missing value; fill "
             "them in, or leave the file out: the view is then missing for all samples"
         )
-    values = values.set_axis(index, axis=0)
     if not is_filled.all():
         row = int(np.flatnonzero(~is_filled)[0])
         _log.info(
             "%s: %s without any value (first %s): the view is missing for these samples",
             *(table.shown, counted(int((~is_filled).sum()), "row"), table.place(row)),
         )
-        values = values[is_filled]
-    return _View(table, values, values.index, values.columns)
 
 
 def _in_order(indexes: list[pd.Index]) -> pd.Index:
@@ -117,7 +130,7 @@ def _in_order(indexes: list[pd.Index]) -> pd.Index:
     return pd.Index(list(samples), name=indexes[0].name, dtype=indexes[0].dtype)
 
 
-def _stacked(views: list[_View], samples: pd.Index) -> pd.DataFrame:
+def _stacked(views: list[View], samples: pd.Index) -> pd.DataFrame:
     return stack_views({view.table.name: view.values.reindex(samples) for view in views})
 
 
@@ -147,7 +160,8 @@ def _targets(labels: Table, ids: pd.Index) -> pd.Series:
     return y
 
 
-def _overlap(views: list[_View], order: pd.Index, labelled: pd.Index | None) -> pd.DataFrame:
+def overlap(views: list[View], order: pd.Index, labelled: pd.Index | None = None) -> pd.DataFrame:
+    """How many samples there are in each view, in all views and in X."""
     everywhere = np.logical_and.reduce([order.isin(view.ids) for view in views])
     groups = {view.table.name: view.ids for view in views} | {"in all views": order[everywhere]}
     if labelled is None:
@@ -161,7 +175,7 @@ def _overlap(views: list[_View], order: pd.Index, labelled: pd.Index | None) -> 
     return pd.DataFrame.from_dict(counts, orient="index", columns=["samples", "labelled"])
 
 
-def _check_labelled(views: list[_View], labelled: pd.Index, labels: Table, rows: dict[str, np.ndarray]) -> None:
+def _check_labelled(views: list[View], labelled: pd.Index, labels: Table, rows: dict[str, np.ndarray]) -> None:
     """Every view has a sample with a label; `rows` are the ids of all rows of each view, empty ones too."""
     for view in views:
         if not view.ids.isin(labelled).any():
@@ -176,7 +190,7 @@ def _check_labelled(views: list[_View], labelled: pd.Index, labels: Table, rows:
             )
 
 
-def _check_shared(views: list[_View]) -> None:
+def check_shared(views: list[View]) -> None:
     """Without labels: views that share no sample may be right, but not where their ids look alike."""
     doubtful = []
     for view in views:
@@ -194,7 +208,7 @@ def _check_shared(views: list[_View]) -> None:
         warn(f"{doubtful[0]} (if no sample has both views, that is all right)")
 
 
-def _reason(view: _View, others: pd.Index) -> str:
+def _reason(view: View, others: pd.Index) -> str:
     """Why a view shares no sample with these others, and the remedy, in words with examples."""
     turned = view.features[view.features.isin(others)]
     if len(turned):

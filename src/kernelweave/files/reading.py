@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..validation import shown
-from .joining import joined
+from .joining import joined, no_columns
 from .matching import match
 from .result import ViewTables
 from .separators import format_suffix
@@ -97,13 +97,14 @@ def read_views(
     views = sources(paths)
     place = None if target is None else target_place(target, views)
     files = views if place is None or place.source is None else [*views, place.source]
-    options = _checked(Options(id, sep, decimal, encoding, na_values), files)
-    tables, labels = _loaded(views, place, options)
+    options = checked_options(Options(id, sep, decimal, encoding, na_values), files)
+    tables, labels = loaded(views, place, options)
     matching = match([*tables, *([] if labels is None else [labels])], options.id)
     return joined(tables, labels, matching)
 
 
-def _checked(options: Options, files: list[Source]) -> Options:
+def checked_options(options: Options, files: list[Source]) -> Options:
+    """The options, or one `ValueError` that names the one at fault."""
     if isinstance(options.id, Mapping):
         names = dict.fromkeys(name for file in files for name in (file.name, file.path.name))
         # The same mapping may serve new samples, for which the file of the target is not read.
@@ -127,7 +128,7 @@ def _checked(options: Options, files: list[Source]) -> Options:
     return options
 
 
-def _loaded(views: list[Source], place: TargetPlace | None, options: Options) -> tuple[list[Table], Table | None]:
+def loaded(views: list[Source], place: TargetPlace | None, options: Options) -> tuple[list[Table], Table | None]:
     """The tables of the views, and the target's."""
     column = None if place is None else place.column
     if place is not None and place.source is not None and column is None:
@@ -143,19 +144,17 @@ def _loaded(views: list[Source], place: TargetPlace | None, options: Options) ->
         elif is_asked and place is not None and place.source is view:
             raise ValueError(no_column(loads[-1].columns, str(column), f"{view.shown} has no", "target"))
         if not loads[-1].tables and found is None:
-            raise ValueError(
-                f"{view.shown} has no column beside the ids; a view needs one: add columns, or leave the file out"
-            )
+            raise ValueError(no_columns(view.shown))
     if place is not None and place.source is not None and place.source not in views:
-        loaded = load(place.source, options, column)
-        if loaded.target is None:
-            raise ValueError(no_column(loaded.columns, str(column), f"{place.source.shown} has no", "target"))
-        labels.append(loaded.target)
-    tables = [table for loaded in loads for table in loaded.tables]
-    _check_names(tables)
+        content = load(place.source, options, column)
+        if content.target is None:
+            raise ValueError(no_column(content.columns, str(column), f"{place.source.shown} has no", "target"))
+        labels.append(content.target)
+    tables = [table for one in loads for table in one.tables]
+    check_names(tables)
     if place is None:
         return tables, None
-    return tables, _only_one(labels, str(column), [name for loaded in loads for name in loaded.columns], views)
+    return tables, _only_one(labels, str(column), [name for one in loads for name in one.columns], views)
 
 
 def _only_column(source: Source, options: Options) -> str:
@@ -180,7 +179,8 @@ def _only_one(labels: list[Table], column: str, columns: list[str], views: list[
     return labels[0]
 
 
-def _check_names(tables: list[Table]) -> None:
+def check_names(tables: list[Table]) -> None:
+    """Refuse two tables of one name."""
     names: dict[str, Table] = {}
     for table in tables:
         other = names.setdefault(table.name, table)

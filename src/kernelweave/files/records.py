@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import compress
 from typing import Any, NamedTuple
+
+_LONGEST_CELL = 2**31 - 1
 
 
 class Record(NamedTuple):
@@ -52,7 +56,8 @@ def records_of(lines: Lines, sep: str, shown: str) -> Iterator[Record]:
                 used.append(more)
                 yield more
 
-        fields = next(_reader(feed(), sep))
+        with long_cells():
+            fields = next(_reader(feed(), sep))
         if (len(used) > 1 or text.count('"') % 2) and _is_open(used, sep):
             raise ValueError(
                 f"{shown}, line {line}: a cell begins with a quotation mark that is never closed; close or remove it"
@@ -62,7 +67,18 @@ def records_of(lines: Lines, sep: str, shown: str) -> Iterator[Record]:
 
 def fields_of(record: Record, sep: str) -> list[str]:
     """The cells of a record, without quotation marks."""
-    return next(_reader([record.text], sep)) if record.fields is None else record.fields
+    with long_cells():
+        return next(_reader([record.text], sep)) if record.fields is None else record.fields
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """The module `csv` takes long cells; files may be read in turns, so that nothing is read in between."""
+    limit = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _reader(lines: Any, sep: str, *, strict: bool = False) -> Any:
@@ -71,7 +87,8 @@ def _reader(lines: Any, sep: str, *, strict: bool = False) -> Any:
 
 def _is_open(lines: list[str], sep: str) -> bool:
     try:
-        list(_reader(lines, sep, strict=True))
+        with long_cells():
+            list(_reader(lines, sep, strict=True))
     except csv.Error as error:
         return "unexpected end" in str(error)
     return False
@@ -81,12 +98,22 @@ class Checked:
     """The records of a table as a stream of text for pandas; what it finds on the way is kept.
 
     Blank lines are left out, except that in a table of one column they are empty cells. Rows of empty cells at the end
-    are counted: a spreadsheet may have written them. An error ends the stream, and is raised by `finish`.
+    are counted: a spreadsheet may have written them. An error ends the stream, and is raised by `finish`. Where `rows`
+    is given the stream has only those of which it is true.
     """
 
-    def __init__(self, records: Iterator[Record], sep: str, names: list[str], place: int | None, shown: str):
-        self._records, self._sep, self._names, self._place, self._shown = records, sep, names, place, shown
-        self._texts = self._checked()
+    def __init__(
+        self,
+        records: Iterator[Record],
+        sep: str,
+        names: list[str],
+        place: int | None,
+        shown: str,
+        *,
+        rows: Iterable[Any] | None = None,
+    ):
+        self._records, self._sep, self._names, self._place, self.shown = records, sep, names, place, shown
+        self._texts = self._checked() if rows is None else compress(self._checked(), rows)
         self.lines: list[int] = []
         self.cells: list[str] = []
         self.n_trailing = 0
@@ -149,6 +176,6 @@ class Checked:
         remedy = "put cells that contain the separator in quotation marks" if found > expected else "fill the line up"
         first = record.cell(0, self._sep)
         return (
-            f"{self._shown}, line {record.line} (which begins with {first[:40]!r}): {found} fields where the header "
+            f"{self.shown}, line {record.line} (which begins with {first[:40]!r}): {found} fields where the header "
             f"has {expected} columns, separated by {sep}; {remedy}, or pass the separator as sep="
         )

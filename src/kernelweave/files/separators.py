@@ -6,6 +6,7 @@ import csv
 import re
 from itertools import islice
 
+from .records import long_cells
 from .table import Options, Source
 
 SEPARATORS = {".csv": ",;\t|", ".tsv": "\t,;|", ".tab": "\t,;|", ".txt": "\t,;| "}
@@ -21,7 +22,8 @@ def sniffed(lines: list[str], source: Source, options: Options) -> str:
     wanted = options.id_of(source)
 
     def rank(sep: str) -> tuple[bool, bool, bool, bool, int]:
-        rows = list(islice(csv.reader(filled, delimiter=sep, skipinitialspace=sep != " "), 2))
+        with long_cells():
+            rows = list(islice(csv.reader(filled, delimiter=sep, skipinitialspace=sep != " "), 2))
         header, row = [len(rows[0]), len(rows[-1])] if rows else [0, 0]
         several = header > 1
         has_id = several and wanted in [name.strip() for name in rows[0]]

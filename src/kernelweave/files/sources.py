@@ -57,40 +57,41 @@ def load(source: Source, options: Options, target: str | None) -> Loaded:
     return READERS[format_suffix(source.path.name)](source, options, target)
 
 
-def target_place(target: Any, views: list[Source]) -> TargetPlace:
+def target_place(target: Any, views: list[Source], *, role: str = "target") -> TargetPlace:
     """Where a target such as "labels.csv:diagnosis" stands: the file part ends at the first colon that makes it a file.
 
-    A file is looked for as it is given, among the views (by file or name), and beside them.
+    A file is looked for as it is given, among the views (by file or name), and beside them. Messages call the column
+    its `role`, the target or the groups.
     """
     if isinstance(target, os.PathLike):
-        return TargetPlace(_needed(os.fspath(target), views), None)
+        return TargetPlace(_needed(os.fspath(target), views, role), None)
     if isinstance(target, tuple) and len(target) == 2 and isinstance(target[0], str | os.PathLike):
-        return TargetPlace(_needed(os.fspath(target[0]), views), str(target[1]))
+        return TargetPlace(_needed(os.fspath(target[0]), views, role), str(target[1]))
     if not isinstance(target, str) or not target:
-        raise ValueError(f"target must be 'FILE:COLUMN', the name of a column, or None, not {shown(target)}")
+        raise ValueError(f"{role} must be 'FILE:COLUMN', the name of a column, or None, not {shown(target)}")
     if target.endswith(":"):
-        raise ValueError(f"target={target!r} names no column; pass 'FILE:COLUMN'")
+        raise ValueError(f"{role}={target!r} names no column; pass 'FILE:COLUMN'")
     if format_suffix(target) in READERS and _found(target, views) is not None:
-        return TargetPlace(_needed(target, views), None)
+        return TargetPlace(_needed(target, views, role), None)
     files = [target[:place] for place, letter in enumerate(target) if letter == ":"]
     for file in files:
         source = _found(file, views)
         if source is not None and format_suffix(source.path.name):  # a file without suffix is none that is meant
-            return TargetPlace(_needed(file, views), target[len(file) + 1 :])
+            return TargetPlace(_needed(file, views, role), target[len(file) + 1 :])
     for file in [*files, target]:
         if format_suffix(file) in READERS:
-            _needed(file, views)
+            _needed(file, views, role)
     return TargetPlace(None, target)
 
 
-def _needed(path: str, views: list[Source]) -> Source:
+def _needed(path: str, views: list[Source], role: str) -> Source:
     source = _found(path, views)
     if source is not None:
         _check_file(source.path)
         return source
     folders = sorted({str(view.path.parent) for view in views})
     raise FileNotFoundError(
-        f"there is no file {path!r} for the target, neither in the working directory ({Path.cwd()}) nor beside the "
+        f"there is no file {path!r} for the {role}, neither in the working directory ({Path.cwd()}) nor beside the "
         f"views ({', '.join(folders)})"
     )
 

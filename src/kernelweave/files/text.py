@@ -7,92 +7,116 @@ header's, and keeps for each record its line and the cell of the ids, as it is w
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import lzma
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from .._warnings import warn
-from .cells import warn_of_odd_cells
+from .cells import OddCells
 from .records import Checked, Lines, Record, fields_of, records_of
 from .separators import declared, sniffed, without_comments
 from .table import Key, Loaded, Options, Source, Table, check_once, divided, no_column, unique_names
 
 COMPRESSED: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-_LONGEST_CELL = 2**31 - 1
+_NO_NAME = "first column (no name)"
+
+
+class Header(NamedTuple):
+    """What stands above the rows: the separator, the names of the columns, and the position of the ids."""
+
+    sep: str
+    names: list[str]
+    place: int | None
+
+    def has_certain_ids(self, wanted: Any) -> bool:
+        """Whether the column of the ids is the one that was asked for, or has no name."""
+        return self.place is not None and self.names[self.place] in ("", wanted)
+
+    def key(self, cells: list[str], name: str, wanted: Any) -> Key:
+        """The cells of the ids as a key, whose column goes by this name in the table."""
+        given = self.names[self.place or 0]
+        how = f"column {given!r}" if given == wanted else f"first column {given!r}" if given else _NO_NAME
+        return Key(name, cells, how, is_certain=self.has_certain_ids(wanted), is_raw=True)
 
 
 def read(source: Source, options: Options, target: str | None) -> Loaded:
     """The table of a text file."""
-    limit = csv.field_size_limit(_LONGEST_CELL)
+    with opened(source, options) as handle:
+        header, records = started(handle, source, options, target)
+        warn_of_no_header(header.names, source)
+        stream = Checked(records, header.sep, header.names, header.place, source.shown)
+        frame = _parsed(stream, header, options)
+        if len(frame) == stream.n_trailing:
+            raise ValueError(no_rows(source))
+        return _as_table(frame, header, stream, source, options, target)
+
+
+@contextmanager
+def opened(source: Source, options: Options) -> Iterator[IO[str]]:
+    """A text file, whose errors name it."""
     try:
-        return _read(source, options, target)
+        with _handle(source, options) as handle:
+            yield handle
     except UnicodeDecodeError as error:
         raise ValueError(_undecodable(source, options, error)) from None
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         if isinstance(error, OSError) and error.errno is not None:  # the file could not be opened
             raise
         raise ValueError(f"{source.shown} cannot be decompressed: {error}; write the file again") from None
-    finally:
-        csv.field_size_limit(limit)
 
 
-def _read(source: Source, options: Options, target: str | None) -> Loaded:
-    with _opened(source, options) as handle:
-        first = list(islice(handle, 100))
-        sep = options.sep or declared(first) or sniffed(without_comments(first), source, options)
-        first = without_comments(first, sep)
-        records = records_of(Lines(chain(first, handle)), sep, source.shown)
-        header = next((record for record in records if record.text.strip(sep + ' \n"')), None)
-        if header is None:
-            raise ValueError(f"{source.shown} is empty; it needs a line of column names and a line for each sample")
-        names = [name.strip() for name in fields_of(header, sep)]
-        start = list(islice(records, 2))
-        names = _completed(names, start, sep)
-        _warn_of_no_header(names, source)
-        check_once(names, [options.id_of(source), target], source.shown)
-        place = _key_place(names, options.id_of(source), target, source)
-        stream = Checked(chain(start, records), sep, names, place, source.shown)
-        frame = _parsed(stream, sep, options, len(names))
-    if len(frame) == stream.n_trailing:
-        raise ValueError(f"{source.shown} has column names and no rows; it needs a line for each sample")
-    return _as_table(frame, names, stream, place, source, options, target)
+def started(handle: IO[str], source: Source, options: Options, target: str | None) -> tuple[Header, Iterator[Record]]:
+    """The header of a text file, and the records below it."""
+    first = list(islice(handle, 100))
+    sep = options.sep or declared(first) or sniffed(without_comments(first), source, options)
+    first = without_comments(first, sep)
+    records = records_of(Lines(chain(first, handle)), sep, source.shown)
+    header = next((record for record in records if record.text.strip(sep + ' \n"')), None)
+    if header is None:
+        raise ValueError(f"{source.shown} is empty; it needs a line of column names and a line for each sample")
+    names = [name.strip() for name in fields_of(header, sep)]
+    start = list(islice(records, 2))
+    names = _completed(names, start, sep)
+    check_once(names, [options.id_of(source), target], source.shown)
+    place = _key_place(names, options.id_of(source), target, source)
+    return Header(sep, names, place), chain(start, records)
+
+
+def no_rows(source: Source) -> str:
+    """A message: a file has nothing below its header."""
+    return f"{source.shown} has column names and no rows; it needs a line for each sample"
 
 
 def _as_table(
-    frame: pd.DataFrame,
-    names: list[str],
-    stream: Checked,
-    place: int | None,
-    source: Source,
-    options: Options,
-    target: str | None,
+    frame: pd.DataFrame, header: Header, stream: Checked, source: Source, options: Options, target: str | None
 ) -> Loaded:
+    names, place = header.names, header.place
     # A separator at the end of each line makes a column without name and values.
     kept = [j for j, name in enumerate(names) if name or j == place or not frame[j].isna().all()]
-    unique = unique_names([names[j] for j in kept], source.shown)
-    frame = frame[kept].set_axis(unique, axis=1) if len(kept) < len(names) else frame.set_axis(unique, axis=1)
+    unique = unique_names(names, source.shown)
+    frame = frame.set_axis(unique, axis=1)
+    frame = frame[[unique[j] for j in kept]] if len(kept) < len(names) else frame
     lines = np.array(stream.lines)
     key = None
     if place is not None:
-        name, wanted = names[place], options.id_of(source)
-        position = unique[kept.index(place)]
-        how = f"column {name!r}" if name == wanted else f"first column {name!r}" if name else "first column (no name)"
-        key = Key(position, stream.cells, how, is_certain=name == wanted or not name, is_raw=True)
-    odd = frame.drop(columns=position) if key is not None and key.is_certain else frame
-    warn_of_odd_cells(odd, lines, source.shown, options.decimal)
+        key = header.key(stream.cells, unique[place], options.id_of(source))
+    odd = OddCells(source.shown, options.decimal)
+    odd.add(frame.drop(columns=key.name) if key is not None and key.is_certain else frame, lines)
+    odd.warn()
     table = Table(source.name, source.shown, frame, key, lines, n_trailing=stream.n_trailing)
     return divided(table, target, options.id_of(source))
 
 
-def _opened(source: Source, options: Options) -> IO[str]:
+def _handle(source: Source, options: Options) -> IO[str]:
     opener: Any = COMPRESSED.get(source.path.suffix.lower(), open)
     encoding = options.encoding
     if encoding is None:
@@ -133,7 +157,8 @@ def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
     return [*names, ""] if all(not fields_of(record, sep)[-1] for record in start) else ["", *names]
 
 
-def _warn_of_no_header(names: list[str], source: Source) -> None:
+def warn_of_no_header(names: list[str], source: Source) -> None:
+    """Warn where what is read as names of columns are numbers."""
     is_number = [re.fullmatch(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?", name) is not None for name in names]
     if not all(is_number[1:]):
         return
@@ -161,22 +186,31 @@ def _key_place(names: list[str], wanted: Any, target: str | None, source: Source
     raise ValueError(no_column(names, wanted, f"{source.shown} has no", "id"))
 
 
-def _parsed(stream: Checked, sep: str, options: Options, n_columns: int) -> pd.DataFrame:
-    frame = pd.read_csv(
-        stream,
-        sep=sep,
-        header=None,
-        names=range(n_columns),
-        index_col=False,
-        decimal=options.decimal,
-        na_values=options.na_values,
-        skipinitialspace=sep != " ",
-        skip_blank_lines=False,
-        low_memory=False,
-    )
+def _parsed(stream: Checked, header: Header, options: Options) -> pd.DataFrame:
+    frame = pd.read_csv(stream, **parsing(header, options))
     stream.finish()
+    return stripped(frame).copy()  # in a few blocks: pandas' parser makes one of each column, slow from then on
+
+
+def parsing(header: Header, options: Options) -> dict[str, Any]:
+    """Arguments of `pandas.read_csv` for the rows below a header; columns are named by position."""
+    return {
+        "sep": header.sep,
+        "header": None,
+        "names": range(len(header.names)),
+        "index_col": False,
+        "decimal": options.decimal,
+        "na_values": options.na_values,
+        "skipinitialspace": header.sep != " ",
+        "skip_blank_lines": False,
+        "low_memory": False,
+    }
+
+
+def stripped(frame: pd.DataFrame) -> pd.DataFrame:
+    """Text without blanks around it: "ill " and "ill" are one category, and a quoted blank cell is empty."""
     for name in frame.columns[[pd.api.types.is_string_dtype(dtype) for dtype in frame.dtypes]]:
-        # "ill " and "ill" are one category, and a quoted blank cell is empty. Truth values with gaps are objects too.
-        stripped = frame[name].map(lambda cell: (cell.strip() or None) if isinstance(cell, str) else cell)
-        frame[name] = stripped.astype(frame[name].dtype)
-    return frame.copy()  # in a few blocks: pandas' parser makes one of each column, which is slow from then on
+        # Truth values with gaps are objects too.
+        column = frame[name].map(lambda cell: (cell.strip() or None) if isinstance(cell, str) else cell)
+        frame[name] = column.astype(frame[name].dtype)
+    return frame

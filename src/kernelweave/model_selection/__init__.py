@@ -2,6 +2,7 @@
 
 The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010)."""
 
+from .nested_folds import NestedFolds
 from .protocol import (
     KFoldProtocol,
     Protocol,
@@ -29,6 +30,7 @@ from .view_permutation import view_importance
 
 __all__ = [
     "KFoldProtocol",
+    "NestedFolds",
     "Protocol",
     "RepeatedDraws",
     "RepeatedHalves",

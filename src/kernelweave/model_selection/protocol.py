@@ -12,6 +12,7 @@ protocol                  what it is                                            
 `RepeatedHalves`          20 times: half of each class for training, the rest for testing              SKFE 5.3
 `RepeatedKFoldProtocol`   20 times 5 folds; the best cross-validation score is the result              SKFE 5.2
 `RepeatedDraws`           few samples for training and validation, others for testing, repeated        -
+`NestedFolds`             k folds, repeated; methods validate inside the training samples             -
 ========================  ==========================================================================  =================
 """
 

@@ -12,6 +12,8 @@ import hashlib
 import json
 import logging
 import re
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from ..._version import __version__
 from ...persistence.replacing import replace_file
+from ...views.sparse_rows import SparseRows
 from .declaration import Experiment, Method
 
 Progress = Callable[[int, int, str], None]
@@ -81,6 +84,7 @@ def measure_cells(
     prepare: Callable[[int], Callable[[str], Records]],
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    until: float | None = None,
 ) -> Cells:
     """Cells of methods and folds: finished ones are read, the others computed fold by fold and stored at once.
 
@@ -95,6 +99,8 @@ def measure_cells(
         Folds at the same time, as threads with one BLAS thread each.
     progress : callable, optional
         Called with the numbers of finished and of all cells and the name of the method just finished.
+    until : float, optional
+        When no further cell begins, by `time.monotonic`; those that were not measured are absent from the result.
 
     Returns
     -------
@@ -107,20 +113,32 @@ def measure_cells(
         if progress is not None:
             progress(len(cells), len(stored), method)
 
+    is_over = threading.Event()  # where one thread fails or the user interrupts, the others begin no further cell
+
     def run(fold: int) -> None:
-        missing = [method for method in marks if (method, fold) not in cells]
-        if not missing:
-            return
-        measure = prepare(fold)
-        for method in missing:
+        measure = None
+        for method in [method for method in marks if (method, fold) not in cells]:
+            if is_over.is_set() or (until is not None and time.monotonic() >= until):
+                return
+            measure = measure or prepare(fold)
             records = measure(method)
             store.write(method, fold, marks[method], records)
             cells[method, fold] = records
             tell(method)
 
+    def stopping(fold: int) -> None:
+        try:
+            run(fold)
+        except BaseException:
+            is_over.set()
+            raise
+
     tell("")
-    with threadpool_limits(1):
-        Parallel(n_jobs=n_jobs, backend="threading")(delayed(run)(fold) for fold in folds)
+    try:
+        with threadpool_limits(1):
+            Parallel(n_jobs=n_jobs, backend="threading")(delayed(stopping)(fold) for fold in folds)
+    finally:
+        is_over.set()
     return cells
 
 
@@ -167,8 +185,43 @@ def data_digest(X: Any, y: np.ndarray, *others: Any) -> str:
     parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X if isinstance(X, np.ndarray) else _numbers(X)]
     for part in [*parts, y, *others]:
         if part is not None:
-            digest.update(np.ascontiguousarray(part).tobytes())
+            digest.update(_bytes(np.asarray(part)))
     return digest.hexdigest()
+
+
+def frame_digest(X: pd.DataFrame) -> str:
+    """A digest of a data frame: its labels, and for each column name, type and values."""
+    digest = hashlib.sha256(_bytes(X.index.to_numpy(dtype=object)))
+    for place in range(X.shape[1]):
+        column = X.iloc[:, place]
+        digest.update(f"{X.columns[place]!r} {column.dtype}".encode())
+        if isinstance(column.array, SparseRows):
+            matrix = column.array.matrix
+            parts = [matrix.data, matrix.indices, matrix.indptr, column.array.present]
+            parts.append(column.array.dtype.features.to_numpy(dtype=object))
+        elif isinstance(column.dtype, np.dtype):
+            parts = [column.to_numpy()]
+        else:
+            parts = [column.to_numpy(dtype=object)]
+        for part in parts:
+            digest.update(_bytes(part))
+    return digest.hexdigest()
+
+
+def described(value: Any) -> Any:
+    """A parameter as text that differs where it differs; `repr` alone would cut frames short."""
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return [type(value).__name__, frame_digest(pd.DataFrame(value))]
+    if isinstance(value, Mapping) and any(isinstance(part, pd.DataFrame | pd.Series) for part in value.values()):
+        return {str(name): described(part) for name, part in value.items()}
+    return repr(value)
+
+
+def _bytes(part: np.ndarray) -> bytes:
+    """The bytes of an array; those of objects are addresses, so that their text is taken."""
+    if part.dtype.kind == "O":
+        return json.dumps([f"{type(entry).__name__} {entry}" for entry in part.ravel()]).encode()
+    return np.ascontiguousarray(part).tobytes()
 
 
 def _numbers(X: pd.DataFrame) -> np.ndarray:

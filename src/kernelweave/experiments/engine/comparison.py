@@ -32,6 +32,9 @@ class Problem:
     views : mapping from name to selector
         What kernels take as their view.
     is_classification : bool
+    groups : ndarray or None
+        The group of each sample, for estimators whose `fit` takes `groups` to keep them together in their own
+        cross-validation, and for the protocol.
     """
 
     X: Any
@@ -39,13 +42,17 @@ class Problem:
     _: KW_ONLY
     views: Mapping[str, Any] = field(default_factory=dict)
     is_classification: bool = True
+    groups: np.ndarray | None = None
 
     def error(self, model: BaseEstimator, X: Any, part: np.ndarray) -> float:
         """Per cent of the samples that are misclassified, or of the variance that is not explained: 100 (1 - R2)."""
         predicted, true = model.predict(X), self.y[part]
         if self.is_classification:
             return float(100.0 * np.mean(predicted != true))
-        return float(100.0 * np.mean((predicted - true) ** 2) / np.var(true))
+        error, variance = np.mean((predicted - true) ** 2), np.var(true)
+        if variance == 0.0:  # nothing to explain: all or none of it, as in scikit-learn's r2_score
+            return 0.0 if error == 0.0 else 100.0
+        return float(100.0 * error / variance)
 
 
 _FEW = 8  # data sets that are listed by name
@@ -62,6 +69,8 @@ class Contender:
     name : str
     candidates : callable
         From a `Problem` to named estimators, unfitted: the settings that are tried. It may look at sizes and scales.
+        An estimator may also choose its setting by itself, and have it as `setting_` once it is fitted, with the
+        validation score of that choice as `validation_score_` and the number of samples that it stores as `n_stored_`.
     """
 
     name: str
@@ -81,8 +90,8 @@ class Comparison:
     name : str
         Such as "skfe-3".
     title, source : str
-    datasets : mapping from label to (name, variant)
-        Rows, as in `datasets.load_dataset`.
+    datasets : mapping from label to (name, variant) or Problem
+        Rows: data sets as in `datasets.load_dataset`, or data at hand.
     contenders : tuple of Contender
         Columns.
     protocol : Protocol
@@ -98,6 +107,9 @@ class Comparison:
         The contender that the others are compared with; the report is then a ranked table.
     skip_absent : bool
         Whether data sets that are not there are left out, and named; otherwise they are an error.
+    is_tolerant : bool
+        Whether a contender that cannot be fitted on a fold is recorded as failed, with the reason, and warnings are
+        counted in the cells; otherwise errors and warnings are the caller's.
     quick : mapping
         Fields to replace in a quick run.
     note : str
@@ -108,7 +120,7 @@ class Comparison:
     title: str
     _: KW_ONLY
     source: str
-    datasets: Mapping[str, tuple[str, str | None]]
+    datasets: Mapping[str, tuple[str, str | None] | Problem]
     contenders: tuple[Contender, ...]
     protocol: Protocol
     paper: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
@@ -117,6 +129,7 @@ class Comparison:
     level: float = 0.01
     default: str | None = None
     skip_absent: bool = False
+    is_tolerant: bool = False
     quick: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
 
@@ -138,7 +151,7 @@ class Comparison:
     @property
     def dataset_names(self) -> list[str]:
         """The data sets, as `load_dataset` names them."""
-        return [name for name, _ in self.datasets.values()]
+        return [place[0] for place in self.datasets.values() if not isinstance(place, Problem)]
 
     @property
     def data_label(self) -> str:

@@ -11,18 +11,21 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
 from ..._version import __version__
 from ...datasets import load_dataset
 from ...model_selection import Split
-from .cells import Cells, CellStore, Progress, Records, data_digest, measure_cells
+from .cells import Cells, CellStore, Progress, Records, data_digest, described, frame_digest, measure_cells
 from .comparison import Comparison, Problem
+from .troubles import heard, warnings_by_thread
 
 
 @dataclass(frozen=True)
@@ -111,35 +114,83 @@ def run_comparison(
     first: dict[Any, Any] = {}
     absent, n_folds = [], 0
     for row in comparison.datasets:
-        try:
-            data = _load(comparison, row, data_home)
-        except FileNotFoundError:
-            if not comparison.skip_absent:
-                raise
-            absent.append(row)
-            continue
 
         def tell(done: int, total: int, contender: str, row: str = row) -> None:
             if progress is not None:
                 progress(done, total, f"{row} {contender}")
 
-        n_folds = len(data.splits)
-        cells = measure_cells(
-            CellStore(folder / row),
-            data.marks,
-            folds=range(n_folds),
-            prepare=data.prepare,
-            n_jobs=n_jobs,
-            progress=tell,
-        )
-        results |= {(row, name): result for name, result in _results(comparison, cells, data.splits).items()}
+        try:
+            measured = measure_row(comparison, row, folder, data_home=data_home, n_jobs=n_jobs, progress=tell)
+        except FileNotFoundError:
+            if not comparison.skip_absent:
+                raise
+            absent.append(row)
+            continue
+        cells, splits = measured.cells, measured.splits
+        n_folds = len(splits)
+        results |= {(row, name): result for name, result in _results(comparison, cells, splits).items()}
         cells = {key: records[:1] for key, records in cells.items()}
-        first |= {(row, name): result for name, result in _results(comparison, cells, data.splits).items()}
+        first |= {(row, name): result for name, result in _results(comparison, cells, splits).items()}
     if not results:
         raise FileNotFoundError(
             f"none of the data sets of {comparison.name!r} is in the data home: {', '.join(comparison.datasets)}"
         )
     return ComparisonOutcome(comparison, results, n_folds=n_folds, quick=quick, first=first, absent=tuple(absent))
+
+
+@dataclass(frozen=True)
+class MeasuredRow:
+    """The cells of one data set.
+
+    Attributes
+    ----------
+    problem : Problem
+    splits : list of Split
+    cells : dict from (contender, fold) to records
+        One record for each candidate, with errors in per cent; `failed` alone where it could not be fitted.
+    """
+
+    problem: Problem
+    splits: list[Split]
+    cells: Cells
+
+
+def measure_row(
+    comparison: Comparison,
+    row: str,
+    folder: Path,
+    *,
+    data_home: Any = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    until: float | None = None,
+) -> MeasuredRow:
+    """Measure all contenders on the folds of one data set, or read what an earlier run has measured.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    row : str
+        One of its data sets.
+    folder : Path
+        Where cells are stored, in a folder of the row's name.
+    data_home, n_jobs, progress
+        As for `run_experiment`.
+    until : float, optional
+        When no further cell begins, by `time.monotonic`; the result then lacks some.
+    """
+    data = _load(comparison, row, data_home)
+    with warnings_by_thread() if comparison.is_tolerant else nullcontext():
+        cells = measure_cells(
+            CellStore(folder / row),
+            data.marks,
+            folds=range(len(data.splits)),
+            prepare=data.prepare,
+            n_jobs=n_jobs,
+            progress=progress,
+            until=until,
+        )
+    return MeasuredRow(data.problem, data.splits, cells)
 
 
 @dataclass(frozen=True)
@@ -151,6 +202,7 @@ class _Row:
     scaling: BaseEstimator | None
     tried: Mapping[str, Mapping[str, BaseEstimator]]
     marks: Mapping[str, str]
+    is_tolerant: bool
 
     def prepare(self, number: int) -> Callable[[str], Records]:
         """A function that measures a contender on a fold."""
@@ -161,27 +213,35 @@ class _Row:
             parts = [scaler.transform(part) if part.shape[0] else part for part in parts]
 
         def measure(contender: str) -> Records:
+            tolerant = _tolerated if self.is_tolerant else _measure
             return [
-                _measure(label, model, self.problem, split, parts) for label, model in self.tried[contender].items()
+                tolerant(label, model, self.problem, split, parts) for label, model in self.tried[contender].items()
             ]
 
         return measure
 
 
 def _load(comparison: Comparison, row: str, data_home: Any) -> _Row:
-    name, variant = comparison.datasets[row]
-    bunch = load_dataset(name, variant, data_home=data_home)
-    X = bunch.data if comparison.prepare is None else comparison.prepare(bunch.data)
-    problem = Problem(X, bunch.target, views=bunch.views, is_classification=bool(bunch.target_names))
-    published = bunch.get("is_train")
-    splits = comparison.protocol.split(
-        problem.y, problem.is_classification, groups=bunch.original_target, is_train=published
-    )
+    place = comparison.datasets[row]
+    if isinstance(place, Problem):
+        problem = place if comparison.prepare is None else dataclasses.replace(place, X=comparison.prepare(place.X))
+        groups, published, data = problem.groups, None, _problem_digest(problem)
+    else:
+        bunch = load_dataset(place[0], place[1], data_home=data_home)
+        X = bunch.data if comparison.prepare is None else comparison.prepare(bunch.data)
+        problem = Problem(X, bunch.target, views=bunch.views, is_classification=bool(bunch.target_names))
+        groups, published = bunch.original_target, bunch.get("is_train")
+        data = data_digest(X, problem.y, groups, published)
+    splits = comparison.protocol.split(problem.y, problem.is_classification, groups=groups, is_train=published)
     scaling = None if comparison.scaling is None else comparison.scaling(problem)
     tried = {contender.name: contender.candidates(problem) for contender in comparison.contenders}
-    data = data_digest(X, problem.y, bunch.original_target, published)
     marks = {contender: _fingerprint(comparison, scaling, models, data) for contender, models in tried.items()}
-    return _Row(problem, splits, scaling, tried, marks)
+    return _Row(problem, splits, scaling, tried, marks, comparison.is_tolerant)
+
+
+def _problem_digest(problem: Problem) -> str:
+    X = frame_digest(problem.X) if isinstance(problem.X, pd.DataFrame) else data_digest(problem.X, problem.y)
+    return data_digest(np.array([X]), problem.y, np.array(problem.is_classification), problem.groups)
 
 
 def _fingerprint(
@@ -201,20 +261,49 @@ def _fingerprint(
 
 def _described(model: BaseEstimator) -> list[Any]:
     """Class and parameters of an estimator, those of its parts too."""
-    return [type(model).__name__, {name: repr(value) for name, value in model.get_params(deep=True).items()}]
+    return [type(model).__name__, {name: described(value) for name, value in model.get_params(deep=True).items()}]
+
+
+def _tolerated(label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any]) -> dict[str, Any]:
+    """As `_measure`, with the number of warnings and the first of them; the reason where it fails."""
+    with heard() as texts:
+        try:
+            record = _measure(label, model, problem, split, parts)
+        except MemoryError:  # of this machine at this time, not of the method
+            raise
+        except Exception as error:
+            reason = str(error) if isinstance(error, ValueError) and str(error) else f"{type(error).__name__}: {error}"
+            return {"candidate": label, "failed": " ".join(reason.split())}
+    return record | {"n_warnings": len(texts), "warning": texts[0] if texts else None}
 
 
 def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any]) -> dict[str, Any]:
     """Errors in per cent of one candidate on the parts of one fold."""
     start = time.perf_counter()
-    fitted = clone(model).fit(parts[0], problem.y[split.train])
+    groups = {} if problem.groups is None else {"groups": problem.groups[split.train]}
+    fitted = clone(model).fit(parts[0], problem.y[split.train], **groups)
     test = problem.error(fitted, parts[2], split.test)
-    if len(split.validation) == 0:
+    chosen: dict[str, Any] = {}
+    if hasattr(fitted, "validation_score_"):  # it chose its setting by itself
+        validation: float | None = 100.0 * (1.0 - float(fitted.validation_score_))
+        chosen = {"stored": _plain(fitted.n_stored_), "setting": _plain(fitted.setting_)}
+    elif len(split.validation) == 0:
         validation = None
     else:
         same = np.array_equal(split.validation, split.test)
         validation = test if same else problem.error(fitted, parts[1], split.validation)
-    return {"candidate": label, "validation": validation, "test": test, "seconds": time.perf_counter() - start}
+    seconds = time.perf_counter() - start
+    return {"candidate": label, "validation": validation, "test": test, "seconds": seconds} | chosen
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON holds it."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _rows(X: Any, index: np.ndarray) -> Any:

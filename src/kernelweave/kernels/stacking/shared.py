@@ -88,17 +88,29 @@ class KernelSheet(Kernel):
         Row of `values` by the digest of a sample (`Views.digests`); training samples come first.
     values : ndarray of shape (n_training + n_others, n_training)
     self_similarity : ndarray of shape (n_training + n_others,)
+    presence : ndarray of bool, shape (n_training + n_others,)
+        Which samples have the kernel's view.
     """
 
     _source: object = None
     _place_of_position: np.ndarray
 
-    def __init__(self, kernel: Kernel, key: bytes, *, places: dict, values: np.ndarray, self_similarity: np.ndarray):
+    def __init__(
+        self,
+        kernel: Kernel,
+        key: bytes,
+        *,
+        places: dict,
+        values: np.ndarray,
+        self_similarity: np.ndarray,
+        presence: np.ndarray,
+    ):
         self.kernel = kernel
         self.key = key
         self.places = places
         self.values = values
         self.self_similarity = self_similarity
+        self.presence = presence
 
     @classmethod
     def compute(
@@ -129,8 +141,9 @@ class KernelSheet(Kernel):
             places.setdefault(digest, place)
         values = np.vstack([fitted.gram(views), fitted.cross(others, views)])
         self_similarity = np.concatenate([fitted.diagonal(views), fitted.diagonal(others)])
+        presence = np.concatenate([fitted.present(views), fitted.present(others)])
         key = _training_key(views, sample_weight, y if kernel.supervised else None)
-        return cls(fitted, key, places=places, values=values, self_similarity=self_similarity)
+        return cls(fitted, key, places=places, values=values, self_similarity=self_similarity, presence=presence)
 
     def bound(self, views: Views) -> KernelSheet:
         """A copy, sharing the values, that finds these `Views` of the training samples, and parts of them, by position.
@@ -138,7 +151,12 @@ class KernelSheet(Kernel):
         Other samples are found by their digests.
         """
         copy = KernelSheet(
-            self.kernel, self.key, places=self.places, values=self.values, self_similarity=self.self_similarity
+            self.kernel,
+            self.key,
+            places=self.places,
+            values=self.values,
+            self_similarity=self.self_similarity,
+            presence=self.presence,
         )
         copy._source = views.source
         copy._place_of_position = np.full(views.positions.max(initial=-1) + 1, -1)
@@ -185,8 +203,9 @@ class KernelSheet(Kernel):
         return self.kernel.columns()
 
     def present(self, X: Any) -> np.ndarray:
-        """Which samples have the kernel's view."""
-        return self.kernel.present(X)
+        """Which samples have the kernel's view, looked up where all are on the sheet."""
+        places = self._found(X)
+        return self.presence[places] if (places >= 0).all() else self.kernel.present(X)
 
     def gram(self, X: Any) -> np.ndarray:
         """Kernel values among samples, looked up where all are training samples; a new array."""

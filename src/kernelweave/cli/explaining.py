@@ -1,0 +1,170 @@
+"""What explains the predictions of new samples, as tables: contributions, weights of kernels, weights of features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..recipes import CohortModel
+
+INTERCEPT = "intercept"
+_KINDS = ("-linear", "-gaussian")  # what the kernels of a view are called by, behind its name
+
+
+def explaining_tables(model: CohortModel, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The tables that explain the predictions of samples, by the names of their files.
+
+    Parameters
+    ----------
+    model : CohortModel
+        Fitted.
+    X : DataFrame of shape (n_samples, n_features)
+        The samples, with their ids as index.
+
+    Returns
+    -------
+    dict from file name to DataFrame
+        ``contributions.csv``, one row for each sample; with more than two classes these are the parts of the predicted
+        class, and ``contributions_by_class.csv`` has those of all. ``weights.csv`` where the model has kernels, and
+        ``features.csv`` where some kernel is linear and has one weight for all samples.
+    """
+    parts = model.contributions(X)
+    predicted = model.predict(X)
+    files = {}
+    if parts.columns.nlevels > 1:
+        files["contributions.csv"] = _with_ids(_of_predicted(parts, predicted), X)
+        files["contributions_by_class.csv"] = _with_ids(_of_all(parts), X)
+    else:
+        lead = {"label": predicted, "decision": parts.sum(axis=1)} if _has_classes(model) else {"prediction": predicted}
+        files["contributions.csv"] = _with_ids(_led(lead, parts), X)
+    inner: Any = model.model_
+    if hasattr(inner, "kernel_weights"):
+        files["weights.csv"] = _with_ids(_kernel_weights(model, parts, X), X)
+        features = _feature_weights(inner)
+        if features is not None:
+            files["features.csv"] = features
+    return files
+
+
+def deciding_views(model: CohortModel, table: pd.DataFrame) -> pd.Series:
+    """For each view how many samples it decided: its part is the largest in the direction of the prediction.
+
+    The direction is that of the predicted class and, for numbers, away from the mean prediction of these samples, from
+    which parts are measured then.
+
+    Parameters
+    ----------
+    model : CohortModel
+    table : DataFrame
+        The table of ``contributions.csv``.
+
+    Returns
+    -------
+    Series
+        By view, the most frequent first; ``"none"`` counts samples of which no view points to the prediction.
+    """
+    names = [name for name in table.columns[1:] if name not in ("label", "decision", "prediction", INTERCEPT)]
+    views = [view_of(name, model.views) for name in names]
+    parts = table[names].T.groupby(views, sort=False).sum().T
+    if _has_classes(model):
+        several = len(model.classes_) > 2
+        sign = 1.0 if several else np.where(table["label"] == model.classes_[1], 1.0, -1.0)[:, None]
+    else:
+        parts = parts - parts.mean()
+        sign = np.sign(table["prediction"] - table["prediction"].mean()).to_numpy()[:, None]
+    toward = parts * sign
+    found = np.where(toward.max(axis=1) > 0.0, toward.columns[toward.to_numpy().argmax(axis=1)], "none")
+    return pd.Series(found).value_counts()
+
+
+def view_of(term: str, views: list[str]) -> str:
+    """The view of a kernel, by its name; a kernel of several views is named as it is.
+
+    Examples
+    --------
+    >>> from kernelweave.cli.explaining import view_of
+    >>> view_of("rna-linear", ["rna", "protein"])
+    'rna'
+    """
+    if term in views:
+        return term
+    return next((view for view in views for kind in _KINDS if term == view + kind), term)
+
+
+def _has_classes(model: CohortModel) -> bool:
+    return model.task_ == "classification"
+
+
+def _of_predicted(parts: pd.DataFrame, predicted: np.ndarray) -> pd.DataFrame:
+    """One row for each sample: the parts of the class that is predicted."""
+    outputs = list(dict.fromkeys(parts.columns.get_level_values(0)))
+    terms = list(dict.fromkeys(parts.columns.get_level_values(1)))
+    values = parts.to_numpy().reshape(len(parts), len(outputs), len(terms))
+    places = [outputs.index(label) for label in predicted]
+    own = pd.DataFrame(values[np.arange(len(parts)), places], parts.index, terms)
+    return _led({"label": predicted, "decision": own.sum(axis=1)}, own)
+
+
+def _of_all(parts: pd.DataFrame) -> pd.DataFrame:
+    """One row for each sample and class."""
+    outputs = list(dict.fromkeys(parts.columns.get_level_values(0)))
+    own = [_led({"class": label, "decision": parts[label].sum(axis=1)}, parts[label]) for label in outputs]
+    places = np.tile(np.arange(len(parts)), len(outputs))
+    return pd.concat(own).iloc[np.argsort(places, kind="stable")]
+
+
+def _led(lead: dict[str, Any], parts: pd.DataFrame) -> pd.DataFrame:
+    """Columns in front of the parts; a term that is called as one of them keeps its name."""
+    return pd.concat([pd.DataFrame(lead, index=parts.index), parts], axis=1)
+
+
+def _with_ids(table: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+    """The index as the first column, under the name that it has in the files."""
+    ids = pd.Series(table.index, table.index, name="sample" if X.index.name is None else X.index.name)
+    return pd.concat([ids, table], axis=1).reset_index(drop=True)
+
+
+def _kernel_weights(model: CohortModel, parts: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
+    """Weights of kernels by sample; missing for samples that lack all views that the method needs."""
+    is_term = parts.columns.get_level_values(-1) != INTERCEPT
+    decided = (parts.loc[:, is_term] != 0.0).to_numpy().any(axis=1)
+    table = model.table(X)
+    weights = model.model_.kernel_weights(table.iloc[np.flatnonzero(decided)])
+    if weights.columns.nlevels > 1:
+        weights = weights.set_axis([f"{output}: {kernel}" for output, kernel in weights.columns], axis=1)
+    full = pd.DataFrame(np.nan, table.index, weights.columns)
+    full[decided] = weights.to_numpy()
+    return full
+
+
+def _feature_weights(inner: Any) -> pd.DataFrame | None:
+    """Weights of the features of all linear kernels, the largest first; None where no kernel has such weights."""
+    found = []
+    for name, kernel in zip(inner.kernel_names_, inner.kernels_, strict=True):
+        if not kernel.is_linear:
+            continue
+        try:
+            weights = inner.feature_weights(name)
+        except ValueError:  # gates weigh each sample differently
+            continue
+        found.append(_long(weights, name, kernel))
+    if not found:
+        return None
+    table = pd.concat(found, ignore_index=True)
+    return table.iloc[np.argsort(-table["weight"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _long(weights: Any, name: str, kernel: Any) -> pd.DataFrame:
+    """Weights of one kernel, one row for each feature (and class)."""
+    view = kernel.view if isinstance(kernel.view, str) else "all views"
+    table = weights if isinstance(weights, pd.DataFrame) else weights.to_frame()
+    features = [str(feature) for feature in table.index]
+    parts = []
+    for output in table.columns:
+        part = {"view": view, "kernel": name, "feature": features}
+        if isinstance(weights, pd.DataFrame):
+            part["class"] = output
+        parts.append(pd.DataFrame({**part, "weight": table[output].to_numpy()}))
+    return pd.concat(parts)

@@ -1,0 +1,100 @@
+"""What the commands print: plain lines, wrapped to the width of the terminal."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pandas as pd
+
+from .failing import one_line
+
+_MOST_LISTED = 12
+_NARROWEST = 40
+
+
+def say(lines: Iterable[str]) -> None:
+    """Print sentences, each from a new line."""
+    width = max(shutil.get_terminal_size((100, 24)).columns, _NARROWEST)
+    for line in lines:
+        indent = "  " if line.startswith("- ") else ""
+        print(textwrap.fill(one_line(line), width, subsequent_indent=indent, break_long_words=False))
+
+
+def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
+    """What was read: samples, views, target and task.
+
+    Parameters
+    ----------
+    cohort : files.cohort.Cohort
+    task : str
+    why : str
+        What the task was guessed by.
+    """
+    tables = cohort.tables
+    overlap = tables.overlap["samples"]
+    views = overlap.iloc[: list(overlap.index).index("in all views")]
+    lines = [
+        f"Read {len(tables.X)} samples with a target; of all samples "
+        + listed([f"{count} have {view}" for view, count in views.items()])
+        + "."
+    ]
+    if task == "classification":
+        counts = tables.y.value_counts()
+        lines.append(f"Target {tables.y.name}: {listed([f'{label} ({count})' for label, count in counts.items()])}.")
+    else:
+        lines.append(f"Target {tables.y.name}: numbers from {tables.y.min():g} to {tables.y.max():g}.")
+    lines.append(f"Task: {task} ({why}).")
+    if cohort.groups is not None:
+        lines.append(
+            f"Groups: {cohort.groups.nunique()} of {cohort.groups.name}; each stays in one part of every split."
+        )
+    return lines
+
+
+def described_setting(model: Any, label: str) -> list[str]:
+    """The chosen setting of a fitted model and its score.
+
+    Parameters
+    ----------
+    model : CohortModel
+    label : str
+        The method in words.
+    """
+    setting = listed([f"{name} = {value}" for name, value in model.setting_.items()]) or "nothing to choose"
+    measure = "accuracy" if model.task_ == "classification" else "R2"
+    lines = [
+        f"Method: {label}. Setting chosen by cross-validation: {setting}.",
+        f"Score of that setting in cross-validation ({measure}): {model.validation_score_:.3f}; it was chosen by this "
+        "score, which is therefore a little too high. kernelweave compare has unbiased ones.",
+    ]
+    if model.n_stored_ is not None:
+        lines.append(f"The model stores {model.n_stored_} of {model.n_samples_} samples.")
+    return lines
+
+
+@contextmanager
+def working(description: str) -> Iterator[None]:
+    """Show on a terminal that something is going on, and for how long; what is no terminal is left alone."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        progress.add_task(one_line(description), total=None)
+        yield
+
+
+def listed(parts: list[str]) -> str:
+    """Parts with commas between them, the first dozen of them."""
+    more = f" and {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
+    return ", ".join(parts[:_MOST_LISTED]) + more
+
+
+def csv_bytes(table: pd.DataFrame) -> bytes:
+    """A table as a CSV file, UTF-8."""
+    return table.to_csv(index=False, lineterminator="\n").encode("utf-8")

@@ -1,0 +1,118 @@
+"""`Calibration`: from decision values to probabilities, by few constants.
+
+Two classes: Platt's sigmoid, Pr(second class) = 1 / (1 + exp(-(slope f + intercept))), with his targets
+(n_+ + 1) / (n_+ + 2) and 1 / (n_- + 2) in place of 1 and 0 (Platt 1999, Probabilistic outputs for support vector
+machines). More classes: the softmax of slope times the decision values, a temperature of 1 / slope, so that the largest
+probability is always that of the largest decision value.
+
+Constants minimise the log loss of decision values of samples that the model was not fitted to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp
+
+_STEEPEST = 1e3  # slope times the spread of decision values: probabilities are 0 and 1 then, but for ties
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Constants that turn decision values into probabilities.
+
+    Attributes
+    ----------
+    slope : ndarray of shape (1,)
+        At least 0.
+    intercept : ndarray of shape (1,)
+        Of two classes; 0 for more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.recipes.calibration import Calibration
+    >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
+    >>> calibration = Calibration.fit(values, labels)
+    >>> calibration.probabilities(np.array([-3.0, 0.0, 3.0])).round(2)
+    array([[0.92, 0.08],
+           [0.53, 0.47],
+           [0.1 , 0.9 ]])
+    """
+
+    slope: np.ndarray
+    intercept: np.ndarray
+
+    @classmethod
+    def fit(cls, values: np.ndarray, labels: np.ndarray) -> Calibration:
+        """The constants of least log loss.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Decision values of samples that the model was not fitted to.
+        labels : ndarray of int, shape (n_samples,)
+        """
+        spread = values.std() if values.ndim == 1 else (values - values.mean(axis=1, keepdims=True)).std()
+        unit = float(spread) if np.isfinite(spread) and spread > 0 else 1.0
+        if values.ndim == 1:
+            slope, intercept = _sigmoid(values / unit, labels)
+        else:
+            slope, intercept = _temperature(values / unit, labels), 0.0
+        return cls(np.array([slope / unit]), np.array([intercept]))
+
+    def probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Probabilities of all classes, of shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        if values.ndim == 1:
+            scores = self.slope[0] * values + self.intercept[0]
+            return np.column_stack([expit(-scores), expit(scores)])
+        scores = self.slope[0] * values
+        scores = scores - scores.max(axis=1, keepdims=True)
+        odds = np.exp(scores)
+        return odds / odds.sum(axis=1, keepdims=True)
+
+
+def _sigmoid(values: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Slope, at least 0, and intercept of Platt's sigmoid."""
+    positive = int((labels == 1).sum())
+    negative = len(labels) - positive
+    target = np.where(labels == 1, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = theta[0] * values + theta[1]
+        residual = expit(scores) - target
+        total = np.logaddexp(0.0, scores) - target * scores
+        return float(total.mean()), np.array([(residual * values).mean(), residual.mean()])
+
+    start = np.array([1.0, np.log((positive + 1.0) / (negative + 1.0))])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, _STEEPEST), (None, None)])
+    return float(found.x[0]), float(found.x[1])
+
+
+def _temperature(values: np.ndarray, labels: np.ndarray) -> float:
+    """The slope of the softmax, at least 0.
+
+    Labels are smoothed, as Platt's targets are: all classes share 1 / (n + 2) of each. Otherwise the slope would grow
+    without limit where all decisions are right.
+    """
+    n_samples = len(values)
+    weight = 1.0 / (n_samples + 2.0)
+    own = values[np.arange(n_samples), labels]
+    mean = values.mean(axis=1)
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        scores = theta[0] * values
+        log_sum = logsumexp(scores, axis=1)
+        expected = (np.exp(scores - log_sum[:, None]) * values).sum(axis=1)
+        target = (1.0 - weight) * own + weight * mean
+        return float((log_sum - theta[0] * target).mean()), np.array([(expected - target).mean()])
+
+    found = minimize(loss, np.array([1.0]), jac=True, method="L-BFGS-B", bounds=[(0.0, _STEEPEST)])
+    return float(found.x[0])

@@ -1,0 +1,527 @@
+"""`CohortModel`: one estimator from a table of any columns to calibrated predictions, by the name of a method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..kernels import Precomputed
+from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
+from ..validation.inputs import (
+    check_labels,
+    check_new_data,
+    check_numeric_target,
+    check_row_labels,
+    check_target,
+    check_training_data,
+    encode_labels,
+    unchanged_on_failure,
+)
+from ..validation.tables import as_pandas
+from .calibration import Calibration
+from .decisions import about_columns, about_matrix
+from .extending import extended
+from .folds import inner_splits
+from .kinds import as_frame, column_kinds, given_kinds
+from .layout import TableLayout
+from .methods import ModelMaker, method_layout, needed_views, reason_against
+from .search import Found, fitted, search
+from .settings import QUICK_PARTS, grid_of
+from .tasks import guess_task
+
+
+def _classifies(model: CohortModel) -> bool:
+    return getattr(model, "task_", model.task) != "regression"
+
+
+def _calibrates(model: CohortModel) -> bool:
+    return _classifies(model) and bool(model.calibrate)
+
+
+class CohortModel(BaseEstimator):
+    """A model of samples that are described by several tables, made by the name of a method alone.
+
+    Decides what each column holds, prepares each view (numbers scaled, categories one-hot, text TF-IDF), gives each a
+    linear and a Gaussian kernel, chooses the method's setting by inner cross-validation, fits it to all samples, and
+    calibrates its decision values. The method's model minimises what its own docstring states, see ``docs/recipes.md``.
+
+    Parameters
+    ----------
+    method : str
+        "alone:VIEW", "concatenation", "mean", "lp", "convex", "localized", "projected", "stacking", "linear" (logistic
+        or ridge regression), "forest" or "boosting"; see `method_names`.
+    matrices : mapping from name to DataFrame, or None
+        Similarity matrices, with the samples' ids as labels of rows and columns. X has a column of the matrix's name
+        with the id of each sample in it; a sample without an id lacks that view.
+    kinds : Series, mapping or None
+        What columns hold, from column to "number", "category", "text" or "left out". Columns that it does not name,
+        and all where it is None, are as `column_kinds` decides.
+    task : {"auto", "classification", "regression"}
+        "auto" takes what `guess_task` finds.
+    effort : {"full", "quick"}
+        "quick" tries fewer settings, on one hold-out.
+    calibrate : bool
+        Whether to fit what `predict_proba` needs.
+    cv : int
+        Folds of the inner cross-validation.
+    n_jobs : int or None
+        Threads, or processes of a forest; the result does not depend on it.
+    random_state : int, RandomState or None
+        For the folds, and methods that draw random numbers.
+    verbose : int
+        Whether to show progress of the last fit.
+
+    Attributes
+    ----------
+    model_ : MKLClassifier, MKLRegressor, StackedViews or ColumnModel
+        Fitted to all samples, as `table` makes of X what it takes.
+    task_ : str
+    classes_ : ndarray of shape (n_classes,)
+        Of a classification.
+    kinds_ : DataFrame
+        As `column_kinds` returns, with given kinds.
+    decisions_ : list of str
+        What was decided about columns, views and matrices, in sentences.
+    setting_ : dict
+        The parameters that were chosen.
+    settings_ : DataFrame
+        Inner score of each setting, mean and standard deviation over folds.
+    validation_score_ : float
+        Inner score of the chosen setting, accuracy or R2 (relative to the variance of all training targets).
+    calibration_ : Calibration or None
+    target_mean_, target_scale_ : float
+        Of a regression, whose target is standardised for the fit.
+    n_stored_ : int or None
+        Support vectors; None for models that store no samples.
+    n_samples_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Notes
+    -----
+    Every sample gets a prediction. One that lacks all views that the method reads (of "alone:VIEW", the view) is left
+    out of the fit, and is predicted by the majority class or the mean target.
+
+    Examples
+    --------
+    >>> from kernelweave import datasets
+    >>> from kernelweave.recipes import CohortModel
+    >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
+    >>> model = CohortModel("mean", effort="quick", random_state=0).fit(X[::10], y[::10])
+    >>> model.setting_
+    {'C': 1.0}
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
+    """
+
+    _constraints = Constraints(
+        method=Instance(str, 'the name of a method, such as "mean"'),
+        matrices=Instance(Mapping, "a mapping from name to similarity matrix") | None,
+        task=Choice("auto", "classification", "regression"),
+        effort=Choice("full", "quick"),
+        calibrate=Flag(),
+        cv=Whole(2),
+        n_jobs=Whole(but_not=0) | None,
+        random_state=Seed(),
+        verbose=Flag() | Whole(0),
+    )
+
+    def __init__(
+        self,
+        method: str = "mean",
+        *,
+        matrices: Any = None,
+        kinds: Any = None,
+        task: str = "auto",
+        effort: str = "full",
+        calibrate: bool = True,
+        cv: int = 3,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.method = method
+        self.matrices = matrices
+        self.kinds = kinds
+        self.task = task
+        self.effort = effort
+        self.calibrate = calibrate
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> CohortModel:
+        """Choose the setting by inner cross-validation, fit it to all samples, and calibrate.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+            As `read_views` and `stack_views` make it; columns of an array, and of a data frame without view names, are
+            the one view ``"X"``.
+        y : array of shape (n_samples,)
+            Class labels of any type, or numbers.
+        groups : array of shape (n_samples,), optional
+            Samples of one group stay together in inner folds.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            given = check_parameters(self)
+            check_row_labels(X, y=y, groups=groups)
+            X, _ = check_training_data(self, X)
+            self.decisions_: list[str] = []
+            targets = self._fit_task(y, X.shape[0])
+            groups = None if groups is None else _checked_groups(groups, X.shape[0])
+            table, present = self._fit_views(self._fit_layout(as_frame(X), given.matrices or {}), X)
+            kept = self._fitted_to(present, targets)
+            own = None if groups is None else groups[kept]
+            self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own)
+            self.n_samples_ = X.shape[0]
+        return self
+
+    def _fit_task(self, y: Any, n_samples: int) -> np.ndarray:
+        """Targets as the model takes them: positions of classes, or standardised numbers."""
+        for name in ("classes_", "target_mean_", "target_scale_"):
+            self.__dict__.pop(name, None)
+        if self.task == "auto":
+            self.task_, why = guess_task(check_target(self, y, n_samples))
+            self.decisions_.append(f"The task is {self.task_}: {why}.")
+        else:
+            self.task_ = self.task
+        if self.task_ == "classification":
+            self.classes_, labels = encode_labels(self, check_labels(self, y, n_samples))
+            self._prior = np.bincount(labels) / len(labels)
+            return labels
+        values, names = check_numeric_target(self, y, n_samples)
+        if names is not None and values.shape[1] > 1:
+            raise ValueError(f"CohortModel predicts one target, but y has {values.shape[1]} columns; fit one for each")
+        values = values.ravel()
+        self.target_mean_, spread = float(values.mean()), float(values.std())
+        self.target_scale_ = spread if np.isfinite(spread) and spread > 0 else 1.0
+        self._prior = np.zeros(1)
+        return (values - self.target_mean_) / self.target_scale_
+
+    def _fit_layout(self, frame: pd.DataFrame, matrices: Mapping[str, Any]) -> TableLayout:
+        """Decide what the columns hold and what the method reads; sets `kinds_`."""
+        absent = [name for name in matrices if name not in frame.columns]
+        if absent:
+            raise ValueError(
+                f"X has no column {absent[0]!r}, which holds the ids of the samples in the similarity matrix of that "
+                "name"
+            )
+        self.kinds_ = column_kinds(frame, matrices=tuple(matrices))
+        if self.kinds is not None:
+            self.kinds_ = given_kinds(self.kinds_, self.kinds)
+        self.decisions_ += about_columns(self.kinds_)
+        return TableLayout.of(frame, self.kinds_)
+
+    def _fit_views(self, layout: TableLayout, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
+        """The table of the training samples; views that fewer than two samples have are left out."""
+        counts = layout.table(X)[1].sum(axis=0)
+        for view, count in zip(layout.views, counts.tolist(), strict=True):
+            if count < 2:
+                has = "no sample has it" if count == 0 else "only one sample has it"
+                self.decisions_.append(f"The view {view.name!r} is left out: {has}.")
+        layout = layout.only([view.name for view, count in zip(layout.views, counts, strict=True) if count > 1])
+        own = method_layout(self.method, layout)
+        reason = reason_against(self.method, layout, X.shape[0])
+        if reason:
+            raise ValueError(f"the method {self.method!r} cannot be had for these data: {reason}")
+        table, present = own.table(X)
+        self._layout = own.with_means(table)
+        self._needs = needed_views(self.method, own, present)
+        lacking = int((~self._decidable(present)).sum())
+        if lacking:
+            what = f"the view {own.names[0]!r}" if len(self._needs) == 1 else "all views that the method needs"
+            self.decisions_.append(
+                f"{lacking} samples lack {what}: the fit leaves them out, and the prediction of such samples is "
+                + ("the most frequent class." if self.task_ == "classification" else "the mean target.")
+            )
+        return table, present
+
+    def _decidable(self, present: np.ndarray) -> np.ndarray:
+        """Which samples have a view that the method needs."""
+        return present[:, [self._layout.names.index(name) for name in self._needs]].any(axis=1)
+
+    def _fitted_to(self, present: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Positions of the samples that the model is fitted to; all where the others have one class only."""
+        kept = np.flatnonzero(self._decidable(present))
+        too_few = len(kept) < 2 or (self.task_ == "classification" and len(np.unique(targets[kept])) < 2)
+        return np.arange(len(present)) if too_few else kept
+
+    def _fit_model(
+        self, given: Any, table: pd.DataFrame, present: np.ndarray, targets: np.ndarray, groups: np.ndarray | None
+    ) -> None:
+        """Search, fit to all samples, calibrate."""
+        options = {"n_jobs": given.n_jobs, "random_state": int(given.random_state.randint(2**31 - 1))}
+        matrices = {}
+        for view in self._layout.views:
+            if view.is_matrix:
+                matrices[view.name] = Precomputed(given.matrices[view.name], view.name, repair="clip")
+                self.decisions_ += about_matrix(matrices[view.name], table)
+        maker = ModelMaker(self.method, self.task_, given.effort, self._layout, matrices, self._needs, options)
+        is_classes = self.task_ == "classification"
+        y = self.classes_[targets] if is_classes else targets
+        found = self._search(given, maker, table, present, targets, groups)
+        self.setting_, self.settings_, self.validation_score_ = found.setting, found.table, found.score
+        model = maker.model(table, present).set_params(**found.setting)
+        if given.verbose and "verbose" in model.get_params(deep=False):
+            model.set_params(verbose=given.verbose)
+        self.decisions_ += maker.notes
+        self.model_ = fitted(model, table, y, groups)
+        support = getattr(self.model_, "support_", None)
+        self.n_stored_ = getattr(self.model_, "n_stored_", None) if support is None else len(support)
+        self.calibration_ = None
+        if is_classes and given.calibrate:
+            self.calibration_ = self._calibrated(found.values, targets, table)
+
+    def _search(
+        self,
+        given: Any,
+        maker: ModelMaker,
+        table: pd.DataFrame,
+        present: np.ndarray,
+        targets: np.ndarray,
+        groups: np.ndarray | None,
+    ) -> Found:
+        is_classes = self.task_ == "classification"
+        quick = given.effort == "quick"
+        labels = targets if is_classes else np.zeros(len(targets), dtype=int)
+        n_folds = QUICK_PARTS if quick else given.cv
+        splits = inner_splits(labels, groups, n_folds, given.random_state, only_first=quick)
+        splits = [(train, test) for train, test in splits if not is_classes or len(np.unique(labels[train])) > 1]
+        if not splits:
+            self.decisions_.append("There are too few samples, classes or groups for inner validation.")
+        several = is_classes and len(self.classes_) > 2
+        return search(
+            lambda rows: maker.model(table.iloc[rows], present[rows]),
+            grid_of(self.method, given.effort),
+            table,
+            self.classes_[targets] if is_classes else targets,
+            splits,
+            groups=groups,
+            decide=self._decided,
+            score=self._accuracy if is_classes else _explained,
+            shape=(len(table), len(self.classes_)) if several else (len(table),),
+        )
+
+    def _calibrated(self, values: np.ndarray, targets: np.ndarray, table: pd.DataFrame) -> Calibration:
+        """The calibration by decision values of samples that models were not fitted to."""
+        tested = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
+        if not tested.any():
+            self.decisions_.append("Probabilities are calibrated by the training samples themselves.")
+            return Calibration.fit(self._decided(self.model_, table), targets)
+        return Calibration.fit(values[tested], targets[tested])
+
+    def _decided(self, model: Any, table: pd.DataFrame) -> np.ndarray:
+        """Decision values for all classes of the fit, also where a model was fitted to samples of some only."""
+        if self.task_ == "regression":
+            return model.predict(table)
+        values = model.decision_function(table)
+        if len(model.classes_) == len(self.classes_):
+            return values
+        values = np.column_stack([-values, values]) if values.ndim == 1 else values
+        every = np.repeat(values.min(axis=1, keepdims=True) - 1.0, len(self.classes_), axis=1)
+        every[:, np.searchsorted(self.classes_, model.classes_)] = values
+        return every
+
+    def _accuracy(self, values: np.ndarray, y: np.ndarray) -> float:
+        return float((self._labels(values) == y).mean())
+
+    def _labels(self, values: np.ndarray) -> np.ndarray:
+        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+    def table(self, X: Any) -> pd.DataFrame:
+        """X as `model_` takes it: the columns that it reads, with one type each, named ``view__column``.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        """
+        return self._table(X)[0]
+
+    def _table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
+        """The table, and which samples have a view that the method needs."""
+        check_is_fitted(self)
+        X, _ = check_new_data(self, self._with_ids(X), self._layout.used())
+        table, present = self._layout.table(X)
+        return table, self._decidable(present)
+
+    def _with_ids(self, X: Any) -> Any:
+        """X with a column of missing ids for each similarity matrix of which it has none."""
+        X = as_pandas(X)
+        ids = [view.name for view in self._layout.views if view.is_matrix]
+        if not ids or not isinstance(X, pd.DataFrame):
+            return X
+        X = X.assign(**{name: np.nan for name in ids if name not in X.columns})
+        known = [name for name in self.feature_names_in_ if name in X.columns]
+        return X if any("__" in name for name in self.feature_names_in_) else X[known]
+
+    @property
+    def views(self) -> list[str]:
+        """The names of the views that the model reads."""
+        check_is_fitted(self)
+        return self._layout.names
+
+    @available_if(_classifies)
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
+
+        Those of a sample that lacks all views that the method needs are logarithms of the shares of the classes (their
+        difference, for two classes).
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        """
+        return self._values(X)[0]
+
+    def _values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Decision values, or standardised predictions, and which samples the model decides on."""
+        table, decided = self._table(X)
+        constant = self._constant()
+        values = np.repeat(constant[None], len(table), axis=0)
+        values = values[:, 0] if len(constant) == 1 else values
+        if decided.any():
+            values[decided] = self._decided(self.model_, table if decided.all() else table.iloc[decided])
+        return values, decided
+
+    def _constant(self) -> np.ndarray:
+        """Decision values of samples that the model cannot decide on."""
+        if self.task_ == "regression":
+            return np.zeros(1)
+        logs = np.log(self._prior)
+        return logs[1:] - logs[:1] if len(logs) == 2 else logs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class labels, those with the largest decision value, or predicted numbers.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        """
+        values, _ = self._values(X)
+        if self.task_ == "regression":
+            return values * self.target_scale_ + self.target_mean_
+        return self._labels(values)
+
+    @available_if(_calibrates)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Calibrated probabilities, a column for each of `classes_`.
+
+        Of more than two classes the most probable is always the one that `predict` returns. Of two it may be the other
+        where the decision value is near 0: the sigmoid need not be 1/2 there.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        """
+        values, decided = self._values(X)
+        if self.calibration_ is None:
+            raise ValueError("this model was fitted with calibrate=False; set calibrate=True and fit it again")
+        probabilities = self.calibration_.probabilities(values)
+        probabilities[~decided] = self._prior
+        return probabilities
+
+    def score(self, X: Any, y: Any) -> float:
+        """Accuracy, or the share of the variance of y that is explained (R2).
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        """
+        predicted = self.predict(X)
+        return float((accuracy_score if self.task_ == "classification" else r2_score)(y, predicted))
+
+    def contributions(self, X: Any) -> pd.DataFrame:
+        """What each kernel (of "linear", "forest" and "boosting", each view) adds to the decision value of each sample.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame
+            As `MKLClassifier.contributions` returns: columns for kernels and ``"intercept"``, which add up to the
+            decision value, or to the prediction of a regression, in units of y. The parts of a sample that lacks all
+            views that the method needs are 0, but for the intercept.
+        """
+        table, decided = self._table(X)
+        parts = self.model_.contributions(table.iloc[np.flatnonzero(decided)] if decided.any() else table[:1])
+        is_intercept = np.array([(name[1] if isinstance(name, tuple) else name) == "intercept" for name in parts])
+        full = np.zeros((len(table), parts.shape[1]))
+        constant = self._constant()
+        outputs = getattr(self.model_, "classes_", np.zeros(1))
+        if len(constant) > 1 and len(outputs) == is_intercept.sum():
+            constant = constant[np.searchsorted(self.classes_, outputs)]
+        full[:, is_intercept] = constant if len(constant) == is_intercept.sum() else 0.0
+        if decided.any():
+            full[decided] = parts.to_numpy()
+        if self.task_ == "regression":
+            full = full * self.target_scale_ + is_intercept * self.target_mean_
+        index = X.index if isinstance(X, pd.DataFrame) else None
+        return pd.DataFrame(full, index=index, columns=parts.columns)
+
+    def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
+        """Give similarity matrices new samples, and return these as an X to predict.
+
+        Parameters
+        ----------
+        blocks : dict from matrix name to DataFrame
+            Similarities of the new samples (rows) to the samples of the fit (columns, found by label), see
+            `MKLClassifier.extend_kernels`. Blocks of matrices that the method does not read are not looked at.
+        diagonal : dict from matrix name to Series or number, or one of these for all, or None
+            The similarity of each new sample to itself. None takes it from the blocks, where they have a column for
+            each new sample, and otherwise the number that all samples of the fit have, where they have the same.
+
+        Returns
+        -------
+        DataFrame
+            The new samples, with missing values in all columns but those of ids: fill them in where there are others.
+        """
+        check_is_fitted(self)
+        return extended(self, blocks, diagonal)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        task = getattr(self, "task_", self.task)
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        if task == "classification":
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags()
+        elif task == "regression":
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags()
+        return tags
+
+
+def _checked_groups(groups: Any, n_samples: int) -> np.ndarray:
+    groups = np.ravel(as_pandas(groups))
+    if len(groups) != n_samples:
+        raise ValueError(f"groups has {len(groups)} entries, but X has {n_samples} samples")
+    if pd.isna(groups).any():
+        raise ValueError(f"groups is missing for sample {int(np.flatnonzero(pd.isna(groups))[0])}")
+    return np.unique(groups.astype(str), return_inverse=True)[1]
+
+
+def _explained(values: np.ndarray, y: np.ndarray) -> float:
+    """R2 of standardised targets, relative to the variance of all training samples."""
+    return 1.0 - float(((values - y) ** 2).mean())

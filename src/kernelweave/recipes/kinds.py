@@ -1,0 +1,257 @@
+"""What the columns of a table hold: numbers, categories, documents, or nothing that a model could use.
+
+No label is read. The rules, for the cells of a column that are not missing; the first that applies decides:
+
+==========================================================  ===========================================
+a column                                                    is
+==========================================================  ===========================================
+without any value, or with the same value in all samples    left out
+of numbers or booleans, also among objects                  number
+of sparse rows                                              number
+of dates, times or time spans, also written as text         left out
+of values that are neither numbers nor text                 left out
+of text with few different values                           category
+of text that spells numbers                                 number
+of text with several words, mostly different                text
+of other text: names and codes that differ nearly always    left out
+==========================================================  ===========================================
+
+"Few" is at most half as many different values as there are samples with a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from ..validation import shown
+from ..validation.inputs import is_date
+from ..validation.tables import as_pandas
+from ..views.selectors import SEPARATOR
+from ..views.sparse_rows import SparseRowsDtype
+
+NUMBER, CATEGORY, TEXT, LEFT_OUT, SIMILARITY = "number", "category", "text", "left out", "similarity"
+KINDS = (NUMBER, CATEGORY, TEXT, LEFT_OUT)
+ONLY_VIEW = "X"  # what the view of a table without view names is called
+_MOST_DIFFERENT = 0.5  # share of different values above which a column has no categories
+_FEWEST_WORDS = 3.0  # words in a document, on average
+_DATE = re.compile(
+    r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?(Z| ?[+-]\d{2}:?\d{2})?)?"
+    r"|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2})([T ]\d{1,2}:\d{2}(:\d{2})?)?"
+    r"|\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?"
+)
+_WORD = re.compile(r"\w\w+")
+
+
+def column_kinds(X: Any, *, matrices: Collection[str] = ()) -> pd.DataFrame:
+    """Decide what each column of a table holds, without labels.
+
+    Columns are numbers (also booleans and whole numbers), categories (text with few different values), text (several
+    words, mostly different) or left out: empty and constant columns, identifiers, dates. A date is left out because
+    its unit would decide what is learned: turn it into a number, such as days since the first.
+
+    Parameters
+    ----------
+    X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        Columns of a data frame are named ``view__column``, as `read_views` and `stack_views` name them. A column
+        without a view name is a view by itself; where no column has one, all are the one view ``"X"``.
+    matrices : collection of str
+        Names of columns that hold ids in a similarity matrix.
+
+    Returns
+    -------
+    DataFrame
+        A row for each column of X: its ``view``, its ``kind`` ("number", "category", "text", "left out", or
+        "similarity" for ids), and ``why`` in words.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.recipes import column_kinds
+    >>> X = pd.DataFrame({"lab__crp": [1.0, 7.5, 2.0, 3.1], "lab__unit": ["mg"] * 4, "who__sex": ["f", "m", "m", "f"]})
+    >>> column_kinds(X)[["view", "kind"]]
+              view      kind
+    column
+    lab__crp   lab    number
+    lab__unit  lab  left out
+    who__sex   who  category
+    """
+    X = as_frame(X)
+    views = column_views(X, matrices)
+    plain = _plain_numbers(X)
+    found = []
+    for place, name in enumerate(X.columns):
+        if isinstance(name, str) and name in matrices:
+            found.append((SIMILARITY, f"the sample's id in the similarity matrix {name!r}"))
+        else:
+            found.append(plain[place] if place in plain else _kind(X.iloc[:, place]))
+    index = pd.Index(list(X.columns), name="column", dtype=object)
+    kinds = pd.DataFrame({"view": views, "kind": [k for k, _ in found], "why": [w for _, w in found]}, dtype=object)
+    return kinds.set_index(index)
+
+
+def given_kinds(kinds: pd.DataFrame, given: Any) -> pd.DataFrame:
+    """The kinds that were found, with those that the user gives in their place.
+
+    Parameters
+    ----------
+    kinds : DataFrame
+        As `column_kinds` returns.
+    given : Series, mapping or DataFrame with a column ``kind``
+        From column to kind; columns that it does not name stay as they were found.
+    """
+    if isinstance(given, pd.DataFrame) and "kind" in given:
+        given = given["kind"]
+    if not isinstance(given, pd.Series | Mapping):
+        raise ValueError(f"kinds must be a Series or a dict from column to kind, not {shown(given)}")
+    kinds = kinds.copy()
+    rows = {name: place for place, name in enumerate(kinds.index)}
+    for name, kind in dict(given).items():
+        if name not in rows:
+            raise ValueError(f"kinds names the column {name!r}, which X does not have")
+        if kinds["kind"].iloc[rows[name]] == SIMILARITY:
+            continue
+        if kind not in KINDS:
+            raise ValueError(f"the kind of the column {name!r} must be one of {', '.join(KINDS)}, not {shown(kind)}")
+        if kind != kinds["kind"].iloc[rows[name]]:
+            kinds.iloc[rows[name], [1, 2]] = [kind, "as given"]
+    return kinds
+
+
+def as_frame(X: Any) -> pd.DataFrame:
+    """A table as a data frame; columns of an array are numbered, and a sparse matrix is one column of sparse rows."""
+    import scipy.sparse as sp
+
+    from ..views.sparse_rows import SparseRows
+
+    X = as_pandas(X)
+    if sp.issparse(X):
+        return pd.DataFrame({ONLY_VIEW: SparseRows(X.tocsr())})
+    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+
+
+def column_views(X: pd.DataFrame, matrices: Collection[str] = ()) -> list[str]:
+    """The view of each column of a data frame.
+
+    Parameters
+    ----------
+    X : DataFrame
+    matrices : collection of str
+        Names of columns that hold ids.
+    """
+    names = [str(name) for name in X.columns]
+    prefix = [name.partition(SEPARATOR)[0] for name in names]
+    is_named = [bool(view) and SEPARATOR in name for view, name in zip(prefix, names, strict=True)]
+    is_alone = [isinstance(dtype, SparseRowsDtype) or name in matrices for name, dtype in zip(names, X.dtypes, strict=True)]
+    if not any(is_named) and not any(isinstance(dtype, SparseRowsDtype) for dtype in X.dtypes):
+        return [name if alone else ONLY_VIEW for name, alone in zip(names, is_alone, strict=True)]
+    # A column without a view name is a view by itself, of which "__" would separate its columns.
+    return [
+        view if named else name.replace(SEPARATOR, "_") for view, named, name in zip(prefix, is_named, names, strict=True)
+    ]
+
+
+def number_as_text(value: Any) -> Any:
+    """A cell of a column of categories or documents as text: 2 and 2.0 as "2"; missing cells stay missing."""
+    if isinstance(value, str):
+        return value
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
+        return np.nan
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        return str(int(value)) if float(value).is_integer() else str(value)
+    return str(value)
+
+
+def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
+    """The kinds of columns of plain numbers, by position: there may be many thousands, so all at once."""
+    places = [
+        place for place, dtype in enumerate(X.dtypes) if isinstance(dtype, np.dtype) and dtype.kind in "fiu"
+    ]
+    if not places:
+        return {}
+    values = X.iloc[:, places].to_numpy(dtype=np.float64)
+    missing = np.isnan(values)
+    low = np.where(missing, np.inf, values).min(axis=0, initial=np.inf)
+    high = np.where(missing, -np.inf, values).max(axis=0, initial=-np.inf)
+    empty = missing.all(axis=0)
+    found = {}
+    for place, is_empty, is_constant, value in zip(places, empty, low == high, low, strict=True):
+        if is_empty:
+            found[place] = LEFT_OUT, "no sample has a value"
+        else:
+            found[place] = (LEFT_OUT, f"the same value in all samples ({value:g})") if is_constant else (NUMBER, "numbers")
+    return found
+
+
+def _kind(column: pd.Series) -> tuple[str, str]:
+    """The kind of a column, and why."""
+    dtype = column.dtype
+    if isinstance(dtype, SparseRowsDtype):
+        return NUMBER, f"a sparse matrix of {len(dtype.features)} columns"
+    values = column[column.notna().to_numpy()]
+    if len(values) == 0:
+        return LEFT_OUT, "no sample has a value"
+    if types.is_complex_dtype(dtype):
+        return LEFT_OUT, "complex numbers"
+    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        return LEFT_OUT, "dates or time spans: turn them into numbers, such as days since the first"
+    if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
+        return _kind_of_numbers(np.asarray(values, dtype=np.float64), str(np.asarray(values).dtype))
+    return _kind_of_objects(values.to_numpy(dtype=object), isinstance(dtype, pd.CategoricalDtype))
+
+
+def _kind_of_numbers(values: np.ndarray, what: str) -> tuple[str, str]:
+    if (values == values[0]).all():
+        return LEFT_OUT, f"the same value in all samples ({values[0]:g})"
+    return NUMBER, "true or false" if what == "bool" else "numbers"
+
+
+def _kind_of_objects(values: np.ndarray, is_categorical: bool) -> tuple[str, str]:
+    """The kind of a column of objects, none of them missing."""
+    texts = sum(isinstance(value, str) for value in values)
+    if any(is_date(value) for value in values):
+        return LEFT_OUT, "dates or time spans: turn them into numbers, such as days since the first"
+    is_number = [isinstance(value, int | float | np.number | np.bool_) for value in values]
+    if texts + sum(is_number) < len(values):
+        return LEFT_OUT, "values that are neither numbers nor text"
+    if texts == 0 and not is_categorical:
+        return _kind_of_numbers(values.astype(np.float64), "objects")
+    cells = [number_as_text(value) for value in values]
+    different = len(set(cells))
+    if different == 1:
+        return LEFT_OUT, "the same value in all samples"
+    if is_categorical:
+        return CATEGORY, f"{different} categories"
+    if sum(_DATE.fullmatch(cell.strip()) is not None for cell in cells) > 0.9 * len(cells):
+        return LEFT_OUT, "dates or times: turn them into numbers, such as days since the first"
+    if different <= _MOST_DIFFERENT * len(cells):
+        return CATEGORY, f"{different} different values"
+    return _kind_of_different(values, cells, texts, different)
+
+
+def _kind_of_different(values: np.ndarray, cells: list[str], texts: int, different: int) -> tuple[str, str]:
+    """The kind of a column of text that differs in most samples."""
+    spells = [_spells_number(cell) for cell in cells]
+    if all(spells):
+        return NUMBER, "text that spells numbers"
+    if sum(spells) > 0.9 * len(cells):
+        odd = cells[spells.index(False)]
+        return LEFT_OUT, f"nearly all are numbers, but {shown(odd)} is none: mend or empty such cells"
+    words = np.array([len(_WORD.findall(cell)) for cell in cells])
+    if words.mean() >= _FEWEST_WORDS:
+        return TEXT, f"{words.mean():.0f} words on average, mostly different"
+    if different == len(cells):
+        return LEFT_OUT, "a value of its own in each sample, such as a name or a code"
+    return LEFT_OUT, f"{different} different values in {len(cells)} samples, such as names or codes"
+
+
+def _spells_number(cell: str) -> bool:
+    try:
+        return bool(np.isfinite(float(cell))) or cell.strip().lower() in ("nan", "inf", "-inf")
+    except ValueError:
+        return False

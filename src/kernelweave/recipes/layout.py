@@ -1,0 +1,343 @@
+"""`TableLayout`: which columns of X a model reads, view by view, and X as a table that kernels and their transformers take.
+
+That table has the columns that are not left out, each with one type: numbers are float64, categories and documents are
+text, sparse views are columns of sparse rows, and ids of similarity matrices are as they were given. Columns are named
+``view__column``, also where those of X have no such names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from ..validation import shown
+from ..validation.columns import has_sparse_rows
+from ..views import Views
+from ..views.kept import KeptColumns
+from ..views.selectors import SEPARATOR
+from ..views.sparse_rows import SparseRows
+from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT, number_as_text
+
+LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow
+
+
+@dataclass(frozen=True, eq=False)
+class ViewColumns:
+    """The columns of one view.
+
+    Attributes
+    ----------
+    name : str
+    positions : ndarray of int
+        Where the columns are among the features of X; a sparse view has a feature for each of its columns.
+    names : list of str
+        What the columns are called in the table.
+    kinds : list of str
+        "number", "category" or "text" for each column, or "similarity".
+    is_sparse : bool
+        Whether the view is one column of sparse rows in the table.
+    means : ndarray of float, shape (n_columns,), or None
+        Of a view of numbers without gaps: what stands in the place of gaps of new samples.
+    """
+
+    name: str
+    positions: np.ndarray
+    names: list[str]
+    kinds: list[str]
+    is_sparse: bool = False
+    means: np.ndarray | None = None
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the view is a similarity matrix."""
+        return self.kinds == [SIMILARITY]
+
+    def places(self, kind: str) -> list[int]:
+        """Places of the columns of a kind within the view."""
+        return [place for place, own in enumerate(self.kinds) if own == kind]
+
+
+@dataclass(frozen=True, eq=False)
+class TableLayout:
+    """The views that a model reads.
+
+    Attributes
+    ----------
+    views : list of ViewColumns
+    joined : bool
+        Whether one transformer reads the columns of all views together: documents of samples that lack a view are then
+        empty, and so are their sparse rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.recipes.kinds import column_kinds
+    >>> from kernelweave.recipes.layout import TableLayout
+    >>> X = pd.DataFrame({"a__x": [1, 2], "a__ok": [True, None], "b__code": ["u17", "w23"]}, index=["ann", "bob"])
+    >>> layout = TableLayout.of(X, column_kinds(X))
+    >>> table, present = layout.table(X)
+    >>> table
+         a__x
+    ann   1.0
+    bob   2.0
+    """
+
+    views: list[ViewColumns]
+    joined: bool = False
+
+    @classmethod
+    def of(cls, X: pd.DataFrame, kinds: pd.DataFrame) -> TableLayout:
+        """The layout of all columns that are not left out.
+
+        Parameters
+        ----------
+        X : DataFrame
+        kinds : DataFrame
+            As `column_kinds` returns, row for row the columns of X.
+        """
+        widths = [len(getattr(dtype, "features", "1")) for dtype in X.dtypes]
+        starts = np.concatenate([[0], np.cumsum(widths)])
+        groups: dict[str, list[int]] = {}
+        for place, (view, kind) in enumerate(zip(kinds["view"], kinds["kind"], strict=True)):
+            if kind != LEFT_OUT:
+                groups.setdefault(view, []).append(place)
+        taken: set[str] = set()
+        return cls([_view(X, view, places, kinds["kind"], starts, taken) for view, places in groups.items()])
+
+    def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
+        """The layout of some of the views.
+
+        Parameters
+        ----------
+        names : collection of str
+        joined : bool
+            Whether one transformer is to read all their columns. Sparse views beside others become dense.
+        """
+        views = [view for view in self.views if view.name in names]
+        if joined and any(view.is_sparse for view in views) and not all(view.is_sparse for view in views):
+            views = [_dense(view) for view in views]
+        return TableLayout(views, joined)
+
+    def with_means(self, table: pd.DataFrame) -> TableLayout:
+        """The same with the means of the views of numbers that have no gaps in this table, unless they are joined.
+
+        Parameters
+        ----------
+        table : DataFrame
+            The training samples.
+        """
+        return self if self.joined else TableLayout([_with_means(view, table) for view in self.views])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the views."""
+        return [view.name for view in self.views]
+
+    def used(self) -> np.ndarray:
+        """Positions of all features that are read, ascending."""
+        return np.sort(np.concatenate([np.empty(0, dtype=int), *(view.positions for view in self.views)]))
+
+    def table(self, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
+        """The table of some samples, and which sample has which view, of shape (n_samples, n_views).
+
+        Parameters
+        ----------
+        X : DataFrame, array or CSR matrix
+            With the features of the fit, in their order.
+        """
+        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(X.shape[0])
+        views = Views(X) if sp.issparse(X) or (isinstance(X, pd.DataFrame) and has_sparse_rows(X)) else None
+        source = X if views is None else views.X
+        parts = [self._part(source, view, index) for view in self.views]
+        present = np.column_stack([*(own for _, own in parts), np.zeros((len(index), 0), dtype=bool)])
+        if not parts:
+            return pd.DataFrame(index=index), present
+        return pd.concat([part for part, _ in parts], axis=1), present
+
+    def _part(self, X: Any, view: ViewColumns, index: pd.Index) -> tuple[pd.DataFrame, np.ndarray]:
+        if view.is_sparse:
+            rows = _sparse_rows(X, view)
+            present = rows.present
+            if self.joined:
+                rows = SparseRows(rows.matrix, rows.dtype.features)
+            return pd.DataFrame({view.name: rows}, index=index), present
+        if view.is_matrix:
+            column = pd.Series(_column(X, int(view.positions[0])), index=index, name=view.name)
+            return column.to_frame(), column.notna().to_numpy()
+        if set(view.kinds) == {NUMBER}:
+            values = _numbers(X, view.positions, view, index)
+            present = ~np.isnan(values).all(axis=1)
+            if view.means is not None:
+                values = np.where(np.isnan(values) & present[:, None], view.means, values)
+            return pd.DataFrame(values, index=index, columns=view.names), present
+        part = self._mixed(X, view, index)
+        present = part.notna().to_numpy().any(axis=1)
+        for place in view.places(TEXT):
+            if self.joined or len(view.kinds) > 1:
+                empty = part.iloc[:, place].isna().to_numpy() & (self.joined | present)
+                part.isetitem(place, part.iloc[:, place].mask(empty, ""))
+        return part, present
+
+    @staticmethod
+    def _mixed(X: Any, view: ViewColumns, index: pd.Index) -> pd.DataFrame:
+        """The columns of a view that has categories or documents."""
+        columns: dict[int, Any] = {}
+        places = np.array(view.places(NUMBER), dtype=int)
+        if len(places):
+            values = _numbers(X, view.positions[places], view, index, places)
+            columns.update((place, values[:, number]) for number, place in enumerate(places.tolist()))
+        for place in [*view.places(CATEGORY), *view.places(TEXT)]:
+            cells = [number_as_text(value) for value in _column(X, int(view.positions[place]))]
+            columns[place] = pd.Series(cells, index=index, dtype=object)
+        frame = pd.DataFrame({place: columns[place] for place in range(len(view.kinds))}, index=index)
+        return frame.set_axis(view.names, axis=1)
+
+
+def _view(
+    X: pd.DataFrame, view: str, places: Sequence[int], kinds: pd.Series, starts: np.ndarray, taken: set[str]
+) -> ViewColumns:
+    own = [kinds.iloc[place] for place in places]
+    if own == [SIMILARITY]:
+        return ViewColumns(view, starts[places], [view], own)
+    if SIMILARITY in own:
+        raise ValueError(f"the similarity matrix {view!r} has the name of a view with columns; give it another name")
+    features = getattr(X.dtypes.iloc[places[0]], "features", None)
+    if features is not None:
+        if len(places) > 1:
+            raise ValueError(f"the sparse view {view!r} has the name of a view with columns; give it another name")
+        positions = np.arange(starts[places[0]], starts[places[0] + 1])
+        return ViewColumns(view, positions, [str(name) for name in features], [NUMBER] * len(features), True)
+    names = []
+    for place in places:
+        column = str(X.columns[place])
+        name = column if column.startswith(view + SEPARATOR) else f"{view}{SEPARATOR}{column}"
+        names.append(_unique(name, taken))
+    return ViewColumns(view, starts[places], names, own)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    candidate, count = name, 1
+    while candidate in taken:
+        count += 1
+        candidate = f"{name}-{count}"
+    taken.add(candidate)
+    return candidate
+
+
+def _with_means(view: ViewColumns, table: pd.DataFrame) -> ViewColumns:
+    if view.is_sparse or set(view.kinds) != {NUMBER}:
+        return view
+    values = table[view.names].to_numpy(dtype=np.float64)
+    missing = np.isnan(values)
+    absent = missing.all(axis=1)
+    if missing[~absent].any():
+        return view
+    return replace(view, means=values[~absent].mean(axis=0))
+
+
+def _dense(view: ViewColumns) -> ViewColumns:
+    if not view.is_sparse:
+        return view
+    return ViewColumns(view.name, view.positions, [f"{view.name}{SEPARATOR}{name}" for name in view.names], view.kinds)
+
+
+def _column(X: Any, position: int) -> np.ndarray:
+    """One column, of any type, as objects where it is no plain number."""
+    if isinstance(X, pd.DataFrame):
+        column = X.iloc[:, position]
+        return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.to_numpy(dtype=object)
+    if isinstance(X, KeptColumns):
+        if position in X.sparse_positions():
+            return _from_sparse(X, np.array([position]))[:, 0]
+        return X.take(np.array([position]))[:, 0]
+    return X[:, position].toarray()[:, 0] if sp.issparse(X) else X[:, position]
+
+
+def _from_sparse(X: KeptColumns, positions: np.ndarray) -> np.ndarray:
+    values, there = X.take_sparse(positions)
+    dense = values.toarray().astype(np.float64)
+    dense[~there.all(axis=1)] = np.nan
+    return dense
+
+
+def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
+    """A sparse view, which may come as dense columns, or not at all (NaN)."""
+    if sp.issparse(X):
+        matrix, present = X[:, view.positions], None
+    elif isinstance(X, KeptColumns) and np.isin(view.positions, X.sparse_positions()).all():
+        matrix, there = X.take_sparse(view.positions)
+        present = there.all(axis=1)
+    else:
+        index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(X.shape[0])
+        values = _numbers(X, view.positions, view, index)
+        present = ~np.isnan(values).all(axis=1)
+        matrix = sp.csr_matrix(np.where(present[:, None], values, 0.0))
+    matrix = sp.csr_matrix(matrix, dtype=np.float64)
+    wrong = ~np.isfinite(matrix.data) | (np.abs(matrix.data) > LARGEST)
+    if wrong.any():
+        raise ValueError(
+            f"the sparse view {view.name!r} contains {_named(matrix.data[wrong][0])}; replace such values, or make the "
+            "whole view missing for a sample that does not have it"
+        )
+    return SparseRows(matrix, view.names, present)
+
+
+def _numbers(
+    X: Any, positions: np.ndarray, view: ViewColumns, index: pd.Index, places: np.ndarray | None = None
+) -> np.ndarray:
+    """Columns of numbers as float64, NaN where one is missing, or an error that names column and sample."""
+    block = X.iloc[:, positions] if isinstance(X, pd.DataFrame) else None
+    if block is not None and all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in set(block.dtypes)):
+        values = block.to_numpy(dtype=np.float64)
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
+        values = X[:, positions].astype(np.float64, copy=False)
+    elif sp.issparse(X):
+        values = X[:, positions].toarray()
+    elif isinstance(X, KeptColumns) and np.isin(positions, X.sparse_positions()).all():
+        values = _from_sparse(X, positions)
+    else:
+        names = view.names if places is None else [view.names[place] for place in places]
+        columns = [_as_numbers(_column(X, int(p)), n, index) for p, n in zip(positions, names, strict=True)]
+        values = np.column_stack(columns)
+    with np.errstate(invalid="ignore"):
+        wrong = np.abs(values) > LARGEST
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        name = view.names[column if places is None else places[column]]
+        raise ValueError(
+            f"the column {name!r} has {_named(values[row, column])} (sample {shown(_plain(index[row]))}); replace such "
+            "values, or leave them empty"
+        )
+    return values
+
+
+def _as_numbers(column: np.ndarray, name: str, index: pd.Index) -> np.ndarray:
+    """A column of objects as float64; text may spell numbers."""
+    if column.dtype.kind in "fiub":
+        return column.astype(np.float64)
+    try:
+        return np.array([np.nan if pd.isna(cell) else float(cell) for cell in column], dtype=np.float64)
+    except (TypeError, ValueError):
+        for cell, label in zip(column, index, strict=True):
+            try:
+                float(np.nan if pd.isna(cell) else cell)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"the column {name!r} holds numbers, but sample {shown(_plain(label))} has {shown(cell)} there"
+                ) from None
+        raise
+
+
+def _named(value: float) -> str:
+    return "infinity" if np.isinf(value) else "NaN" if np.isnan(value) else f"the huge number {value:.3g}"
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+

@@ -1,0 +1,299 @@
+"""The methods by name: which there are, what each reads of a table, and the unfitted model of each.
+
+===============  ==============================================================================================
+method           model
+===============  ==============================================================================================
+alone:VIEW       the mean of the linear and the Gaussian kernel of one view
+concatenation    the mean of a linear and a Gaussian kernel over the columns of all views
+mean             the mean of the linear and the Gaussian kernels of all views, and of similarity matrices
+lp, convex       the same kernels with learned weights (`LpMKL`, `ConvexMKL`)
+localized        the same kernels with weights that depend on the sample (`Localized`)
+projected        a learned projection of each view (`Projected`)
+stacking         a regression on the decision values of each view's own model
+linear           logistic or ridge regression on all columns
+forest           random forest on all columns
+boosting         gradient boosting on all columns
+===============  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..combiners import ConvexMKL, KernelMap, Localized, LpMKL, Mean, Projected
+from ..estimators import MKLClassifier, MKLRegressor
+from ..kernels import Gaussian, Kernel, Linear, Precomputed
+from ..validation import shown
+from .kinds import as_frame, column_kinds, given_kinds
+from .layout import TableLayout, ViewColumns
+from .preparation import joined_transformer, reduced, view_kernels, view_transformer
+from .settings import COMPONENTS, EPSILON, OPTIONS, WIDEST, combiner_options
+
+ALONE = "alone:"
+_JOINED = ("concatenation", "linear", "forest", "boosting")
+_LABELS = {
+    "concatenation": "concatenation",
+    "mean": "mean of kernels",
+    "lp": "lp MKL",
+    "convex": "convex MKL",
+    "localized": "localized MKL",
+    "projected": "projected MKL",
+    "stacking": "stacking",
+    "linear": "logistic regression",
+    "forest": "random forest",
+    "boosting": "gradient boosting",
+}
+# Methods that people would otherwise take; a key that ends in a colon stands for those that begin with it.
+SIMPLE = (ALONE, "concatenation", "linear", "forest", "boosting")
+_MOST_DENSE = 50_000_000  # cells of sparse views that may become dense beside others
+
+
+def method_names(task: str, views: Sequence[str], *, without: Collection[str] = ()) -> dict[str, str]:
+    """The methods that `CohortModel` has for some views, in order, with what tables call them.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    views : sequence of str
+        Names of views, similarity matrices among them.
+    without : collection of str
+        Methods to leave out, such as the keys of `unavailable`.
+
+    Returns
+    -------
+    dict from method to label
+
+    Examples
+    --------
+    >>> from kernelweave.recipes import method_names
+    >>> names = method_names("regression", ["rna", "protein"])
+    >>> names["alone:rna"], names["linear"]
+    ('rna alone', 'ridge regression')
+    """
+    labels = {f"{ALONE}{view}": f"{view} alone" for view in views} | _LABELS
+    if task == "regression":
+        labels["linear"] = "ridge regression"
+    return {method: label for method, label in labels.items() if method not in without}
+
+
+def is_simple(method: str) -> bool:
+    """Whether a method is one of the simple baselines, `SIMPLE`."""
+    return any(method == key or (key.endswith(":") and method.startswith(key)) for key in SIMPLE)
+
+
+def unavailable(task: str, X: Any, *, matrices: Mapping[str, Any] | None = None, kinds: Any = None) -> dict[str, str]:
+    """The methods that cannot be had for a table, each with the reason in words.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    X : DataFrame, array or sparse matrix
+    matrices : mapping from name to similarity matrix, optional
+    kinds : Series, optional
+        As in `CohortModel`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from kernelweave.recipes import unavailable
+    >>> X = pd.DataFrame({"lab__crp": [1.0, 7.5, 2.0], "lab__unit": ["mg", "mg", "mg"], "id__code": ["u1", "u2", "u3"]})
+    >>> unavailable("classification", X)
+    {'alone:id': "no column of the view 'id' can be used"}
+    """
+    X = as_frame(X)
+    found = column_kinds(X, matrices=() if matrices is None else tuple(matrices))
+    found = found if kinds is None else given_kinds(found, kinds)
+    layout = TableLayout.of(X, found)
+    left_out = [view for view in dict.fromkeys(found["view"]) if view not in layout.names]
+    reasons = {f"{ALONE}{view}": f"no column of the view {view!r} can be used" for view in left_out}
+    for method in method_names(task, layout.names):
+        reason = reason_against(method, layout, len(X))
+        if reason:
+            reasons[method] = reason
+    return reasons
+
+
+def reason_against(method: str, layout: TableLayout, n_samples: int) -> str | None:
+    """Why a method cannot be had for the views of a table; None where it can.
+
+    Parameters
+    ----------
+    method : str
+    layout : TableLayout
+        Of all views.
+    n_samples : int
+    """
+    if not layout.views:
+        return "no column can be used"
+    columns = [view for view in layout.views if not view.is_matrix]
+    if method in (*_JOINED, "projected") and not columns:
+        return "it needs columns, and there are only similarity matrices"
+    if method in _JOINED and any(view.is_sparse for view in columns) and not all(view.is_sparse for view in columns):
+        cells = n_samples * sum(len(view.names) for view in columns if view.is_sparse)
+        if cells > _MOST_DENSE:
+            return f"sparse views beside others become dense, and these have {cells:.1e} cells"
+    return None
+
+
+def method_layout(method: str, layout: TableLayout) -> TableLayout:
+    """The views that a method reads, or an error that names the methods there are.
+
+    Parameters
+    ----------
+    method : str
+    layout : TableLayout
+        Of all views.
+    """
+    if not isinstance(method, str) or method not in method_names("classification", layout.names):
+        there = ", ".join(method_names("classification", layout.names))
+        raise ValueError(f"there is no method {shown(method)} for these data; the methods are {there}")
+    if method.startswith(ALONE):
+        return layout.only([method.removeprefix(ALONE)])
+    if method in _JOINED or method == "projected":
+        names = [view.name for view in layout.views if not view.is_matrix]
+        return layout.only(names, joined=method in _JOINED)
+    return layout
+
+
+@dataclass
+class ModelMaker:
+    """Makes the unfitted model of a method for given training samples.
+
+    Attributes
+    ----------
+    method, task, effort : str
+    layout : TableLayout
+        Of the views that the method reads.
+    matrices : mapping from name to Precomputed
+    needs : list of str
+        Views of which each sample has one, see `needed_views`.
+    options : dict
+        Parameters of the model: n_jobs, random_state.
+    notes : list of str
+        What was decided for the last model, in words.
+    """
+
+    method: str
+    task: str
+    effort: str
+    layout: TableLayout
+    matrices: Mapping[str, Precomputed]
+    needs: list[str]
+    options: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+    def model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
+        """The unfitted model for these training samples.
+
+        Parameters
+        ----------
+        table : DataFrame
+        present : ndarray of bool, shape (n_samples, n_views)
+        """
+        self.notes.clear()
+        if self.method == "stacking":
+            return self._stacking(table, present)
+        if self.method in ("linear", "forest", "boosting"):
+            return self._column_model(table)
+        if self.method == "concatenation":
+            return self._machine(self._joined_kernels(table), Mean())
+        kernels = self._kernels(self._there(present), table)
+        return self._machine(kernels, self._combiner(present))
+
+    def _there(self, present: np.ndarray) -> list[ViewColumns]:
+        """The views that at least two of the samples have."""
+        return [view for view, count in zip(self.layout.views, present.sum(axis=0), strict=True) if count > 1]
+
+    def _combiner(self, present: np.ndarray) -> Any:
+        options = combiner_options(self.method, self.effort)
+        if self.method == "lp":
+            return LpMKL(**options)
+        if self.method == "convex":
+            return ConvexMKL(**options)
+        if self.method == "projected":
+            return Projected(**options)
+        if self.method == "localized":
+            return Localized(inputs=self._gating_inputs(present), **options)
+        return Mean()
+
+    def _gating_inputs(self, present: np.ndarray) -> Any:
+        """The views with columns or, without any, the values of the similarity matrix that most samples have."""
+        there = self._there(present)
+        columns = [view.name for view in there if not view.is_matrix]
+        if columns:
+            return None if len(columns) == len(there) else columns
+        return KernelMap(self.matrices[self.needs[0]])
+
+    def _kernels(self, views: Sequence[ViewColumns], table: pd.DataFrame) -> list[tuple[str, Kernel]]:
+        found: list[tuple[str, Kernel]] = []
+        for view in views:
+            if view.is_matrix:
+                found.append((view.name, self.matrices[view.name]))
+                continue
+            kernels = view_kernels(view, self._transformer(view, table))
+            found += kernels[:1] if self.method == "projected" else kernels
+        return found
+
+    def _transformer(self, view: ViewColumns, table: pd.DataFrame) -> Any:
+        transformer = view_transformer(view, table)
+        if self.method not in WIDEST:
+            return transformer
+        limits = {"widest": WIDEST[self.method], "components": COMPONENTS[self.method]}
+        lean = reduced(transformer, view, table, **limits)
+        if lean is not transformer:
+            number = lean.steps[-1][1].n_components
+            self.notes.append(f"The view {view.name!r} is reduced to its {number} leading components for this method.")
+        return lean
+
+    def _joined_kernels(self, table: pd.DataFrame) -> list[tuple[str, Kernel]]:
+        transformer = joined_transformer(self.layout, table)
+        return [("linear", Linear(transformer=transformer)), ("gaussian", Gaussian(transformer=transformer))]
+
+    def _machine(self, kernels: list[tuple[str, Kernel]], combiner: Any) -> MKLClassifier | MKLRegressor:
+        if not kernels:
+            raise ValueError(f"the method {self.method!r} finds no view that at least two training samples have")
+        if self.task == "classification":
+            return MKLClassifier(kernels, combiner, **self.options)
+        return MKLRegressor(kernels, combiner, epsilon=EPSILON, **self.options)
+
+    def _stacking(self, table: pd.DataFrame, present: np.ndarray) -> Any:
+        from .rivals import StackedViews
+
+        options = dict(OPTIONS["stacking"][self.effort])
+        cost = options.pop("machine_C")
+        machines = []
+        for view in self._there(present):
+            machine = self._machine(self._kernels([view], table), Mean()).set_params(C=cost)
+            machines.append((view.name, machine))
+        return StackedViews(machines, random_state=self.options["random_state"], **options)
+
+    def _column_model(self, table: pd.DataFrame) -> Any:
+        from .rivals import ColumnModel
+
+        transformer = joined_transformer(self.layout, table)
+        options = OPTIONS.get(self.method, {}).get(self.effort, {})
+        return ColumnModel(self.method, transformer, task=self.task, **options, **self.options)
+
+
+def needed_views(method: str, layout: TableLayout, present: np.ndarray) -> list[str]:
+    """The views of which a sample must have one: those that the method reads or, of gates, those that gates read.
+
+    A sample without any of them gets the majority class, or the mean target.
+
+    Parameters
+    ----------
+    method : str
+    layout : TableLayout
+        Of the views that the method reads.
+    present : ndarray of bool, shape (n_samples, n_views)
+        Which training sample has which view.
+    """
+    if method != "localized":
+        return layout.names
+    columns = [view.name for view in layout.views if not view.is_matrix]
+    return columns or [layout.views[int(present.sum(axis=0).argmax())].name]

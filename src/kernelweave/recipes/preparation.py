@@ -1,0 +1,167 @@
+"""Transformers and kernels of a view, from the kinds of its columns.
+
+===========================  ==============================================================================
+columns                      prepared by
+===========================  ==============================================================================
+numbers, without gaps        scaled to mean 0 and variance 1; a gap in a new sample is taken as the mean
+numbers, with gaps           gaps become the median; then scaled
+categories                   one column of 0 and 1 for each; rare ones are pooled with unknown ones
+text                         TF-IDF of its words
+sparse, counts               TF-IDF (not centred)
+sparse, other numbers        divided by the largest value of each column (not centred)
+===========================  ==============================================================================
+
+Only transformers that a saved model can hold are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+
+from ..kernels import Gaussian, Kernel, Linear
+from .kinds import CATEGORY, NUMBER, TEXT
+from .layout import TableLayout, ViewColumns
+from .settings import MOST_WORDS, RARE_CATEGORY
+
+
+def view_transformer(view: ViewColumns, table: pd.DataFrame) -> Any:
+    """The transformer of one view.
+
+    Parameters
+    ----------
+    view : ViewColumns
+        Not a similarity matrix.
+    table : DataFrame
+        The training samples, as `TableLayout.table` makes it.
+    """
+    if view.is_sparse:
+        return _sparse_transformer(table[view.name].array.matrix)
+    part = table[view.names]
+    if view.kinds == [TEXT]:
+        return _words()
+    if view.means is not None:
+        return StandardScaler()  # gaps of new samples are filled in the table
+    return _columns_transformer(view.kinds, part)
+
+
+def joined_transformer(layout: TableLayout, table: pd.DataFrame) -> Any:
+    """The transformer of all columns of a table together, for concatenated views.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        With ``joined=True`` and without similarity matrices.
+    table : DataFrame
+    """
+    if all(view.is_sparse for view in layout.views):
+        return MaxAbsScaler()
+    return _columns_transformer([kind for view in layout.views for kind in view.kinds], table)
+
+
+def reduced(transformer: Any, view: ViewColumns, table: pd.DataFrame, *, widest: int, components: int) -> Any:
+    """A transformer of one view, followed by principal components where it returns more features than `widest`.
+
+    Parameters
+    ----------
+    transformer : transformer
+        As `view_transformer` makes it.
+    view : ViewColumns
+    table : DataFrame
+    widest, components : int
+    """
+    width, is_sparse = prepared_width(transformer, view, table)
+    n_samples = int(_present(view, table).sum())
+    n_components = min(components, n_samples - 1, width - 1)
+    if n_components < 1 or (width <= widest and not (is_sparse and width > components)):
+        return transformer
+    reduction = TruncatedSVD(n_components, random_state=0) if is_sparse else PCA(n_components, random_state=0)
+    return Pipeline([("prepared", transformer), ("reduced", reduction)])
+
+
+def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> tuple[int, bool]:
+    """How many features a transformer makes of a view, and whether they are sparse.
+
+    Parameters
+    ----------
+    transformer : transformer
+    view : ViewColumns
+    table : DataFrame
+    """
+    if view.is_sparse:
+        return len(view.names), True
+    if set(view.kinds) == {NUMBER}:
+        return len(view.names), False
+    present = _present(view, table)
+    part = table.loc[present, view.names]
+    given = part.iloc[:, 0].tolist() if view.kinds == [TEXT] else part
+    values = transformer.fit_transform(given)
+    return values.shape[1], hasattr(values, "tocsr")
+
+
+def view_kernels(view: ViewColumns, transformer: Any) -> list[tuple[str, Kernel]]:
+    """The linear and the Gaussian kernel of a view, by name.
+
+    Parameters
+    ----------
+    view : ViewColumns
+    transformer : transformer
+    """
+    name = view.name
+    return [
+        (f"{name}-linear", Linear(name, transformer=transformer)),
+        (f"{name}-gaussian", Gaussian(name, transformer=transformer)),
+    ]
+
+
+def _present(view: ViewColumns, table: pd.DataFrame) -> np.ndarray:
+    columns = [view.name] if view.is_sparse else view.names
+    return table[columns].notna().to_numpy().any(axis=1)
+
+
+def _columns_transformer(kinds: Sequence[str], part: pd.DataFrame) -> Any:
+    """The transformer of dense columns of these kinds; columns go by position, so that names may be anything."""
+    numbers = [place for place, kind in enumerate(kinds) if kind == NUMBER]
+    if len(numbers) == len(kinds):
+        return _numbers(part)
+    steps: list[tuple[str, Any, Any]] = []
+    if numbers:
+        steps.append(("numbers", _numbers(part.iloc[:, numbers]), numbers))
+    categories = [place for place, kind in enumerate(kinds) if kind == CATEGORY]
+    if categories:
+        steps.append(("categories", _categories(), categories))
+    texts = [place for place, kind in enumerate(kinds) if kind == TEXT]
+    steps += [(f"text{number}", _words(), place) for number, place in enumerate(texts)]
+    return ColumnTransformer(steps)
+
+
+def _numbers(part: pd.DataFrame) -> Any:
+    values = part.to_numpy(dtype=np.float64)
+    missing = np.isnan(values)
+    if missing[~missing.all(axis=1)].any():  # samples that lack the whole view do not count
+        median = SimpleImputer(strategy="median", keep_empty_features=True)
+        return Pipeline([("impute", median), ("scale", StandardScaler())])
+    fill = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)
+    return Pipeline([("scale", StandardScaler()), ("impute", fill)])
+
+
+def _categories() -> Any:
+    return OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=RARE_CATEGORY)
+
+
+def _words() -> Any:
+    return TfidfVectorizer(sublinear_tf=True, max_features=MOST_WORDS)
+
+
+def _sparse_transformer(matrix: Any) -> Any:
+    counts = (matrix.data >= 0).all() and (matrix.data == np.round(matrix.data)).all()
+    return TfidfTransformer() if counts else MaxAbsScaler()

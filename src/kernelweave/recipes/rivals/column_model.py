@@ -1,0 +1,251 @@
+"""`ColumnModel`: logistic or ridge regression, a random forest or gradient boosting on all columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from ...validation import Choice, Constraints, Number, Offers, Seed, Whole, check_parameters
+from ...validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
+from ...views import Views
+from .decisions import Decisions
+from .design import Design
+from .linear import LinearScores
+from .trees import TreeSum
+
+ESTIMATORS = ("linear", "forest", "boosting")
+
+
+class ColumnModel(Decisions, BaseEstimator):
+    """Logistic or ridge regression, a random forest or gradient boosting of scikit-learn on all columns of X.
+
+    The columns of all views become one table of numbers, to which the model is fitted: what is often taken in the place
+    of kernel machines over several views. Of the fitted model only arrays are kept, coefficients or the nodes of trees,
+    so that it can be saved without code.
+
+    Parameters
+    ----------
+    estimator : {"linear", "forest", "boosting"}
+        "linear": logistic regression, or ridge regression where the task is one. "forest": `RandomForestClassifier` or
+        `RandomForestRegressor`. "boosting": `HistGradientBoostingClassifier` or `HistGradientBoostingRegressor`.
+    preparation : transformer or None
+        What makes numbers of the columns, mostly a `ColumnTransformer`. None is for columns of numbers: a missing one
+        is taken as the median of its column (gradient boosting takes missing ones as they are), and those of linear
+        models are scaled.
+    task : {"classification", "regression"}
+    C : float
+        Of linear models: the cost of errors, which the squared coefficients are weighed against. Ridge regression has
+        the penalty ``alpha = 1 / C``.
+    n_trees : int
+        Of a forest.
+    n_jobs : int or None
+        Processes that a forest is grown by.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        For a classification.
+    design_ : Design
+        The fitted preparation.
+    scores_ : LinearScores or TreeSum
+        What is kept of the fitted model.
+    n_stored_ : None
+        Number of training samples that are kept: the model needs none.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Examples
+    --------
+    >>> from kernelweave import datasets
+    >>> from kernelweave.recipes.rivals import ColumnModel
+    >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
+    >>> model = ColumnModel("linear", C=0.1).fit(X[::10], y[::10])
+    >>> model.views
+    ['fac', 'fou', 'kar', 'mor', 'pix', 'zer']
+    >>> bool(model.score(X[5::20], y[5::20]) > 0.9)
+    True
+    """
+
+    _constraints = Constraints(
+        estimator=Choice(*ESTIMATORS),
+        preparation=Offers("fit", "transform", words="a transformer such as a ColumnTransformer") | None,
+        task=Choice("classification", "regression"),
+        C=Number(above=0),
+        n_trees=Whole(1),
+        n_jobs=Whole(but_not=0) | None,
+        random_state=Seed(),
+    )
+    n_stored_ = None
+
+    def __init__(
+        self,
+        estimator: str = "linear",
+        preparation: Any = None,
+        *,
+        task: str = "classification",
+        C: float = 1.0,
+        n_trees: int = 300,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.preparation = preparation
+        self.task = task
+        self.C = C
+        self.n_trees = n_trees
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> ColumnModel:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_samples, n_features)
+            Columns are named ``view__column``; those without a prefix form the view ``rest``.
+        y : array of shape (n_samples,)
+            Class labels, or numbers.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_failure(self):
+            given = check_parameters(self)
+            check_row_labels(X, y=y)
+            views = Views(*check_training_data(self, X))
+            self.task_ = given.task
+            targets = self._targets(y, views.n_samples)
+            preparation = default_preparation(given.estimator) if self.preparation is None else self.preparation
+            self.design_ = Design.fit(preparation, views, targets)
+            self.scores_ = self._fitted(given, self._numbers(views), targets)
+        return self
+
+    def _fitted(self, given: Any, table: Any, targets: np.ndarray) -> LinearScores | TreeSum:
+        """What is kept of the model that is fitted to a table."""
+        if given.estimator == "linear":
+            return LinearScores.of(linear_model(given).fit(table, targets))
+        if given.estimator == "forest":
+            return TreeSum.of_forest(forest(given).fit(table, targets), table)
+        return TreeSum.of_boosting(boosting(given, table, targets).fit(table, targets), table)
+
+    @property
+    def views(self) -> list[str]:
+        """The names of the views whose columns the model reads."""
+        check_is_fitted(self)
+        return list(self._columns_by_view())
+
+    def contributions(self, X: Any) -> pd.DataFrame:
+        """By how much each view changes the decision value of each sample: its value less that without the view.
+
+        Without a view means that all its columns are taken as missing, as for a sample that lacks the view.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        DataFrame
+            One row for each sample, with the row labels of X. Columns are the views and ``"intercept"``, pairs of class
+            and view where there are more than two classes. Each row adds up to the decision value: the intercept is
+            what the views leave. It is the same for all samples that have all cells in a linear model, whose parts are
+            those of the coefficients; in other models it also has what views do only together.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from kernelweave.recipes.rivals import ColumnModel
+        >>> X = pd.DataFrame({"a__0": [0.0, 1.0, 2.0], "b__0": [1.0, 0.0, 2.0]})
+        >>> model = ColumnModel("linear", task="regression", C=1e6).fit(X, [2.0, 2.0, 6.0])
+        >>> model.contributions(X).round(2)
+             a    b  intercept
+        0 -2.0  0.0        4.0
+        1  0.0 -1.0        3.0
+        2  2.0  1.0        3.0
+        """
+        views = self._new_views(X)
+        values = self._scored(self._numbers(views))
+        groups = self._columns_by_view()
+        parts = np.empty((*values.shape, len(groups) + 1))
+        for place, columns in enumerate(groups.values()):
+            parts[:, :, place] = values - self._scored(self._numbers(views, without=columns))
+        parts[:, :, -1] = values - parts[:, :, :-1].sum(axis=2)
+        return self._as_contributions(parts, list(groups), X)
+
+    def _decided(self, X: Any) -> np.ndarray:
+        return self._scored(self._numbers(self._new_views(X)))
+
+    def _new_views(self, X: Any) -> Views:
+        check_is_fitted(self)
+        return Views(*check_new_data(self, X, self.design_.columns[self.design_.read]))
+
+    def _columns_by_view(self) -> dict[str, np.ndarray]:
+        return self.design_.views(getattr(self, "feature_names_in_", None))
+
+    def _numbers(self, views: Views, without: np.ndarray | None = None) -> Any:
+        """The table that the model takes."""
+        table = self.design_.table(views, without)
+        return table.toarray() if self.estimator == "boosting" and sp.issparse(table) else table
+
+    def _scored(self, table: Any) -> np.ndarray:
+        """Decision values of the rows of a table: log-odds, logarithms of probabilities or predictions."""
+        values = self.scores_.predict(table)
+        if self.estimator != "forest" or self.task_ == "regression":
+            return values
+        smallest = 0.5 * self.scores_.factor  # no class is impossible because no tree has a leaf for it
+        logs = np.log(np.maximum(values, smallest))
+        return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
+
+
+def default_preparation(estimator: str) -> Any:
+    """The transformer of columns of numbers for a model of this name.
+
+    Examples
+    --------
+    >>> from kernelweave.recipes.rivals.column_model import default_preparation
+    >>> default_preparation("forest")
+    SimpleImputer(keep_empty_features=True, strategy='median')
+    """
+    fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    if estimator == "linear":
+        return make_pipeline(fill, StandardScaler())
+    return fill if estimator == "forest" else FunctionTransformer()
+
+
+def linear_model(given: Any) -> Any:
+    """Logistic or ridge regression, unfitted."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    if given.task == "regression":
+        return Ridge(alpha=1.0 / given.C)
+    return LogisticRegression(C=given.C, max_iter=5000)
+
+
+def forest(given: Any) -> Any:
+    """A random forest, unfitted."""
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    options = {"n_estimators": given.n_trees, "n_jobs": given.n_jobs, "random_state": given.random_state}
+    if given.task == "regression":
+        return RandomForestRegressor(max_features=1.0 / 3.0, **options)
+    return RandomForestClassifier(**options)
+
+
+def boosting(given: Any, table: Any, targets: np.ndarray) -> Any:
+    """Gradient boosting, unfitted."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    options = {"random_state": given.random_state, "early_stopping": False, "categorical_features": None}
+    if given.task == "regression":
+        return HistGradientBoostingRegressor(**options)
+    return HistGradientBoostingClassifier(**options)

@@ -1,0 +1,215 @@
+"""`Design`: the table of numbers that a model of all columns is fitted to, made of X by a transformer.
+
+The transformer, mostly a `ColumnTransformer`, gets the columns of X as a data frame (or an array where X is one), with
+NaN in missing cells, of all samples, also of those that lack views. A column that it takes as documents, by its name
+alone rather than in a list, has the empty text in the place of missing ones.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.utils._indexing import _get_column_indices
+
+from ...validation import shown
+from ...views import Views
+from ...views.handed import TableKind
+from ...views.selectors import prefixes
+
+REST = "rest"  # the view of columns without a prefix, as in `MKLClassifier`
+
+
+class Design:
+    """A fitted transformer of whole samples, and the kind of table that it takes.
+
+    Made by `Design.fit`.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Fitted.
+    kind : TableKind
+    columns : ndarray of int
+        Positions of the columns of X that are handed over.
+    read : ndarray of int
+        Positions, among these, of those that the transformer reads.
+    documents : ndarray of int
+        Positions, among these, of those that the transformer takes as documents.
+    width : int
+        How many features it returns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.compose import ColumnTransformer
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from sklearn.impute import SimpleImputer
+    >>> from kernelweave.recipes.rivals.design import Design
+    >>> from kernelweave.views import Views
+    >>> X = pd.DataFrame({"lab__age": [30.0, None, 50.0], "note__text": ["is tall", "tall", None]})
+    >>> parts = [("numbers", SimpleImputer(), ["lab__age"]), ("note", CountVectorizer(), "note__text")]
+    >>> design = Design.fit(ColumnTransformer(parts, sparse_threshold=0.0), Views(X))
+    >>> design.table(Views(X))
+    array([[30.,  1.,  1.],
+           [40.,  0.,  1.],
+           [50.,  0.,  0.]])
+    >>> design.table(Views(X), without=design.views(Views(X).names)["note"])
+    array([[30.,  0.,  0.],
+           [40.,  0.,  0.],
+           [50.,  0.,  0.]])
+    """
+
+    def __init__(
+        self,
+        transformer: Any,
+        kind: TableKind,
+        *,
+        columns: np.ndarray,
+        read: np.ndarray,
+        documents: np.ndarray,
+        width: int,
+    ):
+        self.transformer = transformer
+        self.kind = kind
+        self.columns = columns
+        self.read = read
+        self.documents = documents
+        self.width = width
+
+    @classmethod
+    def fit(cls, transformer: Any, views: Views, y: Any = None) -> Design:
+        """Fit a copy of a transformer to all samples.
+
+        Parameters
+        ----------
+        transformer : transformer
+            It is not changed.
+        views : Views
+        y : array of shape (n_samples,), optional
+            Handed over to its `fit`.
+        """
+        fitted = clone(transformer)
+        columns = np.arange(views.X.shape[1])
+        kind = TableKind.of(views, columns, None, set() if views.names is None else set(views.names))
+        design = cls(fitted, kind, columns=columns, read=columns, documents=columns[:0], width=0)
+        handed = design._handed(views)
+        if isinstance(fitted, ColumnTransformer):
+            design.documents = _documents(fitted, handed)
+        try:
+            fitted.fit(design._filled(handed), y)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ValueError(f"the preparation {type(fitted).__name__} of all columns fails: {error}") from error
+        if isinstance(fitted, ColumnTransformer):
+            design.read = _read(fitted, handed)
+        design.width = design.table(views).shape[1]
+        if design.width == 0:
+            raise ValueError("the preparation makes no features of the columns of X; there is nothing to fit a model to")
+        return design
+
+    def table(self, views: Views, without: np.ndarray | None = None) -> Any:
+        """The features of samples: an array or CSR matrix of shape (n_samples, width).
+
+        Parameters
+        ----------
+        views : Views
+        without : ndarray of int, optional
+            Positions of columns of X that are taken as missing for all samples.
+        """
+        handed = self._handed(views)
+        if without is not None:
+            handed = _without(handed, np.flatnonzero(np.isin(self.columns, without)))
+        try:
+            values = self.transformer.transform(self._filled(handed))
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise ValueError(f"the columns of X cannot be prepared as those of the fit were: {error}") from error
+        if sp.issparse(values):
+            return values.tocsr().astype(np.float64)
+        values = np.asarray(values)
+        try:
+            values = values.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"the preparation leaves values that are not numbers ({shown(_first_text(values))}); encode such "
+                "columns, by OneHotEncoder() or TfidfVectorizer()"
+            ) from None
+        if np.isinf(values).any():
+            raise ValueError("the columns of X contain infinity; remove or replace it")
+        return values
+
+    def views(self, names: np.ndarray | None) -> dict[str, np.ndarray]:
+        """The views that the transformer reads, in order, each with the positions of its columns in X.
+
+        Parameters
+        ----------
+        names : ndarray of str or None
+            Those of all columns of X; without names all columns are one view, ``"rest"``.
+        """
+        read = self.columns[self.read]
+        if names is None:
+            return {REST: read}
+        groups = {prefix or REST: positions for prefix, positions in prefixes(names).items()}
+        found = {view: np.intersect1d(positions, read) for view, positions in groups.items()}
+        return {view: positions for view, positions in found.items() if len(positions)}
+
+    def _handed(self, views: Views) -> Any:
+        table, _ = self.kind.table(views, self.columns, "X")
+        return table
+
+    def _filled(self, table: Any) -> Any:
+        """A copy of the table, with the empty text in the place of missing documents."""
+        table = table.copy()
+        for place in self.documents.tolist():
+            if isinstance(table, pd.DataFrame):
+                column = table.iloc[:, place].astype(object)
+                table.isetitem(place, column.where(column.notna(), ""))
+            else:
+                table[:, place] = np.where(pd.isna(table[:, place]), "", table[:, place])
+        return table
+
+
+def _documents(transformer: ColumnTransformer, table: Any) -> np.ndarray:
+    """Positions of the columns that parts take alone, as a sequence."""
+    alone = [columns for _, _, columns in transformer.transformers if isinstance(columns, str | Integral)]
+    return np.array([_get_column_indices(table, columns)[0] for columns in alone], dtype=int)
+
+
+def _read(transformer: ColumnTransformer, table: Any) -> np.ndarray:
+    """Positions of the columns that some part of a fitted transformer reads."""
+    read: set[int] = set()
+    for _, part, columns in transformer.transformers_:
+        if not (isinstance(part, str) and part == "drop"):
+            read |= set(np.ravel(_get_column_indices(table, columns)).tolist())
+    return np.array(sorted(read), dtype=int)
+
+
+def _without(table: Any, places: np.ndarray) -> Any:
+    """A table in which these columns are missing."""
+    if sp.issparse(table):
+        kept = np.ones(table.shape[1])
+        kept[places] = 0.0
+        return sp.csr_matrix(table @ sp.diags(kept))  # what is absent from a sparse table is 0
+    if not isinstance(table, pd.DataFrame):
+        table = table.astype(object if table.dtype.kind == "O" else np.float64)
+        table[:, places] = np.nan
+        return table
+    plain = [place for place in places.tolist() if pd.api.types.is_numeric_dtype(table.dtypes.iloc[place])]
+    others = sorted(set(places.tolist()) - set(plain))
+    kept = np.setdiff1d(np.arange(table.shape[1]), places)
+    missing = table.iloc[:, others].mask(np.ones((len(table), len(others)), dtype=bool))
+    blank = pd.DataFrame(np.full((len(table), len(plain)), np.nan), index=table.index, columns=table.columns[plain])
+    order = np.argsort(np.concatenate([kept, others, plain]).astype(int))
+    return pd.concat([table.iloc[:, kept], missing, blank], axis=1).iloc[:, order]
+
+
+def _first_text(values: np.ndarray) -> Any:
+    return next((value for value in np.ravel(values) if isinstance(value, str)), None)

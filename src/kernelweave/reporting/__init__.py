@@ -1,0 +1,1 @@
+"""Reports: what a model or a comparison found, as one self-contained page."""

@@ -1,0 +1,54 @@
+"""How much of a report is drawn on its page, which is to stay below one megabyte; report.json has everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The largest numbers of things on a page.
+
+    Attributes
+    ----------
+    rows : int
+        Of a table.
+    marks : int
+        Labels of a `Dots` or `Bars` chart, points of one line.
+    points : int
+        Of a `Scatter`.
+    cells : int
+        Rows, and columns, of a `Heatmap`.
+    text : int
+        Characters of one text that is shown on hover, and of a cell of a table.
+    """
+
+    rows: int
+    marks: int
+    points: int
+    cells: int
+    text: int
+
+
+LEVELS = (
+    Detail(rows=300, marks=200, points=3000, cells=60, text=300),
+    Detail(rows=200, marks=120, points=2000, cells=40, text=160),
+    Detail(rows=100, marks=60, points=1000, cells=30, text=100),
+    Detail(rows=40, marks=40, points=500, cells=20, text=60),
+    Detail(rows=10, marks=20, points=150, cells=12, text=40),
+)
+
+
+def evenly(items: Sequence[T], most: int) -> list[T]:
+    """At most `most` of the items, evenly spread, the first and the last among them.
+
+    >>> evenly(range(10), 4)
+    [0, 3, 6, 9]
+    """
+    if len(items) <= most:
+        return list(items)
+    return [items[round(place * (len(items) - 1) / (most - 1))] for place in range(most)]

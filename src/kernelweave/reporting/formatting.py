@@ -1,0 +1,102 @@
+"""How numbers are written, by the kind of their column; a dash for what is missing."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+from .blocks import Cell
+
+DASH = "–"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def is_missing(value: Cell) -> bool:
+    """Whether there is nothing to write: None, empty text, or a number that is not finite."""
+    return value is None or value == "" or (isinstance(value, float) and not math.isfinite(value))
+
+
+def write_cell(value: Cell, kind: str = "text") -> str:
+    """A cell of a table.
+
+    >>> [write_cell(0.9532, "percent"), write_cell(0.0312, "p-value"), write_cell(1e-5, "p-value")]
+    ['95.3 %', '0.03', '< 0.001']
+    >>> [write_cell(12345, "count"), write_cell(75.2, "seconds"), write_cell(0.000012345, "number")]
+    ['12,345', '1 min 15 s', '1.234 × 10⁻⁵']
+    >>> write_cell(None, "number")
+    '–'
+    """
+    if is_missing(value):
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return clean(value)
+    assert value is not None
+    return _WRITERS.get(kind, _number)(value)
+
+
+def clean(text: str) -> str:
+    """Text that every file can hold: without half characters (lone surrogates) and control characters.
+
+    >>> clean("a\\x00b\\ud800")
+    'a\\ufffdb\\ufffd'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join("\ufffd" if _is_unfit(character) else character for character in text)
+
+
+def _is_unfit(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t"
+
+
+def one_line(text: str, longest: int = 0) -> str:
+    """Text without line breaks, with an ellipsis where it is longer than `longest` characters (0: any length).
+
+    >>> one_line("a very\\nlong name", 9)
+    'a very l…'
+    """
+    text = " ".join(clean(text).split())
+    return text if not longest or len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def _number(value: float) -> str:
+    size = abs(value)
+    if isinstance(value, int) and size < 10**6:
+        return str(value)
+    if size and not 1e-3 <= size < 1e6:
+        mantissa, exponent = f"{value:.3e}".split("e")
+        return f"{mantissa.rstrip('0').rstrip('.')} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return f"{value:.4g}" if size < 1000 else f"{value:.0f}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) and abs(value) < 1e15 else _number(value)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %" if abs(value) < 1e4 else f"{_number(100 * value)} %"
+
+
+def _seconds(value: float) -> str:
+    if abs(value) < 0.001:
+        return "0 s" if value == 0 else "< 1 ms"
+    if abs(value) < 0.0995:
+        return f"{1000 * value:.0f} ms"
+    if value < 59.95:
+        return f"{value:.2g} s" if value < 9.95 else f"{value:.0f} s"
+    if value < 3600 - 0.5:
+        minutes, seconds = divmod(round(value), 60)
+        return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"
+    hours, minutes = divmod(round(value / 60), 60)
+    return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
+
+
+def _p_value(value: float) -> str:
+    if value < 0.001:
+        return "< 0.001"
+    return f"{value:.3f}" if value < 0.00995 else f"{value:.2f}"
+
+
+_WRITERS = {"percent": _percent, "count": _count, "seconds": _seconds, "p-value": _p_value}

@@ -1,0 +1,93 @@
+"""A report as Markdown: headline, text and tables; of charts, the tables of their numbers where they are short."""
+
+from __future__ import annotations
+
+import html
+import re
+
+from .blocks import Block, Chart, Code, Table, Text
+from .content import Contents
+from .formatting import clean, one_line, write_cell
+
+LONGEST = 40  # rows of a table behind a chart
+ROWS = 300  # rows of a table
+
+
+def write_markdown(contents: Contents) -> str:
+    """The report as Markdown; no text of it becomes markup."""
+    lines = [f"# {_escaped(contents.title) or 'Report'}", ""]
+    for place, sentence in enumerate(contents.headline):
+        lines += [f"**{_escaped(sentence)}**" if place == 0 else _escaped(sentence), ""]
+    for section in contents.sections:
+        lines += [f"## {_escaped(section.title)}", ""]
+        for block in section.blocks:
+            lines += _block(block)
+    if contents.versions:
+        versions = ", ".join(f"{name} {number}" for name, number in contents.versions.items())
+        lines += [_escaped(f"Made with {versions}.")]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _block(block: Block) -> list[str]:
+    match block:
+        case Text():
+            text = _escaped(block.text)
+            return [f"**{text}**" if block.strong else text, ""]
+        case Code():
+            return [*([f"### {_escaped(block.title)}", ""] if block.title else []), *_code(block.text), ""]
+        case Table():
+            return [*([f"### {_escaped(block.title)}", ""] if block.title else []), *_table(block)]
+        case Chart():
+            return _chart(block)
+    raise TypeError(f"Markdown cannot show {type(block).__name__}")
+
+
+def _chart(chart: Chart) -> list[str]:
+    table = chart.table()
+    assert table is not None
+    lines = [f"### {_escaped(chart.title)}", ""]
+    for text in filter(None, (chart.description, chart.note)):
+        lines += [_escaped(text), ""]
+    if len(table.rows) <= LONGEST:
+        return [*lines, *_table(table)]
+    return [*lines, f"The chart has {len(table.rows):,} numbers: they are in report.json.", ""]
+
+
+def _table(table: Table) -> list[str]:
+    if not table.columns:
+        return []
+    names = [_escaped(column.name) for column in table.columns]
+    lines = [_row(names), _row(["---" if column.kind == "text" else "---:" for column in table.columns])]
+    for place, row in enumerate(table.rows[:ROWS]):
+        cells = [_escaped(write_cell(value, column.kind)) for value, column in zip(row, table.columns, strict=True)]
+        lines.append(_row([f"**{cell}**" if place in table.marked and cell else cell for cell in cells]))
+    lines.append("")
+    notes = [table.note] if table.note else []
+    notes += [f"{column.name}: {column.note}" for column in table.columns if column.note]
+    if len(table.rows) > ROWS:
+        notes.append(f"The first {ROWS} of {len(table.rows):,} rows; report.json has all of them.")
+    for note in notes:
+        lines += [_escaped(note), ""]
+    return lines
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(text: str) -> list[str]:
+    """A fence that is longer than every run of backticks in the text."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [fence, *clean(text).splitlines(), fence]
+
+
+def _escaped(text: str) -> str:
+    """Text in one line in which nothing is markup.
+
+    >>> _escaped("<b>|_x_")
+    '&lt;b&gt;\\\\|\\\\_x\\\\_'
+    """
+    text = html.escape(one_line(text), quote=False)
+    text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)
+    return re.sub(r"^(#+|[-+](?=\s)|\d+(?=[.)]\s))", r"\\\1", text)

@@ -1,0 +1,96 @@
+"""The tables of `kernelweave explain`."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kernelweave.cli.explaining import deciding_views, explaining_tables, view_of
+from kernelweave.recipes import CohortModel
+
+
+def cohort(n_classes, n=60):
+    """Samples of which the view "a" tells the classes apart and "b" says nothing; the last ones lack a view."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % max(n_classes, 2)
+    a = np.column_stack([y == label for label in range(max(n_classes, 2))]) + 0.3 * rng.standard_normal(
+        (n, max(n_classes, 2))
+    )
+    X = pd.DataFrame(a, columns=[f"a__x{number}" for number in range(a.shape[1])])
+    X["b__noise"] = rng.standard_normal(n)
+    X["b__kind"] = rng.choice(["u", "v"], n)
+    X.index = pd.Index([f"s{number}" for number in range(n)], name="who")
+    X.iloc[-3:, [X.columns.get_loc("b__noise"), X.columns.get_loc("b__kind")]] = np.nan
+    return X, (3.0 * X["a__x0"].to_numpy() + 10.0 if n_classes == 0 else np.array(["no", "perhaps", "yes"])[y])
+
+
+def fitted(method, n_classes):
+    X, y = cohort(n_classes)
+    return CohortModel(method, effort="quick", random_state=0).fit(X[:-10], y[:-10]), X[-10:]
+
+
+@pytest.mark.parametrize("method", ["mean", "localized", "projected", "stacking", "linear", "boosting", "alone:a"])
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_parts_add_up_to_the_decision(method, n_classes):
+    model, X = fitted(method, n_classes)
+    tables = explaining_tables(model, X)
+    table = tables["contributions.csv"]
+    assert list(table.iloc[:, 0]) == list(X.index) and table.columns[0] == "who"
+    if n_classes == 0:
+        assert table.columns[1] == "prediction"
+        assert np.allclose(table.iloc[:, 2:].sum(axis=1), model.predict(X))
+        return
+    assert list(table.columns[1:3]) == ["label", "decision"] and list(table["label"]) == list(model.predict(X))
+    values = model.decision_function(X)
+    decided = values if n_classes == 2 else values.max(axis=1)
+    assert np.allclose(table["decision"], decided) and np.allclose(table.iloc[:, 3:].sum(axis=1), decided)
+    assert ("contributions_by_class.csv" in tables) == (n_classes > 2)
+    if n_classes > 2:
+        of_all = tables["contributions_by_class.csv"]
+        assert list(of_all["who"]) == [name for name in X.index for _ in range(3)]
+        assert list(of_all["class"][:3]) == list(model.classes_)
+        assert np.allclose(of_all["decision"].to_numpy().reshape(-1, 3), values)
+
+
+def test_weights_of_kernels_and_features():
+    model, X = fitted("mean", 3)
+    tables = explaining_tables(model, X)
+    weights = tables["weights.csv"].set_index("who")
+    assert list(weights) == ["a-linear", "a-gaussian", "b-linear", "b-gaussian"]
+    assert np.allclose(weights.iloc[:-3], 0.25) and np.allclose(weights.iloc[-3:, 2:], 0.0)
+    features = tables["features.csv"]
+    assert list(features) == ["view", "kernel", "feature", "class", "weight"]
+    assert features["weight"].abs().is_monotonic_decreasing and set(features["view"]) == {"a", "b"}
+    assert features["view"][0] == "a" and set(features["class"]) == set(model.classes_)
+
+
+def test_a_model_without_kernels_has_no_weights():
+    model, X = fitted("linear", 2)
+    assert set(explaining_tables(model, X)) == {"contributions.csv"}
+
+
+def test_gates_have_weights_by_sample_and_none_for_features():
+    model, X = fitted("localized", 2)
+    tables = explaining_tables(model, X)
+    assert "features.csv" not in tables and tables["weights.csv"].shape == (10, 5)
+
+
+def test_samples_that_cannot_be_decided_have_no_weights():
+    model, X = fitted("alone:a", 2)
+    X = X.copy()
+    X.iloc[:2, :2] = np.nan
+    tables = explaining_tables(model, X)
+    assert tables["weights.csv"].iloc[:, 1:].isna().all(axis=1).tolist() == [True, True] + [False] * 8
+    assert (tables["contributions.csv"][["a-linear", "a-gaussian"]].iloc[:2] == 0.0).all(axis=None)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_the_view_that_tells_the_classes_apart_decides(n_classes):
+    model, X = fitted("mean", n_classes)
+    counts = deciding_views(model, explaining_tables(model, X)["contributions.csv"])
+    assert counts.index[0] == "a" and counts["a"] >= 7 and counts.sum() == 10
+
+
+def test_views_of_kernels():
+    views = ["rna", "rna-linear"]
+    assert view_of("rna-gaussian", views) == "rna" and view_of("rna-linear", views) == "rna-linear"
+    assert view_of("gaussian", views) == "gaussian"
