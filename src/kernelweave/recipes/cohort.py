@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._warnings import warn
 from ..kernels import Precomputed
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
 from ..validation.inputs import (
@@ -279,12 +282,34 @@ class CohortModel(BaseEstimator):
         if given.verbose and "verbose" in model.get_params(deep=False):
             model.set_params(verbose=given.verbose)
         self.decisions_ += maker.notes
-        self.model_ = fitted(model, table, y, groups)
+        with warnings.catch_warnings(record=True) as issued:
+            warnings.simplefilter("always", UserWarning)
+            self.model_ = fitted(model, table, y, groups)
+        self._pass_on(issued)
+        self._needs = self._read_views()
         support = getattr(self.model_, "support_", None)
         self.n_stored_ = getattr(self.model_, "n_stored_", None) if support is None else len(support)
         self.calibration_ = None
         if is_classes and given.calibrate:
             self.calibration_ = self._calibrated(found.values, targets, table)
+
+    def _pass_on(self, issued: list[warnings.WarningMessage]) -> None:
+        """Note the advice of the model's warnings, and issue those that are about convergence again."""
+        for warning in issued:
+            if issubclass(warning.category, ConvergenceWarning) or not issubclass(warning.category, UserWarning):
+                warn(str(warning.message), warning.category)
+            else:
+                text = str(warning.message)
+                self.decisions_ += [] if text in self.decisions_ else [f"{text[:1].upper()}{text[1:]}."]
+
+    def _read_views(self) -> list[str]:
+        """The needed views that the fitted model reads: kernels without weight are not evaluated any more."""
+        active = getattr(self.model_, "active_kernels_", None)
+        if active is None or self.method in ("localized", "concatenation"):
+            return self._needs
+        pairs = zip(self.model_.kernel_names_, self.model_.kernels_, strict=True)
+        read = {kernel.view for name, kernel in pairs if name in active}
+        return [name for name in self._needs if name in read] or self._needs
 
     def _search(
         self,
@@ -304,17 +329,19 @@ class CohortModel(BaseEstimator):
         if not splits:
             self.decisions_.append("There are too few samples, classes or groups for inner validation.")
         several = is_classes and len(self.classes_) > 2
-        return search(
-            lambda rows: maker.model(table.iloc[rows], present[rows]),
-            grid_of(self.method, given.effort),
-            table,
-            self.classes_[targets] if is_classes else targets,
-            splits,
-            groups=groups,
-            decide=self._decided,
-            score=self._accuracy if is_classes else _explained,
-            shape=(len(table), len(self.classes_)) if several else (len(table),),
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
+            return search(
+                lambda rows: maker.model(table.iloc[rows], present[rows]),
+                grid_of(self.method, given.effort),
+                table,
+                self.classes_[targets] if is_classes else targets,
+                splits,
+                groups=groups,
+                decide=self._decided,
+                score=self._accuracy if is_classes else _explained,
+                shape=(len(table), len(self.classes_)) if several else (len(table),),
+            )
 
     def _calibrated(self, values: np.ndarray, targets: np.ndarray, table: pd.DataFrame) -> Calibration:
         """The calibration by decision values of samples that models were not fitted to."""

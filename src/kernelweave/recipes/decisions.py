@@ -11,7 +11,7 @@ from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT
 
 _INDEFINITE = 1e-6  # of the norm of a matrix: smaller negative eigenvalues are rounding
 _SHOWN = 5  # how many columns a sentence lists
-_WORDS = {NUMBER: "number", CATEGORY: "category", TEXT: "text", SIMILARITY: "similarity matrix"}
+_WORDS = {NUMBER: "numbers", CATEGORY: "categories", TEXT: "text"}
 
 
 def about_columns(kinds: pd.DataFrame) -> list[str]:
@@ -31,8 +31,7 @@ def about_columns(kinds: pd.DataFrame) -> list[str]:
         elif list(used.index) == [SIMILARITY]:
             found.append(f"The view {view!r} is a similarity matrix.")
         else:
-            text = ", ".join(f"{count} of {_WORDS[kind]}" for kind, count in used.items())
-            found.append(f"The view {view!r} has columns: {text}.")
+            found.append(f"The view {view!r} has {_counted(part, used)}.")
     for why, part in kinds[kinds["kind"] == LEFT_OUT].groupby("why", sort=False):
         names = [repr(str(name)) for name in part.index[:_SHOWN]]
         more = f" and {len(part) - _SHOWN} more" if len(part) > _SHOWN else ""
@@ -40,6 +39,15 @@ def about_columns(kinds: pd.DataFrame) -> list[str]:
         verb = "is" if len(part) == 1 else "are"
         found.append(f"The {word} {', '.join(names)}{more} {verb} left out: {why}.")
     return found
+
+
+def _counted(part: pd.DataFrame, used: pd.Series) -> str:
+    why = part["why"].iloc[0]
+    if len(part) == 1 and why.startswith("a sparse matrix"):
+        return why
+    words = [f"{count} of {_WORDS[kind]}" for kind, count in used.items()]
+    words[0] = words[0].replace(" of", f" column{'' if used.iloc[0] == 1 else 's'} of", 1)
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
 
 
 def about_matrix(matrix: Precomputed, table: pd.DataFrame) -> list[str]:

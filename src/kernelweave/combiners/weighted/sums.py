@@ -90,14 +90,14 @@ class WeightedSum(CombinedKernel):
         """The sum for new samples; only kernels with a weight are computed."""
         present = self.stack.presence(views, self.active)
         K = self._sum(lambda m: self.stack.cross(m, views, present[:, m]))
-        columns = self.missing_factor(self.stack.present, self.stack.support)
+        columns = self.missing_factor(self.stack.present, self.stack.support, known=True)
         return _scaled(K, self.missing_factor(present, views), columns)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m k_m of new samples times coefficients, for each kernel."""
         present = self.stack.presence(views, self.active)
         rows = self.missing_factor(present, views)[:, None]
-        coef = self.missing_factor(self.stack.present, self.stack.support)[:, None] * coef
+        coef = self.missing_factor(self.stack.present, self.stack.support, known=True)[:, None] * coef
         shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
         for m in np.flatnonzero(self.theta).tolist():
             shares[:, :, m] = self.theta[m] * rows * (self.stack.cross(m, views, present[:, m]) @ coef)
@@ -105,7 +105,7 @@ class WeightedSum(CombinedKernel):
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray:
         """eta_m times the vectors of kernel m, for samples that have all views."""
-        factor = self.missing_factor(self.stack.present, self.stack.support)
+        factor = self.missing_factor(self.stack.present, self.stack.support, known=True)
         return feature_weights(self.stack, m, self.theta[m] * factor[:, None] * coef)
 
     def weights(self) -> np.ndarray:
@@ -125,14 +125,22 @@ class WeightedSum(CombinedKernel):
         """The same kernel between samples and other points than the training samples (landmarks)."""
         return WeightedSum(self.stack.compared_with(points), self.theta, missing=self.missing, owner=self.owner)
 
-    def missing_factor(self, present: np.ndarray, views: Views) -> np.ndarray:
-        """By what the rows of samples are multiplied, given which views they have."""
+    def missing_factor(self, present: np.ndarray, views: Views, *, known: bool = False) -> np.ndarray:
+        """By what the rows of samples are multiplied, given which views they have.
+
+        Parameters
+        ----------
+        present : ndarray of bool, shape (n_samples, n_kernels)
+        views : Views
+        known : bool
+            Whether these are training samples of a fitted model, about which nothing needs to be said again.
+        """
         if self.missing == "never":
             check_every_view(self.owner, self.stack, present | (self.theta == 0), views)
             return np.ones(len(present))
         weight = present @ self.theta
         without = weight <= 0
-        if without.any():
+        if without.any() and not known:
             self._complain(views.first(without))
         return np.sqrt(np.divide(self.theta.sum(), weight, out=np.ones(len(weight)), where=~without))
 
