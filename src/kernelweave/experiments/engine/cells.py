@@ -128,7 +128,8 @@ def measure_cells(
 
     def stopping(fold: int) -> None:
         try:
-            run(fold)
+            with threadpool_limits(1):  # OpenMP has a limit for each thread
+                run(fold)
         except BaseException:
             is_over.set()
             raise

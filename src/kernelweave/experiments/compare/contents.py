@@ -1,0 +1,253 @@
+"""What a report says about a comparison: the section on methods, the rows on data, and the numbers for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...files.cohort import Cohort
+from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
+from ..engine.comparison_run import MeasuredRow
+from .declaration import Declared
+from .outcome import CompareOutcome, MethodResult
+from .words import incomplete_sentence, nested_sentence, recommendation, score_text
+
+CHOICE = "choice by validation"
+
+
+def chance_label(outcome: CompareOutcome) -> str:
+    """What tables call the prediction that reads nothing of a sample."""
+    return "most frequent class" if outcome.is_classification else "mean of the target"
+
+
+def headline(outcome: CompareOutcome) -> list[str]:
+    """The sentences to read first."""
+    sentences = [recommendation(outcome), nested_sentence(outcome)]
+    return sentences if outcome.is_complete else [*sentences, incomplete_sentence(outcome)]
+
+
+def trouble(result: MethodResult, outcome: CompareOutcome) -> str:
+    """What is to be said of a method beside its numbers."""
+    if result.failed is not None:
+        return f"could not be fitted: {result.failed}"
+    notes = ["best simple method"] if result is outcome.baseline else []
+    if result.n_warnings:
+        number = "1 warning" if result.n_warnings == 1 else f"{result.n_warnings} warnings"
+        notes.append(f"{number}, such as {result.warning}")
+    return "; ".join(notes)
+
+
+def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
+    """The table of methods and the chart of their scores.
+
+    Parameters
+    ----------
+    outcome : CompareOutcome
+    declared : Declared
+    """
+    blocks: list[Block] = [Text(text=recommendation(outcome), strong=True), Text(text=nested_sentence(outcome))]
+    if not outcome.is_complete:
+        blocks.append(Text(text=incomplete_sentence(outcome)))
+    blocks += [_table(outcome, declared), _chart(outcome)]
+    return Section(id="methods", title="Which method to use", blocks=blocks)
+
+
+def _table(outcome: CompareOutcome, declared: Declared) -> Table:
+    kind = "percent" if outcome.is_classification else "number"
+    base = outcome.baseline
+    against = "against the best simple method" if base is None else f"against {base.label}"
+    columns = [
+        Column("method"),
+        Column(_measure(outcome), kind, "mean over the test samples of all folds"),
+        Column("spread", kind, "standard deviation over folds"),
+        Column("stored samples", "count", "training samples that the model needs for predictions"),
+        Column("seconds", "seconds", "to choose the setting, fit and predict, for a fold"),
+        Column("difference", kind, f"of the mean score, {against}"),
+        Column("p-value", "p-value", f"corrected resampled t test {against}"),
+        Column("note"),
+    ]
+    rows = [_row(result, outcome) for result in [*outcome.results, *outcome.failed]]
+    for label, scores in ((CHOICE, outcome.nested), (chance_label(outcome), outcome.chance)):
+        row: list[Cell] = [label, float(scores.mean()), float(scores.std(ddof=1)), None, None, None, None]
+        rows.append([*row, "method chosen inside each fold" if label == CHOICE else "for comparison"])
+    protocol = declared.protocol
+    limited = "" if protocol.max_train is None else f", each trained on at most {protocol.max_train} samples"
+    return Table(
+        title="Methods",
+        columns=columns,
+        rows=rows,
+        marked=[0],
+        note=f"{len(outcome.folds)} folds of nested cross-validation{limited}: settings are chosen inside the training "
+        "samples of each fold.",
+    )
+
+
+def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
+    if result.failed is not None:
+        return [result.label, None, None, None, None, None, None, trouble(result, outcome)]
+    stored = result.mean_stored
+    return [
+        result.label,
+        result.mean,
+        result.std,
+        None if stored is None else round(stored),
+        float(result.seconds.mean()),
+        result.difference,
+        result.pvalue,
+        trouble(result, outcome),
+    ]
+
+
+def _chart(outcome: CompareOutcome) -> Dots:
+    ranges = [(result.label, result.scores) for result in outcome.results] + [(CHOICE, outcome.nested)]
+    dots = [
+        Dot(label, float(scores.mean()), float(scores.mean() - scores.std(ddof=1)), float(scores.mean() + scores.std(ddof=1)))
+        for label, scores in ranges
+    ]
+    chance, first = float(outcome.chance.mean()), outcome.winner
+    return Dots(
+        title=f"{_measure(outcome).capitalize()} of each method",
+        description=f"{first.label} has the highest mean, {score_text(first.mean, outcome.is_classification)}; lines reach "
+        f"one standard deviation over folds to either side. {chance_label(outcome).capitalize()}: "
+        f"{score_text(chance, outcome.is_classification)}.",
+        axis=_measure(outcome),
+        dots=dots,
+        kind="percent" if outcome.is_classification else "number",
+        reference=chance,
+        reference_label=chance_label(outcome),
+        marked=[first.label],
+    )
+
+
+def _measure(outcome: CompareOutcome) -> str:
+    return "accuracy" if outcome.is_classification else "R2"
+
+
+def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
+    """What was read and decided, for the section on data: the overlap of the files, and rows of decisions.
+
+    Parameters
+    ----------
+    cohort : Cohort
+    declared : Declared
+    """
+    tables, protocol = cohort.tables, declared.protocol
+    overlap = Table(
+        title="Samples in the files",
+        columns=[Column("where"), *(Column(str(name), "count") for name in tables.overlap.columns)],
+        rows=[[str(name), *(int(count) for count in row)] for name, row in zip(tables.overlap.index, tables.overlap.to_numpy(), strict=True)],
+    )
+    counts = declared.kinds["kind"].value_counts()
+    folds = f"{protocol.n_folds} folds" + (f", {protocol.n_repeats} times" if protocol.n_repeats > 1 else "")
+    if declared.problem.is_classification:
+        folds += ", each with the shares of the classes"
+    rows: list[Any] = [
+        overlap,
+        ("samples", f"{len(declared.problem.y)} with a target"),
+        *(("rows matched by", f"{name}: {how}") for name, how in tables.matched_by.items()),
+        ("columns", ", ".join(f"{count} {kind}" for kind, count in counts.items())),
+        ("task", declared.task, declared.why),
+        ("folds", folds),
+        ("settings", "chosen inside the training samples of each fold"),
+        ("random seed", str(protocol.random_state)),
+    ]
+    if protocol.max_train is not None:
+        rows.append(("training samples", f"at most {protocol.max_train} in a fold, because of --quick; the saved model is fitted to all"))
+    if cohort.groups is not None:
+        n_groups = cohort.groups.nunique()
+        rows.append(("groups", f"{n_groups} of {cohort.groups.name}, never in training and test at once"))
+    rows += [("note", note) for note in declared.notes]
+    return rows
+
+
+def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
+    """The results for programs.
+
+    Parameters
+    ----------
+    outcome : CompareOutcome
+    declared : Declared
+    """
+    protocol = declared.protocol
+    return {
+        "task": declared.task,
+        "task_reason": declared.why,
+        "score": _measure(outcome),
+        "winner": outcome.winner.method,
+        "baseline": None if outcome.baseline is None else outcome.baseline.method,
+        "recommendation": recommendation(outcome),
+        "is_complete": outcome.is_complete,
+        "n_samples": len(declared.problem.y),
+        "n_folds": protocol.n_folds,
+        "n_repeats": protocol.n_repeats,
+        "max_train": protocol.max_train,
+        "seed": protocol.random_state,
+        "methods": [_method_data(result) for result in [*outcome.results, *outcome.failed]],
+        "nested": {
+            "mean": float(outcome.nested.mean()),
+            "std": float(outcome.nested.std(ddof=1)),
+            "scores": outcome.nested.tolist(),
+            "methods": outcome.nested_methods,
+        },
+        "chance": {"mean": float(outcome.chance.mean()), "scores": outcome.chance.tolist()},
+        "notes": declared.notes,
+    }
+
+
+def _method_data(result: MethodResult) -> dict[str, Any]:
+    if result.failed is not None:
+        return {"method": result.method, "label": result.label, "failed": result.failed}
+    return {
+        "method": result.method,
+        "label": result.label,
+        "is_simple": result.is_simple,
+        "mean": result.mean,
+        "std": result.std,
+        "stored_samples": result.mean_stored,
+        "seconds": float(result.seconds.mean()),
+        "difference": result.difference,
+        "p_value": result.pvalue,
+        "scores": result.scores.tolist(),
+        "validations": result.validations.tolist(),
+        "settings": result.settings,
+        "n_warnings": result.n_warnings,
+        "warning": result.warning,
+    }
+
+
+def folds_table(measured: MeasuredRow, declared: Declared) -> pd.DataFrame:
+    """The results of every finished cell: a row for each method and fold, those that failed without numbers.
+
+    Parameters
+    ----------
+    measured : MeasuredRow
+    declared : Declared
+    """
+    n_folds = declared.protocol.n_folds
+    rows = []
+    for method in declared.labels:
+        for place in range(len(measured.splits)):
+            if (method, place) not in measured.cells:
+                continue
+            record = measured.cells[method, place][0]
+            is_measured = "failed" not in record
+            rows.append(
+                {
+                    "method": method,
+                    "repeat": place // n_folds + 1,
+                    "fold": place % n_folds + 1,
+                    "score": 1.0 - record["test"] / 100.0 if is_measured else np.nan,
+                    "validation": 1.0 - record["validation"] / 100.0 if is_measured else np.nan,
+                    "stored_samples": record["stored"] if is_measured else None,
+                    "seconds": record["seconds"] if is_measured else np.nan,
+                    "setting": _setting_text(record["setting"]) if is_measured else f"failed: {record['failed']}",
+                }
+            )
+    table = pd.DataFrame(rows)
+    return table.assign(stored_samples=table["stored_samples"].astype("Int64"))
+
+
+def _setting_text(setting: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in setting.items())

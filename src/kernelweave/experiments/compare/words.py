@@ -1,0 +1,145 @@
+"""Which method to use and why, in plain words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .outcome import LEVEL, CompareOutcome, MethodResult, simplicity
+
+
+def score_text(value: float, is_classification: bool) -> str:
+    """A score as people read it: accuracy in per cent, R2 as a number.
+
+    Parameters
+    ----------
+    value : float
+    is_classification : bool
+
+    Examples
+    --------
+    >>> from kernelweave.experiments.compare.words import score_text
+    >>> score_text(0.9534, True), score_text(0.9534, False)
+    ('95.3 %', '0.953')
+    """
+    return f"{100.0 * value:.1f} %" if is_classification else f"{value:.3f}"
+
+
+def gap_text(value: float, is_classification: bool) -> str:
+    """A difference of two scores as people read it."""
+    return f"{100.0 * value:.1f} percentage points" if is_classification else f"{value:.3f}"
+
+
+def p_text(pvalue: float) -> str:
+    """A p-value as people read it, as in "p = 0.012"."""
+    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
+
+
+def recommendation(outcome: CompareOutcome) -> str:
+    """What to use and why, in two or three sentences; the simpler choice where the difference is within noise."""
+    winner = outcome.winner
+    text = [f"Use {winner.label}: {_reason(outcome)}."]
+    alternative = simpler_choice(outcome)
+    if alternative is not None:
+        gap = gap_text(abs(winner.mean - alternative.mean), outcome.is_classification)
+        pvalue = outcome.pvalue(alternative.scores, winner.scores)
+        text.append(
+            f"The difference to {alternative.label} of {gap} is within noise ({p_text(pvalue)}): "
+            f"{alternative.label} is the simpler choice, and these data do not show that it is worse."
+        )
+    else:
+        text += _beside(outcome)
+    if not _beats_chance(outcome):
+        text.append(
+            f"But no method is clearly better than {_chance_words(outcome)}: these data may not predict the target at "
+            "all."
+        )
+    return " ".join(text)
+
+
+def simpler_choice(outcome: CompareOutcome) -> MethodResult | None:
+    """The best method that is simpler than the winner and within noise of it, a simple baseline first; None for none.
+
+    Parameters
+    ----------
+    outcome : CompareOutcome
+    """
+    winner = outcome.winner
+    simpler = [
+        result
+        for result in outcome.results[1:]
+        if simplicity(result.method) < simplicity(winner.method) and outcome.within_noise(winner, result)
+    ]
+    if not winner.is_simple:
+        simpler = [result for result in simpler if result.is_simple] or simpler
+    return simpler[0] if simpler else None
+
+
+def nested_sentence(outcome: CompareOutcome) -> str:
+    """The score of the whole procedure, the choice of a method included."""
+    what = "accuracy" if outcome.is_classification else "R2"
+    mean = score_text(float(outcome.nested.mean()), outcome.is_classification)
+    std = score_text(float(outcome.nested.std(ddof=1)), outcome.is_classification)
+    names = {result.method: result.label for result in outcome.results}
+    counts = {method: outcome.nested_methods.count(method) for method in dict.fromkeys(outcome.nested_methods)}
+    chosen = ", ".join(
+        f"{names[method]} in {count} of {len(outcome.folds)} folds"
+        for method, count in sorted(counts.items(), key=lambda pair: -pair[1])
+    )
+    return (
+        f"Choosing the method inside each training part, too, gives {what} {mean} ± {std} ({chosen}). Expect this on "
+        "new samples: the winner's own score is the best of several, and so a little too good."
+    )
+
+
+def incomplete_sentence(outcome: CompareOutcome) -> str:
+    """What is missing of a run that was stopped early."""
+    text = f"{outcome.n_done} of {outcome.n_cells} results are there: {len(outcome.folds)} of {outcome.n_folds} folds count"
+    if outcome.unfinished:
+        text += f", without {', '.join(outcome.unfinished)}"
+    return f"{text}. The same command goes on."
+
+
+def _reason(outcome: CompareOutcome) -> str:
+    winner = outcome.winner
+    what = "accuracy" if outcome.is_classification else "R2"
+    mean = score_text(winner.mean, outcome.is_classification)
+    if len(outcome.results) == 1:
+        return f"it is the only method here, with {what} {mean}"
+    reason = f"its {what} of {mean} is the highest of {len(outcome.results)} methods"
+    others = [result for result in outcome.results[1:] if round(result.mean - winner.mean, 10) == 0.0]
+    if others:
+        reason += f" (as high as that of {', '.join(other.label for other in others)}, and it is the simplest of them)"
+    return reason
+
+
+def _beside(outcome: CompareOutcome) -> list[str]:
+    """What stands beside the winner where no simpler method is within noise of it."""
+    winner, base = outcome.winner, outcome.baseline
+    if len(outcome.results) == 1:
+        return []
+    second = outcome.results[1]
+    if winner.is_simple or base is None:
+        is_open = outcome.within_noise(winner, second)
+        margin = gap_text(winner.mean - second.mean, outcome.is_classification)
+        pvalue = p_text(outcome.pvalue(second.scores, winner.scores))
+        if is_open:
+            simpler = "" if base is None else f", but {winner.label} is the simpler choice"
+            return [f"The difference to the next, {second.label}, of {margin} is within noise ({pvalue}){simpler}."]
+        return [f"It is better than the next, {second.label}, by {margin} ({pvalue})."]
+    margin = gap_text(winner.mean - base.mean, outcome.is_classification)
+    return [
+        f"It is better than the best simple method, {base.label}, by {margin} ({p_text(outcome.pvalue(base.scores, winner.scores))})."
+    ]
+
+
+def _beats_chance(outcome: CompareOutcome) -> bool:
+    winner = outcome.winner
+    if winner.mean <= float(np.mean(outcome.chance)):
+        return False
+    return outcome.pvalue(outcome.chance, winner.scores) / 2.0 < LEVEL  # one-sided: better is the only question
+
+
+def _chance_words(outcome: CompareOutcome) -> str:
+    score = score_text(float(outcome.chance.mean()), outcome.is_classification)
+    what = "the most frequent class" if outcome.is_classification else "the mean of the target"
+    return f"always predicting {what} ({score})"

@@ -1,0 +1,196 @@
+"""The winner, the tests, the nested choice and the words, against numbers worked out by hand."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from kernelweave.experiments.compare.outcome import gather, simplicity
+from kernelweave.experiments.compare.words import (
+    incomplete_sentence,
+    nested_sentence,
+    recommendation,
+    score_text,
+    simpler_choice,
+)
+from kernelweave.experiments.engine.comparison import Problem
+from kernelweave.experiments.engine.comparison_run import MeasuredRow
+from kernelweave.model_selection import NestedFolds
+
+LABELS = {"alone:rna": "rna alone", "mean": "mean of kernels", "localized": "localized MKL", "boosting": "boosting"}
+SCORES = {
+    "alone:rna": [0.70, 0.74, 0.71, 0.73],
+    "mean": [0.81, 0.82, 0.81, 0.78],
+    "localized": [0.90, 0.93, 0.91, 0.92],
+    "boosting": [0.79, 0.83, 0.80, 0.82],
+}
+VALIDATIONS = {
+    "alone:rna": [0.70, 0.70, 0.70, 0.70],
+    "mean": [0.95, 0.80, 0.80, 0.80],
+    "localized": [0.90, 0.90, 0.90, 0.90],
+    "boosting": [0.90, 0.99, 0.90, 0.80],
+}
+
+
+def record(score, validation=0.9, stored=10, n_warnings=0):
+    return {
+        "candidate": "",
+        "test": 100.0 * (1.0 - score),
+        "validation": 100.0 * (1.0 - validation),
+        "stored": stored,
+        "setting": {"C": 1.0},
+        "seconds": 2.0,
+        "n_warnings": n_warnings,
+        "warning": "ConvergenceWarning: slow" if n_warnings else None,
+    }
+
+
+def measured(scores=SCORES, validations=VALIDATIONS, without=(), is_classification=True):
+    rng = np.random.default_rng(0)
+    y = np.array(["ill"] * 60 + ["well"] * 40, dtype=object) if is_classification else rng.normal(size=100)
+    problem = Problem(np.zeros((100, 1)), y, is_classification=is_classification)
+    splits = NestedFolds(4).split(y, is_classification)
+    cells = {
+        (method, fold): [record(score, validations.get(method, [0.9] * 9)[fold])]
+        for method, of_folds in scores.items()
+        for fold, score in enumerate(of_folds)
+        if (method, fold) not in without
+    }
+    return MeasuredRow(problem, splits, cells)
+
+
+def test_methods_are_ranked_and_the_best_wins():
+    outcome = gather(measured(), LABELS)
+    assert [result.method for result in outcome.results] == ["localized", "boosting", "mean", "alone:rna"]
+    assert outcome.winner.label == "localized MKL" and outcome.baseline.method == "boosting"
+    assert outcome.winner.mean == pytest.approx(0.915)
+    assert outcome.winner.std == pytest.approx(np.std([0.90, 0.93, 0.91, 0.92], ddof=1))
+    assert outcome.is_complete and outcome.folds == [0, 1, 2, 3] and outcome.unfinished == []
+    np.testing.assert_allclose(outcome.chance, 0.6)
+    assert outcome.winner.mean_stored == 10.0
+
+
+def test_pvalues_are_those_of_the_corrected_test_against_the_best_simple_method():
+    outcome = gather(measured(), LABELS)
+    for result in outcome.results:
+        if result.method == "boosting":
+            assert result.pvalue is None and result.difference is None
+            continue
+        difference = np.array(SCORES[result.method]) - np.array(SCORES["boosting"])
+        statistic = difference.mean() / np.sqrt((1 / 4 + 25 / 75) * difference.var(ddof=1))
+        assert result.pvalue == pytest.approx(2 * t.sf(abs(statistic), 3))
+        assert result.difference == pytest.approx(difference.mean())
+
+
+def test_the_nested_choice_takes_the_method_that_validation_chooses_in_each_fold():
+    outcome = gather(measured(), LABELS)
+    # fold 0: mean 0.95; fold 1: boosting 0.99; fold 2: localized and boosting 0.9, the simpler; fold 3: localized
+    assert outcome.nested_methods == ["mean", "boosting", "boosting", "localized"]
+    np.testing.assert_allclose(outcome.nested, [0.81, 0.83, 0.80, 0.92])
+    text = nested_sentence(outcome)
+    assert "accuracy 84.0 % ± 5.5 %" in text and "boosting in 2 of 4 folds" in text
+
+
+def test_of_equal_methods_the_simplest_wins():
+    same = {"localized": [0.8, 0.9], "boosting": [0.9, 0.8], "mean": [0.85, 0.85]}
+    row = measured(same)
+    row = MeasuredRow(row.problem, row.splits[:2], row.cells)
+    outcome = gather(row, {method: LABELS[method] for method in same})
+    assert [result.method for result in outcome.results] == ["mean", "boosting", "localized"]
+    assert "as high as that of boosting, localized MKL" in recommendation(outcome)
+    order = ["alone:x", "linear", "concatenation", "mean", "boosting", "lp", "localized", "projected", "else"]
+    assert sorted(order, key=simplicity) == order
+
+
+def test_failed_methods_stand_at_the_end_with_the_reason():
+    row = measured()
+    row.cells["localized", 2] = [{"candidate": "", "failed": "too few samples"}]
+    outcome = gather(row, LABELS)
+    assert [result.method for result in outcome.results] == ["boosting", "mean", "alone:rna"]
+    assert [(result.label, result.failed) for result in outcome.failed] == [("localized MKL", "too few samples")]
+    for fold in range(4):
+        for method in LABELS:
+            row.cells[method, fold] = [{"candidate": "", "failed": "no luck"}]
+    with pytest.raises(ValueError, match="no method could be fitted; rna alone: no luck"):
+        gather(row, LABELS)
+
+
+def test_warnings_are_counted():
+    row = measured()
+    row.cells["mean", 1] = [record(0.8, n_warnings=3)]
+    row.cells["mean", 2] = [record(0.8, n_warnings=2)]
+    result = next(result for result in gather(row, LABELS).results if result.method == "mean")
+    assert result.n_warnings == 5 and result.warning == "ConvergenceWarning: slow"
+
+
+def test_two_whole_folds_count_of_a_run_that_was_stopped():
+    outcome = gather(measured(without={("localized", 2), ("mean", 3), ("localized", 3)}), LABELS)
+    assert outcome.folds == [0, 1] and len(outcome.results) == 4 and not outcome.is_complete
+    np.testing.assert_allclose(outcome.winner.scores, [0.90, 0.93])
+    text = incomplete_sentence(outcome)
+    assert text == "13 of 16 results are there: 2 of 4 folds count. The same command goes on."
+
+
+def test_methods_that_finished_the_furthest_folds_count():
+    without = {(method, fold) for method in LABELS for fold in (1, 3)}
+    without |= {("localized", 0), ("localized", 2), ("boosting", 2)}
+    without -= {("alone:rna", 1)}
+    outcome = gather(measured(without=without), LABELS)
+    assert outcome.folds == [0, 2] and [result.method for result in outcome.results] == ["mean", "alone:rna"]
+    assert outcome.unfinished == ["localized MKL", "boosting"]
+    assert "2 of 4 folds count, without localized MKL, boosting" in incomplete_sentence(outcome)
+
+
+def test_too_little_is_an_error_that_says_how_much_there_is():
+    without = {(method, fold) for method in LABELS for fold in (1, 2, 3)}
+    with pytest.raises(ValueError, match="4 of 16 results are there, and no method is finished in two folds"):
+        gather(measured(without=without), LABELS)
+
+
+def test_words_for_a_clear_winner():
+    outcome = gather(measured(), LABELS)
+    text = recommendation(outcome)
+    assert text.startswith("Use localized MKL: its accuracy of 91.5 % is the highest of 4 methods.")
+    assert "better than the best simple method, boosting, by 10.5 percentage points (p < 0.001" in text
+    assert "noise" not in text and "chance" not in text and simpler_choice(outcome) is None
+
+
+def test_words_for_a_winner_within_noise_name_the_simpler_choice():
+    outcome = gather(measured(SCORES | {"localized": [0.95, 0.70, 0.99, 0.72]}), LABELS)
+    assert outcome.winner.method == "localized" and simpler_choice(outcome).method == "boosting"
+    text = recommendation(outcome)
+    assert "The difference to boosting of 3.0 percentage points is within noise (p = 0.8" in text
+    assert "boosting is the simpler choice" in text
+
+
+def test_words_where_a_simple_method_wins():
+    scores = SCORES | {"localized": [0.70, 0.71, 0.70, 0.72], "boosting": [0.90, 0.92, 0.91, 0.91]}
+    text = recommendation(gather(measured(scores), LABELS))
+    assert text.startswith("Use boosting") and "better than the next, mean of kernels, by 10.5 percentage points" in text
+    scores["mean"] = [0.99, 0.82, 0.98, 0.80]
+    text = recommendation(gather(measured(scores), LABELS))
+    assert "mean of kernels is the simpler choice" in text  # simpler than boosting
+    scores |= {"mean": [0.5] * 4, "localized": [0.99, 0.82, 0.98, 0.80]}
+    text = recommendation(gather(measured(scores), LABELS))
+    assert "The difference to the next, localized MKL, of" in text and "boosting is the simpler choice" in text
+
+
+def test_words_where_nothing_beats_chance():
+    scores = {"mean": [0.61, 0.58, 0.62, 0.60], "boosting": [0.5, 0.6, 0.5, 0.6]}
+    text = recommendation(gather(measured(scores), {method: LABELS[method] for method in scores}))
+    assert "no method is clearly better than always predicting the most frequent class (60.0 %)" in text
+
+
+def test_regression():
+    row = measured(is_classification=False)
+    outcome = gather(row, LABELS)
+    for place, split in enumerate(row.splits):
+        true, mean = row.problem.y[split.test], row.problem.y[split.train].mean()
+        assert outcome.chance[place] == pytest.approx(1 - np.mean((true - mean) ** 2) / np.var(true))
+    assert "its R2 of 0.915" in recommendation(outcome) and "R2 0.840" in nested_sentence(outcome)
+    assert score_text(0.5, False) == "0.500"
+
+
+def test_one_method_alone():
+    outcome = gather(measured({"localized": SCORES["localized"]}), {"localized": "localized MKL"})
+    assert outcome.baseline is None and outcome.winner.pvalue is None
+    assert recommendation(outcome) == "Use localized MKL: it is the only method here, with accuracy 91.5 %."
