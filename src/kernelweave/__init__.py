@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .files import read_views, read_views_in_blocks
     from .persistence import load, save
+    from .reporting import report
     from .views import stack_views
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "read_views_in_blocks",
     "recipes",
     "reduction",
+    "report",
     "save",
     "show_versions",
     "stack_views",
@@ -47,7 +49,7 @@ __all__ = [
 
 _PACKAGES = {
     *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display", "files", "recipes"),
+    *("model_selection", "datasets", "display", "files", "recipes", "reporting"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
@@ -58,6 +60,7 @@ _HOMES = {
     "load": "persistence",
     "read_views": "files",
     "read_views_in_blocks": "files",
+    "report": "reporting",
     "save": "persistence",
     "show_versions": "_environment",
     "stack_views": "views",

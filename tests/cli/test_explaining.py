@@ -1,5 +1,7 @@
 """The tables of `kernelweave explain`."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,12 +25,13 @@ def cohort(n_classes, n=60):
     return X, (3.0 * X["a__x0"].to_numpy() + 10.0 if n_classes == 0 else np.array(["no", "perhaps", "yes"])[y])
 
 
+@cache
 def fitted(method, n_classes):
     X, y = cohort(n_classes)
     return CohortModel(method, effort="quick", random_state=0).fit(X[:-10], y[:-10]), X[-10:]
 
 
-@pytest.mark.parametrize("method", ["mean", "localized", "projected", "stacking", "linear", "boosting", "alone:a"])
+@pytest.mark.parametrize("method", ["mean", "localized", "stacking", "linear"])
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 def test_parts_add_up_to_the_decision(method, n_classes):
     model, X = fitted(method, n_classes)

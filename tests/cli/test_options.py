@@ -45,7 +45,7 @@ def test_what_the_commands_are_given():
     chosen = parse(["compare", *words.split()])
     assert chosen.files == ["rna.csv", "p=x.csv"] and chosen.kernel == ["k=m.csv"] and chosen.id is False
     assert (chosen.sep, chosen.decimal, chosen.encoding, chosen.task) == ("\t", ",", None, "regression")
-    assert (chosen.folds, chosen.repeats, chosen.methods, chosen.seed) == (5, 1, ["mean", "lp"], 7)
+    assert (chosen.folds, chosen.repeats, chosen.methods, chosen.seed) == (None, 1, ["mean", "lp"], 7)
     assert (chosen.max_time, chosen.jobs, chosen.quick, chosen.out, chosen.groups) == (5400, 3, False, Path("o"), None)
     chosen = parse([*PREDICT, "--diagonal", "k=1", "--id", "sample", "--block-size", "7"])
     assert (chosen.model, chosen.files, chosen.kernel, chosen.diagonal) == ("best.kw", ["rna.csv"], [], ["k=1"])
@@ -162,6 +162,21 @@ def test_calls_that_are_right(folder):
     checked(*PREDICT, "--kernel", "k=matrix.csv", "--diagonal", "k=1e0")
     checked("fit", "rna.csv", "--target", "y", "--method", "alone:rna", "--out", "new/model.kw")
     assert not (folder / "new").exists()
+
+
+def test_a_column_of_ids_for_each_file(folder):
+    words = ["compare", "rna.csv", "p=protein.csv", "--target", "labels.csv:case:y"]
+    assert checked(*words).id is None and checked(*words, "--id", "none").id is False
+    assert checked(*words, "--id", "a=b").id == "a=b"  # a column of that name
+    assert checked(*words, "--id", "p=code").id == {"protein.csv": "code"}
+    several = [*words, "--id", "sample", "--id", "protein.csv=code"]
+    assert checked(*several).id == {"rna.csv": "sample", "protein.csv": "code", "labels.csv": "sample"}
+    same = ["compare", "rna.csv", "q=sub/rna.csv", "--target", "y", "--id", "sample", "--id", "q=code"]
+    assert checked(*same).id == {"rna": "sample", "q": "code"}
+    with pytest.raises(ValueError, match="--id names two columns for all files, 'a' and 'b'"):
+        checked(*words, "--id", "a", "--id", "b")
+    with pytest.raises(ValueError, match="--id none is for all files"):
+        checked(*words, "--id", "none", "--id", "p=code")
 
 
 def test_a_wrong_call_imports_nothing_heavy():

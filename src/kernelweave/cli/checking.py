@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,11 +16,11 @@ from pathlib import Path
 from .options import METHODS
 
 _FOLDERS = ("compare", "explain", "report")  # commands whose --out is a folder
-_COMPRESSIONS = (".gz", ".bz2", ".xz")
+_SUFFIX = re.compile(r"(\.(csv|tsv|tab|txt|parquet|pq|npy|npz|h5mu|h5ad))(\.(gz|bz2|xz))*$", re.IGNORECASE)
 
 
 def check(chosen: argparse.Namespace) -> None:
-    """Check the options of a command for people's own files, and split the list of methods.
+    """Check the options of a command for people's own files; `methods` and `id` are brought into their final form.
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ def check(chosen: argparse.Namespace) -> None:
         One that names the option and the remedy.
     """
     views = _checked_files(chosen)
+    if getattr(chosen, "id", None):
+        chosen.id = _id_by_file(chosen, views)
     if hasattr(chosen, "model"):
         _check_readable(chosen.model, "the model")
     if hasattr(chosen, "results"):
@@ -97,15 +100,47 @@ def _checked_files(chosen: argparse.Namespace) -> dict[str, str]:
     return views
 
 
+def _id_by_file(chosen: argparse.Namespace, views: dict[str, str]) -> str | bool | dict[str, str]:
+    """One column for all files, or a mapping from files to columns where some have a column of their own."""
+    files = {name: Path(path).name for name, path in views.items()}
+    for place in (getattr(chosen, "target", None), getattr(chosen, "groups", None)):
+        starts = [(place or "")[: colon.start()] for colon in re.finditer(":", place or "")]
+        found = next((Path(start).name for start in starts if without_suffix(start) != start), None)
+        if found is not None and found not in files.values():
+            files[found] = found
+    common: list[str | bool] = []
+    own: dict[str, str] = {}
+    for word in chosen.id if isinstance(chosen.id, list) else [chosen.id]:
+        left, equals, column = ("", "", "") if word is False else word.partition("=")
+        if equals and column and (left in files or left in files.values()):
+            own[left] = column
+        else:
+            common.append(word)
+    if len(common) > 1:
+        raise ValueError(f"--id names two columns for all files, {common[0]!r} and {common[1]!r}; write FILE=COLUMN")
+    if not own:
+        return common[0]
+    if common == [False]:
+        raise ValueError('--id none is for all files; give each of them a column, FILE=COLUMN, or "none" alone')
+    mapping = {}
+    for name, file in files.items():
+        column = own.get(name) or own.get(file) or (common[0] if common else None)
+        if column is not None:
+            mapping[name if list(files.values()).count(file) > 1 else file] = str(column)
+    return mapping
+
+
+def without_suffix(name: str) -> str:
+    """A file's name without the suffixes of its format and compression."""
+    return _SUFFIX.sub("", name)
+
+
 def _named(word: str) -> tuple[str, str]:
     """Name and path of "name=path" or "path"."""
     before, equals, after = word.partition("=")
     if equals and before and not set(before) & set("/\\") and not Path(word).exists():
         return before, after
-    stem = Path(word).name
-    for suffix in _COMPRESSIONS:
-        stem = stem.removesuffix(suffix)
-    return stem.rpartition(".")[0] or stem, word
+    return without_suffix(Path(word).name), word
 
 
 def _check_readable(path: str, what: str) -> None:

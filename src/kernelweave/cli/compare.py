@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ..experiments.compare.contents import CHOICE, chance_label, headline, trouble
+from ..experiments.compare.contents import CHOICE, chance_label, headline, warnings_text
 from ..experiments.compare.declaration import ROW, Declared, declare
 from ..experiments.compare.outcome import CompareOutcome, MethodResult, gather
 from ..experiments.compare.words import p_text, score_text
@@ -85,11 +85,18 @@ def _plan(declared: Declared) -> list[str]:
     protocol = declared.protocol
     times = "" if protocol.n_repeats == 1 else f", {protocol.n_repeats} times"
     limit = "" if protocol.max_train is None else f"; --quick: at most {protocol.max_train} samples train in a fold"
-    return [f"Comparing {len(declared.labels)} methods by nested cross-validation, {protocol.n_folds} folds{times}{limit}."]
+    return [
+        f"Comparing {len(declared.labels)} methods by nested cross-validation, {protocol.n_folds} folds{times}{limit}."
+    ]
 
 
 def _measured(declared: Declared, folder: Path, n_jobs: int, until: float | None) -> MeasuredRow:
-    columns = (TextColumn("{task.description:<28}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description:<28}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     console = Console(stderr=True)
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:
         bar = bars.add_task("comparing", total=None)
@@ -117,11 +124,8 @@ def _show(outcome: CompareOutcome) -> None:
     """Print the table and what it means."""
     console = Console()
     console.print(_table(outcome), highlight=False)
-    for result in outcome.failed:
-        say([f"{result.label} {trouble(result, outcome)}"])
-    for result in outcome.results:
-        if result.n_warnings:
-            say([f"{result.label}: {trouble(result, outcome)}"])
+    say([f"{result.label} could not be fitted: {result.failed}" for result in outcome.failed])
+    say([f"{result.label}: {warnings_text(result)}" for result in outcome.results if result.n_warnings])
     say(headline(outcome))
 
 
@@ -139,7 +143,9 @@ def _table(outcome: CompareOutcome) -> Table:
         table.add_row(Text(one_line(result.label)), "failed", *[""] * 5)
     table.add_section()
     for label, scores in ((CHOICE, outcome.nested), (chance_label(outcome), outcome.chance)):
-        mean, spread = (score_text(float(value), outcome.is_classification) for value in (scores.mean(), scores.std(ddof=1)))
+        mean, spread = (
+            score_text(float(value), outcome.is_classification) for value in (scores.mean(), scores.std(ddof=1))
+        )
         table.add_row(label, mean, spread, *[""] * 4)
     return table
 

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .checking import without_suffix
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from ..recipes import CohortModel
 
-_SUFFIX = re.compile(r"(\.(csv|tsv|tab|txt|parquet|pq|npy|npz|h5mu|h5ad))?(\.(gz|bz2|xz))*$", re.IGNORECASE)
 _SEVERAL = (".npz", ".h5mu")  # files that may hold several views, with names of their own
 
 
@@ -115,7 +116,7 @@ def _entry(word: str, views: Sequence[str], *, is_only: bool) -> tuple[str | Non
         if before not in views:
             raise ValueError(f"the model has no view {before!r}; its views are {', '.join(views)}")
         return before, after
-    stem = _SUFFIX.sub("", Path(word).name)
+    stem = without_suffix(Path(word).name)
     if stem in views:
         return None if _holds_several(word) else stem, word
     if _holds_several(word):

@@ -47,7 +47,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The options of a call; `command` is the command's name, None where there is none, and `parser` its parser."""
+    """The options of a call; `command` is the command's name, None where there is none, and `parser` its parser.
+
+    What can be wrong with options in view of others, and of files, is checked by `checking.check`, which also turns
+    several ``--id`` into a mapping from files to columns.
+    """
     parser = build_parser()
     chosen, rest = parser.parse_known_args(arguments)
     own = chosen.parser
@@ -58,6 +62,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         own.error(f"unexpected words: {' '.join(rest)}")
     if rest:  # files that stand behind an option
         chosen.files = [*chosen.files, *rest]
+    if getattr(chosen, "id", None) is not None and len(chosen.id) == 1:
+        chosen.id = chosen.id[0]
     return chosen
 
 
@@ -104,7 +110,7 @@ def _add_compare(commands: Any) -> None:
     _add_training_files(parser)
     _add_out(parser, Path("results"), "folder of the results (default results/)")
     group = parser.add_argument_group("comparison")
-    group.add_argument("--folds", type=_whole(2), default=5, metavar="N", help="outer folds (default 5)")
+    group.add_argument("--folds", type=_whole(2), metavar="N", help="outer folds (default 5, 3 with --quick)")
     group.add_argument("--repeats", type=_whole(1), default=1, metavar="N", help="repeats of the folds (default 1)")
     group.add_argument(
         "--methods",
@@ -235,8 +241,10 @@ def _add_reading(group: Any, matrix: str) -> None:
     group.add_argument(
         "--id",
         type=_id,
+        action="append",
         metavar="COLUMN",
-        help='column of the sample ids; "none": by the order of rows (default: the first column, if it has ids)',
+        help='column of the sample ids; FILE=COLUMN for one file, may be repeated; "none": rows belong together by '
+        "their order (default: the first column, if it has ids)",
     )
     group.add_argument("--sep", type=_separator, metavar="CHARACTER", help="separator of text files (default: found)")
     group.add_argument("--decimal", choices=[".", ","], default=".", help="decimal mark of text files (default .)")

@@ -251,3 +251,8 @@ def _decides_by_values(rule: Machine, n_outputs: int) -> bool:
     values = np.random.RandomState(0).normal(size=(4, n_outputs))
     decided = rule.decision(values)
     return decided.size == values.size and np.array_equal(decided.reshape(values.shape), values)
+
+
+def terms_of(model: Any) -> list[str] | None:
+    """The names of the terms that decision values of a fitted model are sums over; None where they are no sum."""
+    return list(model._kernel.terms) if model._kernel.is_sum else None

@@ -161,3 +161,19 @@ class FittedStack(FittedKernels):
 def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
     """The precomputed matrices inside a fitted model, each with the ids of the samples that prediction needs."""
     return model._lookups()
+
+
+def presence_of(model: Any, X: Any) -> np.ndarray:
+    """Which samples have a row in which kernel of a fitted model: a boolean array of shape (n_samples, n_kernels)."""
+    views = model._new_views(X)
+    return np.column_stack([kernel.present(views) for kernel in model.kernels_])
+
+
+def similarities_of(model: Any, X: Any) -> np.ndarray:
+    """The combined kernel between samples and the support vectors of a fitted model, of shape (n_samples, n_support).
+
+    Where each output has a kernel of its own, the similarities of one output stand beside those of the next.
+    """
+    views, kernel = model._new_views(X), model._kernel
+    kernels = kernel.kernels if isinstance(kernel, OutputKernels) else [kernel]
+    return np.hstack([own.cross(views) for own in kernels])

@@ -26,7 +26,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from .. import combiners, estimators, kernels, machines, reduction
+from .. import combiners, estimators, kernels, machines, recipes, reduction
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
@@ -35,6 +35,8 @@ from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
+from ..recipes.calibration import Calibration
+from ..recipes.layout import TableLayout, ViewColumns
 from ..views import Views
 from ..views.handed import TableKind
 from ..views.kept import KeptColumns
@@ -49,6 +51,7 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.MKLOneClass,
     estimators.MKLRegressor,
     estimators.SparseLargeMarginClassifier,
+    recipes.CohortModel,
     reduction.AKDAQR,
     reduction.FromEstimator,
     reduction.KernelFisher,
@@ -154,6 +157,10 @@ CLASSES: dict[str, type] = {
         combiners.Sigmoid,
         combiners.Softmax,
         combiners.SparseMKL,
+        # recipes
+        Calibration,
+        TableLayout,
+        ViewColumns,
         # discriminants and graphs
         Discriminant,
         reduction.LDAGraph,
@@ -186,6 +193,7 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
         "dtypes": dict,
     },
     kernels.KernelStack: {"_matrices": lambda: None},
+    recipes.CohortModel: {"matrices": lambda: None, "kinds": lambda: None},  # only a fit reads them
 }
 
 # Attributes that have another name in files than now: by class, from the name now to the one in files.

@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
+from ..estimators.fitted import lookups_of
 from ..kernels import Precomputed
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
 from ..validation.inputs import (
@@ -521,6 +522,10 @@ class CohortModel(BaseEstimator):
         """
         check_is_fitted(self)
         return extended(self, blocks, diagonal)
+
+    def _lookups(self) -> list[tuple[Any, np.ndarray]]:
+        """The similarity matrices that prediction looks new samples up in, see `lookups_of`."""
+        return lookups_of(self.model_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -16,7 +16,7 @@ class Detail:
     Attributes
     ----------
     rows : int
-        Of a table.
+        Of a table with up to ten columns; of wider ones fewer.
     marks : int
         Labels of a `Dots` or `Bars` chart, points of one line.
     points : int
@@ -24,7 +24,7 @@ class Detail:
     cells : int
         Rows, and columns, of a `Heatmap`.
     text : int
-        Characters of one text that is shown on hover, and of a cell of a table.
+        Characters of a line that is shown on hover; cells of tables have four times as many.
     """
 
     rows: int
@@ -33,13 +33,19 @@ class Detail:
     cells: int
     text: int
 
+    def rows_of(self, columns: int) -> int:
+        """How many rows of a table with so many columns are shown."""
+        return max(2, min(self.rows, 10 * self.rows // max(columns, 1)))
+
 
 LEVELS = (
-    Detail(rows=300, marks=200, points=3000, cells=60, text=300),
-    Detail(rows=200, marks=120, points=2000, cells=40, text=160),
-    Detail(rows=100, marks=60, points=1000, cells=30, text=100),
-    Detail(rows=40, marks=40, points=500, cells=20, text=60),
-    Detail(rows=10, marks=20, points=150, cells=12, text=40),
+    Detail(rows=300, marks=200, points=3000, cells=40, text=200),
+    Detail(rows=200, marks=120, points=2000, cells=40, text=100),
+    Detail(rows=150, marks=80, points=2000, cells=30, text=60),
+    Detail(rows=100, marks=60, points=1200, cells=30, text=60),
+    Detail(rows=50, marks=40, points=600, cells=20, text=50),
+    Detail(rows=20, marks=20, points=200, cells=12, text=40),
+    Detail(rows=8, marks=10, points=60, cells=8, text=30),
 )
 
 

@@ -14,6 +14,8 @@ from .content import Contents, Section
 from .detail import Detail
 from .formatting import clean, is_missing, one_line, write_cell
 
+_LONG = 24  # characters of a text that is not to be broken into many short lines
+
 
 @dataclass(frozen=True)
 class ShownText:
@@ -35,11 +37,11 @@ class ShownCode:
 
 @dataclass(frozen=True)
 class ShownCell:
-    """A cell as text, with what it is sorted by (None: by its text; the cell of a missing value has an empty one)."""
+    """A cell as text, what it is sorted by (None: its text; empty: comes last) and how it looks: "n", "long" or ""."""
 
     text: str
     sort: str | None
-    is_number: bool
+    look: str
 
 
 @dataclass(frozen=True)
@@ -165,12 +167,13 @@ def _chart(chart: Chart, name: str, detail: Detail) -> ShownChart:
 
 def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
     """A table as the page shows it: its first rows, and those that stand out."""
-    shown = [place for place in range(len(table.rows)) if place < detail.rows]
-    shown += sorted({place for place in table.marked if place >= detail.rows})[: detail.rows]
+    most = detail.rows_of(len(table.columns))
+    shown = list(range(min(len(table.rows), most)))
+    shown += sorted({place for place in table.marked if place >= most})[:most]
     kinds = [column.kind for column in table.columns]
     rows = [
         ShownRow(
-            [_cell(value, kind, detail.text) for value, kind in zip(table.rows[place], kinds, strict=True)],
+            [_cell(value, kind, 4 * detail.text) for value, kind in zip(table.rows[place], kinds, strict=True)],
             place in table.marked,
         )
         for place in shown
@@ -184,11 +187,11 @@ def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
 
 
 def _cell(value: Cell, kind: str, longest: int) -> ShownCell:
-    is_number = kind != "text"
     text = one_line(write_cell(value, kind), longest)
+    look = "n" if kind != "text" else "long" if len(text) > _LONG else ""
     if is_missing(value):
-        return ShownCell(text, "", is_number)
+        return ShownCell(text, "", look)
     if isinstance(value, str):
-        return ShownCell(text, None, is_number)
+        return ShownCell(text, None, look)
     assert value is not None
-    return ShownCell(text, f"{float(value):.12g}", is_number)
+    return ShownCell(text, f"{float(value):.12g}", look)

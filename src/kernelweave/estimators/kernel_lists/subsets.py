@@ -169,6 +169,26 @@ def has_steps_before(estimator: Any) -> bool:
     return inside is not None and (here or has_steps_before(inside))
 
 
+def model_input(estimator: Any, X: Any) -> Any:
+    """X as the fitted model inside a fitted estimator reads it: after the steps of pipelines before it.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.estimators.kernel_lists.subsets import model_input
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> model_input(make_pipeline(StandardScaler(), MKLClassifier()).fit([[0.0], [2.0]], [0, 1]), [[3.0]])
+    array([[2.]])
+    """
+    inside = None if isinstance(estimator, KernelParameters) else _inside(estimator)
+    if inside is None:
+        return X
+    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+        X = estimator[:-1].transform(X)
+    return model_input(inside, X)
+
+
 def _inside(estimator: Any) -> Any:
     """The last step of a fitted pipeline, or the fitted model of a search or the like; None in other estimators."""
     if isinstance(estimator, Pipeline):
@@ -194,6 +214,24 @@ def fitted_views(model: Any) -> dict[str, np.ndarray]:
     columns = {name: kernel.columns() for name, kernel in kernels}
     views = _by_view(kernels, [set(read.tolist()) for read in columns.values()])
     return {view: columns[names[0]] for view, names in views.items()}
+
+
+def kernels_by_view(model: Any) -> dict[str, list[str]]:
+    """The names of the kernels of each view of a fitted model, as `KernelSubsets.views` has them.
+
+    Examples
+    --------
+    >>> from kernelweave import MKLClassifier, stack_views
+    >>> from kernelweave.estimators.kernel_lists.subsets import kernels_by_view
+    >>> from kernelweave.kernels import Gaussian, Linear
+    >>> X = stack_views({"a": [[1.0], [2.0]], "b": [[3.0], [4.0]]})
+    >>> kernels_by_view(MKLClassifier([Linear("a"), Gaussian("a"), Linear("b")]).fit(X, [0, 1]))
+    {'a': ['a', 'a-2'], 'b': ['b']}
+    """
+    kernels = list(zip(model.kernel_names_, model.kernels_, strict=True))
+    given = {} if model.kernels is None else dict(named_kernels(model.kernels))
+    matrices = [_matrices(given.get(name, kernel)) for name, kernel in kernels]  # fitted kernels hold copies of them
+    return _by_view(kernels, [set(kernel.columns().tolist()) for _, kernel in kernels], matrices)
 
 
 def numbers_by_kernel(values: Any, names: list[str]) -> dict[str, float]:

@@ -28,15 +28,17 @@ def headline(outcome: CompareOutcome) -> list[str]:
     return sentences if outcome.is_complete else [*sentences, incomplete_sentence(outcome)]
 
 
-def trouble(result: MethodResult, outcome: CompareOutcome) -> str:
-    """What is to be said of a method beside its numbers."""
-    if result.failed is not None:
-        return f"could not be fitted: {result.failed}"
-    notes = ["best simple method"] if result is outcome.baseline else []
-    if result.n_warnings:
-        number = "1 warning" if result.n_warnings == 1 else f"{result.n_warnings} warnings"
-        notes.append(f"{number}, such as {result.warning}")
-    return "; ".join(notes)
+def warnings_text(result: MethodResult) -> str:
+    """How many warnings there were while a method was fitted, and the first of them; empty for none."""
+    if not result.n_warnings:
+        return ""
+    number = "1 warning" if result.n_warnings == 1 else f"{result.n_warnings} warnings"
+    return f"{number} in the folds, such as {result.warning}"
+
+
+def _note(result: MethodResult, outcome: CompareOutcome) -> str:
+    notes = ["best simple method" if result is outcome.baseline else "", warnings_text(result)]
+    return "; ".join(note for note in notes if note)
 
 
 def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
@@ -86,7 +88,7 @@ def _table(outcome: CompareOutcome, declared: Declared) -> Table:
 
 def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
     if result.failed is not None:
-        return [result.label, None, None, None, None, None, None, trouble(result, outcome)]
+        return [result.label, None, None, None, None, None, None, f"could not be fitted: {result.failed}"]
     stored = result.mean_stored
     return [
         result.label,
@@ -96,14 +98,19 @@ def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
         float(result.seconds.mean()),
         result.difference,
         result.pvalue,
-        trouble(result, outcome),
+        _note(result, outcome),
     ]
 
 
 def _chart(outcome: CompareOutcome) -> Dots:
     ranges = [(result.label, result.scores) for result in outcome.results] + [(CHOICE, outcome.nested)]
     dots = [
-        Dot(label, float(scores.mean()), float(scores.mean() - scores.std(ddof=1)), float(scores.mean() + scores.std(ddof=1)))
+        Dot(
+            label,
+            float(scores.mean()),
+            float(scores.mean() - scores.std(ddof=1)),
+            float(scores.mean() + scores.std(ddof=1)),
+        )
         for label, scores in ranges
     ]
     chance, first = float(outcome.chance.mean()), outcome.winner
@@ -137,7 +144,10 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
     overlap = Table(
         title="Samples in the files",
         columns=[Column("where"), *(Column(str(name), "count") for name in tables.overlap.columns)],
-        rows=[[str(name), *(int(count) for count in row)] for name, row in zip(tables.overlap.index, tables.overlap.to_numpy(), strict=True)],
+        rows=[
+            [str(name), *(int(count) for count in row)]
+            for name, row in zip(tables.overlap.index, tables.overlap.to_numpy(), strict=True)
+        ],
     )
     counts = declared.kinds["kind"].value_counts()
     folds = f"{protocol.n_folds} folds" + (f", {protocol.n_repeats} times" if protocol.n_repeats > 1 else "")
@@ -154,7 +164,12 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
         ("random seed", str(protocol.random_state)),
     ]
     if protocol.max_train is not None:
-        rows.append(("training samples", f"at most {protocol.max_train} in a fold, because of --quick; the saved model is fitted to all"))
+        rows.append(
+            (
+                "training samples",
+                f"at most {protocol.max_train} in a fold, because of --quick; the saved model is fitted to all",
+            )
+        )
     if cohort.groups is not None:
         n_groups = cohort.groups.nunique()
         rows.append(("groups", f"{n_groups} of {cohort.groups.name}, never in training and test at once"))

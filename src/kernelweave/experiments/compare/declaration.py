@@ -206,7 +206,9 @@ def _checked_targets(y: pd.Series, task: str) -> np.ndarray:
     if not np.isfinite(numbers).all():
         raise ValueError(f"the target {y.name!r} must hold finite numbers for a regression")
     if np.ptp(numbers) == 0.0:
-        raise ValueError(f"the target {y.name!r} is {numbers[0]:g} for all {len(y)} samples; there is nothing to predict")
+        raise ValueError(
+            f"the target {y.name!r} is {numbers[0]:g} for all {len(y)} samples; there is nothing to predict"
+        )
     return numbers
 
 

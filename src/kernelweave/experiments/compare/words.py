@@ -69,8 +69,7 @@ def simpler_choice(outcome: CompareOutcome) -> MethodResult | None:
         for result in outcome.results[1:]
         if simplicity(result.method) < simplicity(winner.method) and outcome.within_noise(winner, result)
     ]
-    if not winner.is_simple:
-        simpler = [result for result in simpler if result.is_simple] or simpler
+    simpler = [result for result in simpler if result.is_simple] or simpler
     return simpler[0] if simpler else None
 
 
@@ -81,13 +80,15 @@ def nested_sentence(outcome: CompareOutcome) -> str:
     std = score_text(float(outcome.nested.std(ddof=1)), outcome.is_classification)
     names = {result.method: result.label for result in outcome.results}
     counts = {method: outcome.nested_methods.count(method) for method in dict.fromkeys(outcome.nested_methods)}
-    chosen = ", ".join(
-        f"{names[method]} in {count} of {len(outcome.folds)} folds"
+    chosen = "; ".join(
+        f"{names[method]}, {count} of {len(outcome.folds)} times"
         for method, count in sorted(counts.items(), key=lambda pair: -pair[1])
     )
+    count = len(outcome.results)
+    best = f": an honest estimate for the winner, whose own score is the best of {count} and so a little too good"
     return (
-        f"Choosing the method inside each training part, too, gives {what} {mean} ± {std} ({chosen}). Expect this on "
-        "new samples: the winner's own score is the best of several, and so a little too good."
+        f"Where the training samples of each fold choose the method, too, {what} is {mean} ± {std} (chosen: {chosen})"
+        f"{best if count > 1 else ''}."
     )
 
 
@@ -123,7 +124,8 @@ def _beside(outcome: CompareOutcome) -> list[str]:
         margin = gap_text(winner.mean - second.mean, outcome.is_classification)
         pvalue = p_text(outcome.pvalue(second.scores, winner.scores))
         if is_open:
-            simpler = "" if base is None else f", but {winner.label} is the simpler choice"
+            is_simpler = simplicity(winner.method) < simplicity(second.method)
+            simpler = f", but {winner.label} is the simpler choice" if is_simpler else ""
             return [f"The difference to the next, {second.label}, of {margin} is within noise ({pvalue}){simpler}."]
         return [f"It is better than the next, {second.label}, by {margin} ({pvalue})."]
     margin = gap_text(winner.mean - base.mean, outcome.is_classification)

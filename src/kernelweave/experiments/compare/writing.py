@@ -6,7 +6,6 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...estimators import MKLClassifier, MKLRegressor
 from ...files.cohort import Cohort
 from ...persistence import save
 from ...persistence.replacing import replace_file
@@ -19,7 +18,7 @@ from .declaration import Declared
 from .outcome import CompareOutcome, MethodResult
 
 BEST, BEST_KERNELS = "best.kw", "best-kernels.kw"
-_QUICK_FOLDS = 3  # of the report's own cross-validation of views
+_WITHOUT_KERNELS = ("linear", "forest", "boosting", "stacking")  # their models are no kernel machines
 
 
 @dataclass(frozen=True)
@@ -53,21 +52,10 @@ def fitted_models(outcome: CompareOutcome, declared: Declared, *, n_jobs: int | 
         return declared.model(method, n_jobs=n_jobs).fit(problem.X, problem.y, groups=problem.groups)
 
     best = fitted(outcome.winner.method)
-    if _is_kernel_machine(best):
+    if outcome.winner.method not in _WITHOUT_KERNELS:
         return FittedModels(best)
-    for result in outcome.results[1:]:
-        if result.method not in _WITHOUT_KERNELS:
-            model = fitted(result.method)
-            if _is_kernel_machine(model):
-                return FittedModels(best, model, result)
-    return FittedModels(best)
-
-
-_WITHOUT_KERNELS = ("linear", "forest", "boosting", "stacking")
-
-
-def _is_kernel_machine(model: CohortModel) -> bool:
-    return isinstance(model.model_, MKLClassifier | MKLRegressor)
+    machine = next((result for result in outcome.results if result.method not in _WITHOUT_KERNELS), None)
+    return FittedModels(best) if machine is None else FittedModels(best, fitted(machine.method), machine)
 
 
 def write_results(
@@ -136,12 +124,12 @@ def build_report(
             f"{outcome.winner.label} is no kernel machine: the sections on the model are about the best of these, "
             f"{models.kernels_result.label}, which is saved as {BEST_KERNELS}."
         )
-    quick = declared.options["effort"] == "quick"
+    splits = protocol.split(problem.y, problem.is_classification, groups=problem.groups)[: protocol.n_folds]
     made = report(
         model,
         problem.X,
         problem.y,
-        cv=(_QUICK_FOLDS if quick else None) if with_views else False,
+        cv=[(split.train, split.test) for split in splits] if with_views else False,
         comparison=(sentences, methods_section(outcome, declared)),
         data=data_rows(cohort, declared),
         title=f"Comparison of methods for {cohort.tables.y.name if cohort.tables.y is not None else 'the target'}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..blocks import Bars
 from ..detail import Detail
-from ..formatting import write_cell
+from ..formatting import DASH, write_cell
 from .frame import FONT, WIDE, Drawing, begin, for_both, key_of_bars, mark, rectangle, tip, x_axis
 from .scales import Scale, can_draw
 from .svg import Element, element, fitted, text_width
@@ -22,7 +22,7 @@ def draw_bars(chart: Bars, detail: Detail, name: str) -> Drawing:
     keys = [key_of_bars(number, label) for number, label in enumerate(chart.parts)] if len(chart.parts) > 1 else []
     notes = [f"The first {count} of {len(chart.labels)} bars are drawn."] if count < len(chart.labels) else []
     if chart.totals is not None:
-        notes.append(f"The black line on each bar marks: {chart.total_label or 'total'}.")
+        notes.append(f"The line across each bar marks: {chart.total_label or 'total'}.")
     pictures = for_both(lambda width: _draw(chart, count, width, f"{name}-{width:.0f}", detail.text))
     return Drawing(pictures, keys, notes=notes)
 
@@ -42,7 +42,7 @@ def _draw(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
         middle = y + (16 + (height - 16) / 2 if above else height / 2)
         at, anchor, room = (4.0, "start", width - 10) if above else (left - 10, "end", left - 18)
         base = y + 13 if above else middle + 0.35 * FONT
-        element("text", row, fitted(label, room, FONT), class_="label", x=at, y=base, text_anchor=anchor)
+        element("text", row, fitted(label, room, FONT) or DASH, class_="label", x=at, y=base, text_anchor=anchor)
         _draw_parts(row, chart, place, scale, middle - _THICK / 2, longest)
     element("path", root, class_="zero", d=f"M{scale(0.0):.2f} {_TOP:.2f}V{bottom:.2f}")
     return root

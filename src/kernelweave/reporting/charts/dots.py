@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..blocks import Dot, Dots
 from ..detail import Detail
-from ..formatting import write_cell
+from ..formatting import DASH, write_cell
 from .frame import FONT, WIDE, Drawing, begin, for_both, key_of_points, mark, point, tip, x_axis
 from .scales import Scale, can_draw
 from .svg import Element, element, fitted, text_width
@@ -44,6 +44,8 @@ def _draw(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
     for place, (label, own) in enumerate(rows.items()):
         y = _TOP + height * place
         row = element("g", root, class_="row marked" if label in chart.marked else "row")
+        if place:
+            element("path", row, class_="grid", d=f"M0 {y:.2f}H{width:.0f}")
         if label in chart.marked:
             element("rect", row, class_="band", x=0, y=y + 1, width=width, height=height - 2, rx=4)
         middle = y + (18 + (height - 18) / 2 if above else height / 2)
@@ -60,7 +62,7 @@ def _draw(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: flo
 def _write_names(row: Element, label: str, value: str, width: float, left: float, y: float, above: bool) -> None:
     room = width - 90 if above else left - 18
     at, anchor = (4.0, "start") if above else (left - 10, "end")
-    element("text", row, fitted(label, room, FONT), class_="label", x=at, y=y, text_anchor=anchor)
+    element("text", row, fitted(label, room, FONT) or DASH, class_="label", x=at, y=y, text_anchor=anchor)
     if value:
         element("text", row, value, class_="value", x=width - 4, y=y, text_anchor="end")
 

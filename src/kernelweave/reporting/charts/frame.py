@@ -13,7 +13,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from ..blocks import Chart
-from ..formatting import one_line
+from ..formatting import DASH, one_line
 from .scales import Scale
 from .svg import Element, element, fitted, markup, text_width
 from .symbols import colour, dashes, hatching, symbol
@@ -104,18 +104,20 @@ def ticks_that_fit(scale: Scale, width: float, kind: str) -> int:
     return 1
 
 
-def x_axis(root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number") -> None:
-    """Grid lines, numbers below them and the axis' title, centred; it takes 44 units below `bottom`."""
+def x_axis(
+    root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number", spacing: float = 1.0
+) -> None:
+    """Grid lines, numbers below them and the axis' title, centred; it takes 44 times `spacing` below `bottom`."""
     most = ticks_that_fit(scale, abs(scale.end - scale.start), kind)
     axis = element("g", root, class_="axis", aria_hidden="true")
     for value in scale.ticks(most):
         x = scale(value)
         element("path", axis, class_="grid", d=f"M{x:.2f} {top:.2f}V{bottom:.2f}")
-        element("text", axis, scale.label(value, most, kind), x=x, y=bottom + 17, text_anchor="middle")
+        element("text", axis, scale.label(value, most, kind), x=x, y=bottom + 17 * spacing, text_anchor="middle")
     length = 1.2 * abs(scale.end - scale.start)
     middle = (scale.start + scale.end) / 2
     text = fitted(title, length, FONT)
-    element("text", axis, text, class_="title", x=middle, y=bottom + 38, text_anchor="middle")
+    element("text", axis, text, class_="title", x=middle, y=bottom + 38 * spacing, text_anchor="middle")
 
 
 def y_axis(root: Element, scale: Scale, left: float, right: float, *, title: str) -> None:
@@ -127,7 +129,7 @@ def y_axis(root: Element, scale: Scale, left: float, right: float, *, title: str
         element("path", axis, class_="grid", d=f"M{left:.2f} {y:.2f}H{right:.2f}")
         element("text", axis, scale.label(value, most), x=left - 8, y=y + 0.35 * FONT, text_anchor="end")
     top = min(scale.start, scale.end)
-    element("text", axis, fitted(title, right, FONT), class_="title", x=4.0, y=top - 12)
+    element("text", axis, fitted(title, right, FONT), class_="title", x=4.0, y=top - 14)
 
 
 def key_of_points(number: int, label: str) -> Key:
@@ -151,4 +153,4 @@ def key_of_lines(number: int, label: str) -> Key:
 def _key(number: int, label: str, parts: list[Element], width: int = 18) -> Key:
     root = element("svg", viewBox=f"0 0 {width} 18", width=width, height=18, aria_hidden="true", focusable="false")
     root.extend(parts)
-    return Key(number, one_line(label) or "–", markup(root))
+    return Key(number, one_line(label, 120) or DASH, markup(root))

@@ -6,12 +6,14 @@ from markupsafe import Markup
 
 from ..blocks import Heatmap
 from ..detail import Detail
-from ..formatting import write_cell
-from .frame import FONT, Drawing, begin, for_both, mark, rectangle, tip
+from ..formatting import DASH, write_cell
+from .frame import FONT, WIDE, Drawing, begin, for_both, mark, rectangle, tip
 from .scales import can_draw, finite
-from .svg import Element, element, fitted, markup, text_width
+from .svg import Element, element, fitted, markup, text_width, wrapped
 
 _SMALL = 11.5  # font of the numbers in cells
+_TALLEST, _LINES = 150.0, 3  # room for names of columns: turned, and not turned
+_LARGE = 400  # cells, of which there are too many to be drawn twice
 
 
 def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
@@ -28,7 +30,12 @@ def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
         notes.append(f"The first {len(rows)} rows and {len(columns)} columns of {of} are drawn.")
     if any(not can_draw(value) for row in chart.values[: len(rows)] for value in row[: len(columns)]):
         notes.append("Crossed cells are empty.")
-    pictures = for_both(lambda width: _draw(chart, rows, columns, largest, width, f"{name}-{width:.0f}", detail.text))
+
+    def picture(width: float) -> Element:
+        return _draw(chart, rows, columns, largest, width, f"{name}-{width:.0f}", detail.text)
+
+    is_large = len(rows) * len(columns) > _LARGE
+    pictures = {"any": markup(picture(WIDE))} if is_large else for_both(picture)
     return Drawing(pictures, scale=_colour_scale(low, largest, chart.kind), notes=notes)
 
 
@@ -36,38 +43,44 @@ def _draw(
     chart: Heatmap, rows: list[str], columns: list[str], largest: float, width: float, name: str, longest: int
 ) -> Element:
     left = min(max(text_width(row, FONT) for row in rows) + 16, 0.3 * width)
-    cell = min((width - left - 8) / len(columns), 84.0)
     widest = max(text_width(column, FONT) for column in columns)
-    turned = widest > cell - 6
-    top = 22.0 + (min(widest, 120.0) if turned else FONT + 2) + (FONT + 4 if chart.column_axis else 0)
+    cell = min((width - left - 8) / len(columns), min(max(widest + 12, 84.0), 120.0))
+    lines = [wrapped(column, cell - 6, FONT, _LINES) for column in columns]
+    turned = not all(lines)
+    room = min(widest + 6, _TALLEST) if turned else 16.0 * max(len(one) for one in lines)
+    top = room + 8 + (FONT + 8 if chart.column_axis else 0)
     height = min(max(cell, 20.0), 28.0)
+    drawn = finite(value for row in chart.values[: len(rows)] for value in row[: len(columns)])
+    written = all(text_width(_short(value, chart.kind), _SMALL) <= cell - 3 for value in drawn)
     root = begin(chart, name, width, top + height * len(rows) + 8)
     head = element("g", root, class_="axis", aria_hidden="true")
     if chart.column_axis:
         text = fitted(chart.column_axis, width - left, FONT)
-        element("text", head, text, class_="title", x=left, y=FONT + 2)
+        element("text", head, text, class_="title", x=left, y=FONT)
     if chart.row_axis:
         element("text", head, fitted(chart.row_axis, left - 8, FONT), class_="title", x=2, y=top - 9)
     for place, column in enumerate(columns):
         x = left + cell * (place + 0.5)
-        text = fitted(column, 120.0 if turned else cell, FONT)
         if turned:
+            text = fitted(column, _TALLEST, FONT) or DASH
             element("text", head, text, transform=f"translate({x + 0.35 * FONT:.2f} {top - 8:.2f}) rotate(-90)")
-        else:
-            element("text", head, text, x=x, y=top - 9, text_anchor="middle")
+            continue
+        for number, line in enumerate(reversed(lines[place])):
+            element("text", head, line, x=x, y=top - 9 - 16 * number, text_anchor="middle")
     for place, label in enumerate(rows):
         y = top + height * place
         row = element("g", root, class_="row")
-        text = fitted(label, left - 12, FONT)
+        text = fitted(label, left - 12, FONT) or DASH
         element("text", row, text, class_="label", x=left - 8, y=y + height / 2 + 0.35 * FONT, text_anchor="end")
         for number, value in enumerate(chart.values[place][: len(columns)]):
             about = tip(label, columns[number], write_cell(value, chart.kind), longest=longest)
-            _draw_cell(row, value, chart.kind, largest, (left + cell * number, y, cell, height), about)
+            text = _short(value, chart.kind) if written else ""
+            _draw_cell(row, value, text, largest, (left + cell * number, y, cell, height), about)
     return root
 
 
 def _draw_cell(
-    row: Element, value: float | None, kind: str, largest: float, place: tuple[float, float, float, float], about: str
+    row: Element, value: float | None, text: str, largest: float, place: tuple[float, float, float, float], about: str
 ) -> None:
     x, y, width, height = place
     path = rectangle(x + 0.75, y + 0.75, width - 1.5, height - 1.5)
@@ -78,15 +91,16 @@ def _draw_cell(
     share = min(abs(value) / largest, 1.0)
     made = mark(row, path, about, kind="cell minus" if value < 0 else "cell plus")
     made.set("fill-opacity", f"{0.04 + 0.96 * share:.2f}")
-    text = _short(value, kind)
-    if text_width(text, _SMALL) <= width - 3:
-        kind_of_text = "number strong" if share > 0.55 else "number"
+    if text:
+        look = "number strong" if share > 0.55 else "number"
         middle = y + height / 2 + 0.35 * _SMALL
-        element("text", row, text, class_=kind_of_text, x=x + width / 2, y=middle, text_anchor="middle")
+        element("text", row, text, class_=look, x=x + width / 2, y=middle, text_anchor="middle")
 
 
-def _short(value: float, kind: str) -> str:
+def _short(value: float | None, kind: str) -> str:
     """A number for a cell, where there is little room."""
+    if value is None or not can_draw(value):
+        return ""
     if kind == "percent":
         return f"{100 * value:.0f}"
     if kind in ("count", "seconds", "p-value"):

@@ -40,14 +40,31 @@ def markup(root: Element) -> Markup:
 
 def text_width(text: str, size: float) -> float:
     """About how wide a text is, in the units of the font's size."""
-    return size * sum(1.0 if unicodedata.east_asian_width(one) in "WF" else 0.56 for one in text)
+    return size * sum(1.0 if unicodedata.east_asian_width(one) in "WF" else 0.6 for one in text)
+
+
+def wrapped(text: str, width: float, size: float, most: int) -> list[str]:
+    """The text in at most `most` lines that are broken at blanks; none where it does not fit.
+
+    >>> wrapped("gradient boosting", 60, 12, 2)
+    ['gradient', 'boosting']
+    """
+    lines: list[str] = []
+    for word in one_line(text).split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, size) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    fits = len(lines) <= most and all(text_width(line, size) <= width for line in lines)
+    return (lines or [""]) if fits else []
 
 
 def fitted(text: str, width: float, size: float) -> str:
     """The text in one line, cut where it is wider than `width`.
 
     >>> fitted("gradient boosting", 60, 12)
-    'gradien…'
+    'gradie…'
     """
     text = one_line(text)
     if text_width(text, size) <= width:

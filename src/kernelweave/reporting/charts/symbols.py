@@ -30,7 +30,7 @@ def symbol(number: int, radius: float) -> str:
     """The path of a group's symbol, relative to its middle."""
     r = radius
     sizes = {"r": r, "d": 2 * r, "s": 0.9 * r, "q": 1.8 * r, "t": 1.2 * r, "u": 2.1 * r, "v": 2.4 * r}
-    sizes |= {"b": 0.4 * r, "w": 0.8 * r, "e": 0.8 * r}
+    sizes |= {"b": 0.45 * r, "w": 0.9 * r, "e": 0.75 * r}
     return _SYMBOLS[number % len(_SYMBOLS)].format(**{name: f"{size:.3g}" for name, size in sizes.items()})
 
 

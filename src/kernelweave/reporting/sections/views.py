@@ -1,0 +1,164 @@
+"""The section `views`: what each view gives, alone, by what is lost without it, and by its weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..content import Block, Cell, Column, Dot, Dots, Section, Table, Text
+from .scores import Evaluation
+from .subject import Subject
+from .wording import MOST, counted, listed, only_some, written
+
+_LEVEL = 0.05  # of p-values that sentences speak of
+
+
+def views_section(subject: Subject, evaluation: Evaluation) -> Section:
+    """What each view gives the model."""
+    blocks: list[Block] = [Text(text=_explanation(subject, evaluation))]
+    found = view_scores(subject, evaluation)
+    if evaluation.views is not None:
+        blocks += [Text(text=sentence) for sentence in findings(subject, evaluation)]
+        blocks.append(_chart(subject, evaluation, found))
+    blocks.append(_table(subject, evaluation, found))
+    return Section(id="views", title="What each view gives", blocks=blocks)
+
+
+def view_scores(subject: Subject, evaluation: Evaluation) -> pd.DataFrame:
+    """One row for each view: weight, scores alone and without it, what leaving it out costs, and its p-value."""
+    weights = subject.view_weights
+    table = pd.DataFrame(index=list(subject.views))
+    table["weight"] = np.nan if weights is None else weights
+    for part in ("alone", "without"):
+        for name, column in (("", "score"), (" std", "std"), (" p", "p_value"), (" difference", "difference")):
+            table[part + name] = np.nan
+            if evaluation.views is not None:
+                rows = evaluation.views[column].xs(part, level="kernels") if _has(evaluation, part) else {}
+                table[part + name] = [float(rows[view]) if view in rows else np.nan for view in table.index]
+    table["loss"] = 0.0 - table["without difference"]
+    return table
+
+
+def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
+    """What the cross-validation shows about the views, in sentences."""
+    found, score = view_scores(subject, evaluation), evaluation.score
+    if len(found) < 2 or found["loss"].isna().all():
+        return []
+    sentences = []
+    top, loss = str(found["loss"].idxmax()), float(found["loss"].max())
+    p_value = found.loc[top, "without p"]
+    if loss > 0.0 and p_value < _LEVEL:
+        sentences.append(
+            f"Leaving out {top} costs most: the {score.name} falls by {_points(loss, score.kind)} "
+            f"(p = {written(p_value)}), so it carries something that the other views do not have."
+        )
+    else:
+        sentences.append(
+            "No single view is indispensable: without any one of them the others predict about as well, as far as "
+            f"{counted(evaluation.n_folds, 'fold')} can show."
+        )
+    if found["alone"].notna().any():
+        best = str(found["alone"].idxmax())
+        sentences.append(f"The best view alone is {best}, with {_named_score(found.loc[best, 'alone'], evaluation)}.")
+    spare = found.index[(found["loss"] <= 0.0).to_numpy()]
+    if len(spare) and len(spare) < len(found):
+        which = spare[0] if len(spare) == 1 else f"any one of {listed(spare, 5)}"
+        sentences.append(
+            f"Without {which} the {score.name} was no lower, so that measuring it may not be worth its cost; check "
+            "that on new samples before you leave it out."
+        )
+    return sentences
+
+
+def _explanation(subject: Subject, evaluation: Evaluation) -> str:
+    if evaluation.views is None:
+        return (
+            "A view is one description of the samples. Which views are needed is best seen by fitting the model "
+            f"without them; that was not done here. {evaluation.why_not}"
+        )
+    return (
+        f"The model was fitted again to {evaluation.n_folds} different parts of the samples and scored on the rest "
+        "(cross-validation): with all views, with each view alone, and with all views but one. A view that scores high "
+        "alone is informative; one whose absence costs much has something that no other view has. Views that say the "
+        "same score high alone and cost little to leave out."
+    )
+
+
+def _chart(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Dots:
+    together: Any = evaluation.together
+    shown = found.assign(rank=found["alone"].fillna(-np.inf)).nlargest(MOST, "rank") if len(found) > MOST else found
+    dots = []
+    for view, row in shown.iterrows():
+        for part, series in (("alone", "this view alone"), ("without", "all views but this one")):
+            if np.isfinite(row[part]):
+                spread = row[f"{part} std"] if np.isfinite(row[f"{part} std"]) else 0.0
+                low, high = row[part] - spread, row[part] + spread
+                dots.append(Dot(str(view), float(row[part]), float(low), float(high), series))
+    return Dots(
+        title="Each view alone, and all views without it",
+        description=(
+            f"The {evaluation.score.name} in cross-validation. The line is the model with all views "
+            f"({written(together['score'], evaluation.score.kind)}). A dot for all views but one that lies left of the "
+            "line shows what is lost without that view."
+        ),
+        note=" ".join(
+            [
+                f"Bars reach one standard deviation over {counted(evaluation.n_folds, 'fold')} to both sides.",
+                only_some(len(shown), len(found), "views that score highest alone"),
+            ]
+        ).strip(),
+        axis=evaluation.score.name,
+        kind=evaluation.score.kind,
+        dots=dots,
+        reference=float(together["score"]),
+        reference_label="all views together",
+    )
+
+
+def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Table:
+    kind, scored = evaluation.score.kind, evaluation.views is not None
+    columns = [Column("view")]
+    several = any(len(kernels) > 1 for kernels in subject.views.values())
+    if several:
+        columns.append(Column("kernels", "count"))
+    if subject.model is not None:
+        columns.append(Column("weight", "number", "the sum over the kernels of the view" if several else ""))
+    if scored:
+        name = evaluation.score.name
+        columns += [
+            Column(f"{name} alone", kind, "mean over the folds, of a model with this view only"),
+            Column(f"{name} without it", kind, "mean over the folds, of a model with all other views"),
+            Column("lost without it", kind, "score of all views less that without this view, on the same samples"),
+            Column("p-value", "p-value", "how likely so large a difference is by chance"),
+        ]
+    present = subject.present
+    lacking = present is not None and not present.to_numpy().all()
+    if lacking:
+        columns.append(Column("samples", "count", "samples that have the view"))
+    rows: list[list[Cell]] = []
+    for view, row in found.iterrows():
+        cells: list[Cell] = [str(view)]
+        cells += [len(subject.views[str(view)])] if several else []
+        cells += [float(row["weight"])] if subject.model is not None else []
+        if scored:
+            cells += [float(row[part]) for part in ("alone", "without", "loss", "without p")]
+        rows.append([*cells, *([int(present[view].sum())] if lacking else [])])
+    test = evaluation.views.attrs["test"] if evaluation.views is not None else ""
+    note = f"p-values by the {test}, not corrected for the number of views." if scored else ""
+    return Table(title="Views", columns=columns, rows=rows, note=note)
+
+
+def _has(evaluation: Evaluation, part: str) -> bool:
+    return evaluation.views is not None and part in evaluation.views.index.get_level_values("kernels")
+
+
+def _points(loss: float, kind: str) -> str:
+    return f"{100.0 * loss:.1f} percentage points" if kind == "percent" else written(loss)
+
+
+def _named_score(value: float, evaluation: Evaluation) -> str:
+    return f"{'an' if evaluation.score.name[0] in 'aeiouR' else 'a'} {evaluation.score.name} of " + written(
+        value, evaluation.score.kind
+    )
