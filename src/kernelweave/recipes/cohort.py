@@ -101,7 +101,7 @@ class CohortModel(CohortFit, BaseEstimator):
     >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
     >>> model = CohortModel("mean", effort="quick", random_state=0).fit(X[::10], y[::10])
     >>> model.setting_
-    {'C': 1.0}
+    {'C': 3.0}
     >>> model.predict_proba(X[:2]).shape
     (2, 2)
     """
