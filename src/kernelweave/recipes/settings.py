@@ -26,7 +26,7 @@ _LINEAR_COSTS: dict[str, dict[str, Sequence[float]]] = {
 _GRIDS: dict[str, dict[str, dict[str, Sequence[Any]]]] = {
     "localized": {"full": {"combiner__l2": (0.1, 0.01)}, "quick": {}},
 }
-_STACKING_COSTS = {"full": (0.1, 1.0, 10.0), "quick": (1.0,)}  # of the regression on decision values
+_STACKING_COSTS = {"full": (0.1, 1.0), "quick": (1.0,)}  # of the regression on decision values
 
 # Options of the combiners.
 COMBINERS: dict[str, dict[str, dict[str, Any]]] = {
