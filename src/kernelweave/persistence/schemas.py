@@ -4,8 +4,8 @@ A class has the attributes of its base classes' schemas too. Parameters (the con
 and are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
 declared describe the fit only, so they may be anything; other attributes that are not declared are refused. A class
 whose prediction reads a new attribute takes one line here (views and kernels in `kernel_schemas`, transformers in
-`operations`, `CohortModel` in `recipe_schemas`, its rivals in `rival_schemas`); `tests/persistence/test_forged.py` fails
-until it has it.
+`operations`, `CohortModel` in `recipe_schemas`, its rivals in `rival_schemas`): `tests/persistence/test_forged.py`
+fails until it has it.
 
 ================  ====================================================
 size              number of

@@ -130,6 +130,7 @@ def test_similarities_of_new_samples():
         model = model_of(target).fit(X[:OLD], y[:OLD])
         known = model.decision_function(X[:OLD])
         diagonal = pd.Series(np.diag(K)[OLD:], index=new)
+        assert list(model.matrices) == ["net"] and len(model.matrices["net"].self_similarity) == OLD
         by_kernel = model.extend_kernels({"net": K.loc[new, old]}, diagonal={"net": diagonal})
         assert list(by_kernel.columns) == list(X.columns) and by_kernel["a__0"].isna().all()
         assert list(by_kernel["net"]) == list(new) == list(by_kernel.index)

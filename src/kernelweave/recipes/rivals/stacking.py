@@ -292,15 +292,28 @@ class StackedViews(Decisions, BaseEstimator):
             X.loc[part.index, part.columns] = part.astype(object)
         return X.infer_objects()
 
-    def _place_of(self, name: Any) -> tuple[int, str]:
-        """The machine, and in it the kernel, that looks samples up and is called so, or whose view is."""
-        taking = {}
+    @property
+    def matrices(self) -> dict[str, Any]:
+        """The kernels that look samples up by id, fitted, by the names that `extend_kernels` takes."""
+        check_is_fitted(self)
+        found = {name: (self.machines_[place], kernel) for name, (place, kernel) in self._lookups_by_name().items()}
+        return {
+            name: machine.kernels_[machine.kernel_names_.index(kernel)] for name, (machine, kernel) in found.items()
+        }
+
+    def _lookups_by_name(self) -> dict[str, tuple[int, str]]:
+        """Machine and kernel that look samples up, by the name of the kernel and, where it is alone, of its view."""
+        taking: dict[str, tuple[int, str]] = {}
         for place, (view, machine) in enumerate(zip(self.views_, self.machines_, strict=True)):
             own = [] if machine is None else zip(machine.kernel_names_, machine.kernels_, strict=True)
             kernels = [kernel for kernel, each in own if each.reads_ids]
             taking |= {kernel: (place, kernel) for kernel in kernels}
             if len(kernels) == 1:
                 taking[view] = place, kernels[0]
+        return taking
+
+    def _place_of(self, name: Any) -> tuple[int, str]:
+        taking = self._lookups_by_name()
         if name not in taking:
             raise ValueError(
                 f"extend_kernels got {shown(name)}, but no kernel that is looked up by id is called so; those are "
