@@ -1,5 +1,8 @@
 """`CohortModel` end to end: every method, missing views, rare classes, groups, arrays."""
 
+from copy import deepcopy
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,17 +23,23 @@ def data():
     return cohort()
 
 
-def fitted(data, method, task="classification", **options):
-    X, labels, numbers, K = data
+@cache
+def _fitted(method, task, options):
+    X, labels, numbers, K = cohort()
     y = labels if task == "classification" else numbers
+    return CohortModel(method, matrices={"sim": K}, **dict(options)).fit(X, y)
+
+
+def fitted(method, task="classification", **options):
+    """A fitted model of its own; equal ones are fitted once."""
     options = {"effort": "quick", "random_state": 0, **options}
-    return CohortModel(method, matrices={"sim": K}, **options).fit(X, y)
+    return deepcopy(_fitted(method, task, tuple(sorted(options.items()))))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_classification(data, method):
     X, y, _, _ = data
-    model = fitted(data, method)
+    model = fitted(method)
     assert model.task_ == "classification" and model.classes_.tolist() == ["ill", "well"]
     labels, values, probabilities = model.predict(X), model.decision_function(X), model.predict_proba(X)
     assert values.shape == (len(X),) and probabilities.shape == (len(X), 2)
@@ -50,7 +59,7 @@ def test_classification(data, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_regression(data, method):
     X, _, y, _ = data
-    model = fitted(data, method, "regression")
+    model = fitted(method, "regression")
     assert model.task_ == "regression" and not hasattr(model, "classes_")
     assert model.target_mean_ == pytest.approx(y.mean()) and model.target_scale_ == pytest.approx(y.std())
     np.testing.assert_allclose(model.contributions(X).sum(axis=1), model.predict(X), atol=1e-9)
@@ -67,18 +76,18 @@ def test_the_unit_of_the_target_does_not_matter(data):
 
 
 def test_kernels_of_each_view(data):
-    model = fitted(data, "lp").model_
+    model = fitted("lp").model_
     assert isinstance(model, MKLClassifier)
     names = [f"{view}-{kind}" for view in VIEWS[:4] for kind in ("linear", "gaussian")]
     assert model.kernel_names_ == [*names, "sim"]
-    assert isinstance(fitted(data, "projected", "regression").model_, MKLRegressor)
-    assert fitted(data, "projected").model_.kernel_names_ == names[::2]
-    assert fitted(data, "alone:sim").model_.kernel_names_ == ["sim"]
+    assert isinstance(fitted("projected", "regression").model_, MKLRegressor)
+    assert fitted("projected").model_.kernel_names_ == names[::2]
+    assert fitted("alone:sim").model_.kernel_names_ == ["sim"]
 
 
 def test_the_model_inside_takes_the_table_and_also_x_itself(data):
     X, _, _, _ = data
-    model = fitted(data, "mean")
+    model = fitted("mean")
     np.testing.assert_array_equal(
         model.model_.decision_function(model.table(X)).round(12), model.decision_function(X).round(12)
     )
@@ -86,7 +95,7 @@ def test_the_model_inside_takes_the_table_and_also_x_itself(data):
 
 def test_samples_without_the_view_get_the_majority_class(data):
     X, y, numbers, _ = data
-    model = fitted(data, "alone:rna")
+    model = fitted("alone:rna")
     lacking = X["rna__g0"].isna().to_numpy()
     majority = pd.Series(y).mode()[0]
     assert lacking.sum() == 4 and model.model_.support_.max() < (~lacking).sum()
@@ -96,7 +105,7 @@ def test_samples_without_the_view_get_the_majority_class(data):
     np.testing.assert_allclose(model.decision_function(X[lacking]), np.log(share[1] / share[0]))
     assert (model.contributions(X[lacking]).drop(columns="intercept") == 0).all(axis=None)
     assert any("4 samples lack the view 'rna'" in sentence for sentence in model.decisions_)
-    regression = fitted(data, "alone:rna", "regression")
+    regression = fitted("alone:rna", "regression")
     np.testing.assert_allclose(regression.predict(X[lacking]), numbers.mean())
 
 
@@ -105,13 +114,13 @@ def test_samples_without_anything_are_predicted_too(data, method):
     X, y, _, _ = data
     new = X[:3].copy().astype({name: object for name in X if X[name].dtype == bool})
     new.loc[:, :] = np.nan
-    model = fitted(data, method)
+    model = fitted(method)
     assert set(model.predict(new)) == {pd.Series(y).mode()[0]}
 
 
 def test_a_later_cohort_lacks_views(data):
     X, _, _, _ = data
-    model = fitted(data, "mean")
+    model = fitted("mean")
     some = X[[name for name in X if name.startswith(("rna__", "clinical__"))]]
     assert model.predict(some).shape == (len(X),)
     shuffled = X[X.columns[::-1]]
@@ -204,15 +213,15 @@ def test_copies_in_groups_do_not_deceive():
 
 def test_same_seed_same_model(data):
     X, _, _, _ = data
-    first, second = fitted(data, "localized"), fitted(data, "localized", n_jobs=2)
+    first, second = fitted("localized"), fitted("localized", n_jobs=2)
     np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
 
 
 def test_without_calibration(data):
     X, _, _, _ = data
-    model = fitted(data, "mean", calibrate=False)
+    model = fitted("mean", calibrate=False)
     assert model.calibration_ is None and not hasattr(model, "predict_proba")
-    np.testing.assert_array_equal(model.predict(X), fitted(data, "mean").predict(X))
+    np.testing.assert_array_equal(model.predict(X), fitted("mean").predict(X))
     model.calibrate = True
     with pytest.raises(ValueError, match="fitted with calibrate=False"):
         model.predict_proba(X)
@@ -241,7 +250,7 @@ def test_given_kinds(data):
 
 def test_failures_leave_the_model_as_it_was(data):
     X, y, _, K = data
-    model = fitted(data, "mean")
+    model = fitted("mean")
     before = model.predict(X)
     bad = X.copy()
     bad.loc[X.index[3], "clinical__age"] = np.inf
