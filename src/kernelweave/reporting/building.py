@@ -20,7 +20,7 @@ from .sections.gates import gates_section
 from .sections.headline import headline
 from .sections.projections import projections_section
 from .sections.scores import Evaluation, evaluated
-from .sections.subject import Subject
+from .sections.subject import Subject, method_in_words
 from .sections.views import views_section
 from .sections.weights import weights_section
 
@@ -134,13 +134,20 @@ def report(
         cite_section(subject),
     ]
     contents = Contents(
-        title=f"Report on a {type(subject.model or model).__name__}" if title is None else title,
+        title=_title(subject) if title is None else title,
         headline=[*given_headline, *headline(subject, evaluation)],
         sections=[section for section in found if section is not None],
         data=_machine_readable(subject, evaluation),
         versions=versions(),
     )
     return Report(contents)
+
+
+def _title(subject: Subject) -> str:
+    if subject.cohort is not None:
+        return f"Report on a model: {method_in_words(subject.cohort)}"
+    article = "an" if type(subject.model).__name__[0] in "AEIOM" else "a"
+    return f"Report on {article} {type(subject.model).__name__}"
 
 
 def versions() -> dict[str, str]:

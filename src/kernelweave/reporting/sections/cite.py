@@ -8,7 +8,7 @@ from ... import combiners
 from ..._version import __version__
 from ..content import Block, Code, Section, Text
 from .references import OF_COMBINERS, OF_GATES, REFERENCES, WITHOUT_ENTRY
-from .subject import Subject
+from .subject import Subject, method_in_words
 
 
 def cite_section(subject: Subject) -> Section:
@@ -46,7 +46,7 @@ def _combiner(subject: Subject) -> Any:
 
 def _further(subject: Subject) -> list[str]:
     if subject.model is None:
-        return ["The model itself is one of scikit-learn; see its documentation for how to cite it."]
+        return [f"The method, {method_in_words(subject.cohort)}, uses scikit-learn, which asks to be cited, too."]
     text = WITHOUT_ENTRY.get(type(_combiner(subject)))
     return [] if text is None else [text]
 

@@ -54,7 +54,7 @@ def contributions_section(subject: Subject, *, n_shown: int) -> Section | None:
         )
         return Section(id="contributions", title=title, blocks=[Text(text=text)])
     found = explained(subject, n_shown)
-    blocks: list[Block] = [Text(text=_EXPLANATIONS[subject.task]), *_units(subject), _chart(subject, found)]
+    blocks: list[Block] = [Text(text=_explanation(subject)), *_units(subject), _chart(subject, found)]
     return Section(id="contributions", title=title, blocks=blocks)
 
 
@@ -62,12 +62,13 @@ def explained(subject: Subject, n_shown: int) -> Explained:
     """The samples that the model is least sure of, and what each view adds."""
     if subject.task == "regression":
         return _of_regression(subject, n_shown)
-    if subject.decision.ndim == 1:
-        rows = np.argsort(np.abs(subject.decision), kind="stable")[:n_shown]
+    values = subject.decision[subject.decided]
+    if values.ndim == 1:
+        rows = subject.decided[np.argsort(np.abs(values), kind="stable")[:n_shown]]
         parts = subject.contributions(rows)
         return _explained(subject, rows, parts, subject.decision[rows])
-    ordered = np.sort(subject.decision, axis=1)
-    rows = np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n_shown]
+    ordered = np.sort(values, axis=1)
+    rows = subject.decided[np.argsort(ordered[:, -1] - ordered[:, -2], kind="stable")[:n_shown]]
     return _of_classes(subject, rows)
 
 
@@ -95,8 +96,9 @@ def _of_regression(subject: Subject, n_shown: int) -> Explained:
     """The largest errors; several targets each on its own scale."""
     y, predicted = (values.reshape(subject.n_samples, -1) for values in (subject.y, subject.predicted))
     spread = y.std(axis=0)
-    errors = np.abs(y - predicted) / np.where(spread > 0.0, spread, 1.0)
+    errors = (np.abs(y - predicted) / np.where(spread > 0.0, spread, 1.0))[subject.decided]
     rows, targets = np.unravel_index(np.argsort(-errors, axis=None, kind="stable")[:n_shown], errors.shape)
+    rows = subject.decided[rows]
     table = subject.contributions(rows)
     values = subject.decision.reshape(subject.n_samples, -1)[rows, targets]
     if table.columns.nlevels == 1:
@@ -147,6 +149,29 @@ def _chart(subject: Subject, found: Explained) -> Bars:
     )
 
 
+def _explanation(subject: Subject) -> str:
+    intercept = "The intercept is the part that is the same for all samples."
+    if subject.task == "regression":
+        return (
+            f"A prediction is a sum over the views. These are the samples whose prediction is furthest off. {intercept}"
+        )
+    if subject.task == "novelty":
+        return (
+            "A decision value is a sum over the views; below 0 a sample counts as unlike those of the fit. These are "
+            f"the samples with values nearest to 0. {intercept}"
+        )
+    classes = list(subject.estimator.classes_)
+    sides = (
+        f"Parts to the right speak for {classes[1]}, parts to the left for {classes[0]}."
+        if len(classes) == 2
+        else "Parts to the right speak for the predicted class, parts to the left for the one that came second."
+    )
+    return (
+        "A decision value is a sum over the views. Where it is near 0 the views disagree or say little, and the "
+        f"prediction is a close call. {sides} {intercept}"
+    )
+
+
 def _note(parts: pd.DataFrame, shown: pd.DataFrame) -> str:
     return f"{_OTHERS.capitalize()} are {parts.shape[1] - shown.shape[1] + 1} views." if _OTHERS in shown else ""
 
@@ -164,16 +189,3 @@ _TITLES = {
     "novelty": "Samples near the border between normal and unusual",
 }
 _VALUES = {"classification": "decision value", "regression": "prediction", "novelty": "decision value"}
-_EXPLANATIONS = {
-    "classification": (
-        "A decision value is a sum over the views. Where it is near 0 the views disagree or say little, and the "
-        "prediction is a close call. For two classes, parts to the right speak for the second class and parts to the "
-        "left for the first; for several classes they speak for the predicted class and against it, compared with the "
-        "runner-up."
-    ),
-    "regression": "A prediction is a sum over the views. These are the samples whose prediction is furthest off.",
-    "novelty": (
-        "A decision value is a sum over the views; below 0 a sample counts as unlike those of the fit. These are the "
-        "samples with values nearest to 0."
-    ),
-}

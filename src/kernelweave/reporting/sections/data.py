@@ -195,8 +195,8 @@ def _cohort(cohort: Any) -> list[Block]:
 
 
 def _cohort_settings(cohort: Any) -> list[Block]:
-    settings = getattr(cohort, "settings_", None)
-    if settings is None or len(settings) == 0:
+    settings = cohort.settings_
+    if len(settings) < 2:
         return []
     chosen = ", ".join(f"{name} = {_plain(value)}" for name, value in cohort.setting_.items())
     rows: list[list[Cell]] = [
@@ -204,7 +204,7 @@ def _cohort_settings(cohort: Any) -> list[Block]:
     ]
     columns = [Column("setting"), Column("score", "number"), Column("standard deviation", "number")]
     text = (
-        f"The setting {chosen} was chosen by cross-validation among {len(rows)}, with a score of "
+        f"The setting {chosen} was chosen among {len(rows)} by cross-validation, with a score of "
         f"{written(float(cohort.validation_score_))}."
     )
     return [Text(text=text), Table(title="Settings that were tried", columns=columns, rows=rows)]

@@ -9,24 +9,22 @@ import pandas as pd
 from scipy.linalg import eigh
 from sklearn.utils import _safe_indexing
 
-from ...combiners import Projected
 from ...estimators.fitted import similarities_of
 from ..content import Block, Cell, Column, Scatter, Section, Table, Text
 from .drawing import about_samples, drawn_note, drawn_rows
 from .subject import Subject
 from .wording import MOST, listed, written
 
-_SAME = 1e-6  # spread of weights that counts as none
 _NONE = "no view"
 _MOSTLY = 0.9  # share of the weight with which one kernel decides almost alone
 
 
 def gates_section(subject: Subject, *, max_points: int, random_state: Any) -> Section | None:
     """Gates over the samples; None where all samples have the same weights."""
-    if not is_gated(subject):
+    if not subject.is_gated:
         return None
-    title = "Which samples are recognised by which kernel"
-    if is_even(subject):
+    title = f"Which samples are recognised by which {_word(subject)}"
+    if subject.has_even_gates:
         text = (
             "The gates came out the same for all samples: the model learned no regions, because the data gave no "
             "reason to treat samples differently. It is as good as a model with one weight for each kernel."
@@ -39,48 +37,49 @@ def gates_section(subject: Subject, *, max_points: int, random_state: Any) -> Se
     return Section(id="gates", title=title, blocks=blocks)
 
 
-def is_gated(subject: Subject) -> bool:
-    """Whether gates are learned: the weights may differ from sample to sample."""
-    combiner = getattr(subject.model, "combiner_", None)
-    return "gates" in subject.offers and not (isinstance(combiner, Projected) and combiner.gating is None)
+def _word(subject: Subject) -> str:
+    """What regions are named after."""
+    return "kernel" if len(subject.views) == 1 else "view"
 
 
-def is_even(subject: Subject) -> bool:
-    """Whether samples that have all views have the same weights."""
+def gate_weights(subject: Subject) -> pd.DataFrame:
+    """The weight of each view for each sample, the sum over its kernels; of each kernel where all read one view."""
     weights = subject.sample_weights
-    complete = weights[subject.present.all(axis=1).to_numpy()]
-    return bool(len(complete) > 1 and np.ptp(complete.to_numpy(), axis=0).max() < _SAME)
+    if _word(subject) == "kernel":
+        return weights
+    return pd.DataFrame({view: weights[kernels].sum(axis=1) for view, kernels in subject.views.items()})
 
 
 def regions_of(subject: Subject) -> tuple[np.ndarray, list[str]]:
-    """For each sample the kernel with the largest gate, as a position among the names; a last name for none."""
-    values = subject.sample_weights.to_numpy()
-    names = [*subject.model.kernel_names_, _NONE]
+    """For each sample the view (or kernel) with the largest weight, as a position among the names; a name for none."""
+    weights = gate_weights(subject)
+    values, names = weights.to_numpy(), [*weights.columns, _NONE]
     regions = np.where(values.max(axis=1) > 0.0, values.argmax(axis=1), len(names) - 1)
     used = np.unique(regions)
     return np.searchsorted(used, regions), [str(names[place]) for place in used]
 
 
 def _sentences(subject: Subject, regions: np.ndarray, names: list[str]) -> list[str]:
-    weights = subject.sample_weights
+    weights = gate_weights(subject)
     counts = np.bincount(regions, minlength=len(names))
     top = int(counts.argmax())
+    word = _word(subject)
     sentences = [
-        "The model gives each sample kernel weights of its own, by gates that look at the sample. The region of a "
-        "kernel is made up of the samples for which it has the largest weight.",
+        f"The model gives each sample weights of its own, by gates that look at the sample. The region of a {word} is "
+        f"made up of the samples for which that {word} has the largest weight.",
         f"{names[top]} has the largest region: {counts[top]} of {len(regions)} samples "
         f"({written(counts[top] / len(regions), 'percent')}).",
     ]
     sure = float((weights.max(axis=1) > _MOSTLY * weights.sum(axis=1)).mean())
     sentences.append(
-        f"For {written(sure, 'percent')} of the samples a single kernel has over nine tenths of the weight; the others "
-        "are recognised by several kernels together."
+        f"For {written(sure, 'percent')} of the samples a single {word} has over nine tenths of the weight; the others "
+        f"are recognised by several {word}s together."
         if sure > 0.0
-        else "No sample is left to a single kernel: each is recognised by several together."
+        else f"No sample is left to a single {word}: each is recognised by several together."
     )
-    never = [name for name in subject.model.kernel_names_ if str(name) not in names]
+    never = [name for name in weights.columns if str(name) not in names]
     if never:
-        sentences.append(f"No sample has its largest gate at {listed(never)}.")
+        sentences.append(f"For no sample is {listed(never, conjunction='or')} the {word} with the largest weight.")
     return sentences
 
 
@@ -92,7 +91,7 @@ def plane_of(subject: Subject, rows: np.ndarray) -> tuple[np.ndarray, tuple[str,
         if codes.shape[1] == 2:
             return codes, ("gating component 1", "gating component 2"), "the plane that the gates read"
         if codes.shape[1] == 1:
-            largest = subject.sample_weights.to_numpy()[rows].max(axis=1)
+            largest = gate_weights(subject).to_numpy()[rows].max(axis=1)
             points = np.column_stack([codes[:, 0], largest])
             return points, ("gating component", "largest weight"), "the one number that the gates read, and the weight"
         axes = ("principal axis 1 of the gating space", "principal axis 2 of the gating space")
@@ -128,12 +127,12 @@ def principal(values: np.ndarray) -> np.ndarray:
 def _chart(subject: Subject, regions: np.ndarray, names: list[str], *, max_points: int, random_state: Any) -> Scatter:
     of_samples, _ = subject.groups
     strata = regions * (int(of_samples.max()) + 1) + of_samples
-    rows = drawn_rows(np.arange(subject.n_samples), strata, max_points, random_state)
+    rows = drawn_rows(subject.decided, strata[subject.decided], max_points, random_state)
     points, axes, plane = plane_of(subject, rows)
-    weights = subject.sample_weights
+    weights = gate_weights(subject)
     shown, groups = _limited(regions, names)
     return Scatter(
-        title="Samples by the kernel with the largest gate",
+        title=f"Samples by the {_word(subject)} with the largest weight",
         description=(
             f"Each point is a sample in {plane}: samples that the model finds alike lie close together. Colours and "
             "shapes are regions."
@@ -157,7 +156,7 @@ def _limited(regions: np.ndarray, names: list[str]) -> tuple[np.ndarray, list[st
     kept = np.argsort(-np.bincount(regions, minlength=len(names)), kind="stable")[: MOST - 1]
     place = np.full(len(names), MOST - 1)
     place[kept] = np.arange(len(kept))
-    return place[regions], [*(names[k] for k in kept), "other kernels"]
+    return place[regions], [*(names[k] for k in kept), "others"]
 
 
 def _table(subject: Subject, regions: np.ndarray, names: list[str]) -> Table:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from .certificates import is_solved, ran_out_of_steps, relative_gap
-from .gates import is_even, is_gated
 from .naming import combiner_in_words
 from .scores import Evaluation
-from .subject import Subject
-from .views import view_scores
+from .subject import Subject, method_in_words
+from .views import findings
 from .wording import counted, listed, written
 
 _FEW_SAMPLES = 50
 _FEW_OF_A_CLASS = 10
-_LEVEL = 0.05
 
 
 def headline(subject: Subject, evaluation: Evaluation) -> list[str]:
@@ -36,7 +34,7 @@ def what_it_is(subject: Subject) -> str:
     else:
         text = f"The model detects unusual samples by {views}"
     if subject.model is None:
-        return f"{text}; it is a {_rival(subject)}, without kernels."
+        return f"{text}. The method: {method_in_words(subject.cohort)}."
     return f"{text}, combined by {combiner_in_words(subject.model.combiner_)}."
 
 
@@ -64,10 +62,7 @@ def performance(subject: Subject, evaluation: Evaluation) -> str:
         return f"{written(share, 'percent')} of the {counted(subject.n_samples, 'sample')} given here count as unusual."
     n_samples = counted(subject.n_samples, "sample")
     if np.isfinite(evaluation.here):
-        return (
-            f"On the {n_samples} given here, {_reaches(score.name, evaluation.here, score.kind)}. If the model was "
-            "fitted to them, that says little about new samples: it has seen the answers."
-        )
+        return f"On the {n_samples} given here, {_reaches(score.name, evaluation.here, score.kind)}."
     return f"How well the model predicts was not measured: the {n_samples} came without targets."
 
 
@@ -88,16 +83,8 @@ def which_view(subject: Subject, evaluation: Evaluation) -> str:
     """Which view matters most: by what is lost without it or, without cross-validation, by its weight."""
     if len(subject.views) < 2:
         return ""
-    found = view_scores(subject, evaluation)
-    if found["loss"].notna().any():
-        top = str(found["loss"].idxmax())
-        if found.loc[top, "loss"] > 0.0 and found.loc[top, "without p"] < _LEVEL:
-            loss = found.loc[top, "loss"]
-            kind = evaluation.score.kind
-            lost = f"{100.0 * loss:.1f} percentage points" if kind == "percent" else written(loss)
-            return f"The view that matters most is {top}: without it the {evaluation.score.name} falls by {lost}."
-        best = str(found["alone"].idxmax()) if found["alone"].notna().any() else top
-        return f"No view is indispensable: the others make up for any one of them. The best alone is {best}."
+    if evaluation.views is not None:
+        return findings(subject, evaluation)[0] if findings(subject, evaluation) else ""
     if subject.view_weights is None:
         return ""
     weights = subject.view_weights
@@ -109,6 +96,11 @@ def which_view(subject: Subject, evaluation: Evaluation) -> str:
 def doubts(subject: Subject, evaluation: Evaluation) -> list[str]:
     """What can be doubted."""
     found = []
+    if evaluation.views is None and subject.cohort is None and np.isfinite(evaluation.here):
+        found.append(
+            "If the model was fitted to these samples, that says little about new ones: it has seen the answers. "
+            f"{evaluation.why_not}"
+        )
     if subject.y is not None and subject.task == "classification":
         labels, counts = np.unique(subject.y, return_counts=True)
         if counts.min() < _FEW_OF_A_CLASS:
@@ -126,7 +118,7 @@ def doubts(subject: Subject, evaluation: Evaluation) -> list[str]:
             found.append(f"The fit did not reach its optimum (relative gap {gap}); see the certificates.")
         elif ran_out_of_steps(model):
             found.append("Learning of the combination stopped at max_iter; see the certificates.")
-        if is_gated(subject) and is_even(subject):
+        if subject.has_even_gates:
             found.append("The gates came out the same for all samples, so this model is not localized.")
     return found
 
@@ -140,7 +132,3 @@ def _chance(evaluation: Evaluation, majority: float) -> list[str]:
         "That is hardly better than always predicting the most frequent class, which is right for "
         f"{written(majority, 'percent')} of the samples."
     ]
-
-
-def _rival(subject: Subject) -> str:
-    return str(getattr(subject.cohort, "method", type(subject.cohort.model_).__name__))

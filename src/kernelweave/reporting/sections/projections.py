@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import _safe_indexing
 
 from ..content import Block, Cell, Column, Scatter, Section, Table, Text
 from .drawing import about_samples, drawn_note, drawn_rows
@@ -21,7 +22,10 @@ def projections_section(subject: Subject, *, max_points: int, random_state: Any)
     if "project" not in subject.offers:
         return None
     model = subject.model
-    projected: dict[str, pd.DataFrame] = model.project(subject.inner, by_kernel=True)
+    projected: dict[str, pd.DataFrame] = {
+        name: points.set_axis(subject.decided, axis=0).reindex(range(subject.n_samples))
+        for name, points in model.project(_safe_indexing(subject.inner, subject.decided), by_kernel=True).items()
+    }
     weights = subject.sample_weights
     is_local = model.combiner_.gating is not None
     strongest = weights.to_numpy().argmax(axis=1)

@@ -49,7 +49,8 @@ class Reference:
         """
         authors = listed(self.authors, len(self.authors))
         details = dict(self.details)
-        place = ", ".join(part for part in (self.where, details.get("volume", ""), details.get("pages", "")) if part)
+        pages = details.get("pages", "").replace("--", "–")
+        place = ", ".join(part for part in (self.where, details.get("volume", ""), pages) if part)
         return f"{authors} ({self.year}). {self.title}." + (f" {place}." if place else "")
 
     def bibtex(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score, check_scoring, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import _safe_indexing
 
 from ...model_selection import view_report
 from .subject import Subject
@@ -94,7 +95,8 @@ def evaluated(
     folds = _folds(subject, random_state) if cv is None else cv
     whole, X, y = (subject.estimator, subject.X, subject.y)
     if subject.cohort is not None:
-        whole, X, y = subject.model, subject.inner, subject.inner_targets
+        rows = subject.decided
+        whole, X, y = subject.model, _safe_indexing(subject.inner, rows), subject.inner_targets[rows]
     options = {"scoring": scoring, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     try:
         with warnings.catch_warnings():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,15 +12,18 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from ...combiners import Projected
 from ...estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ...estimators.fitted import presence_of
 from ...estimators.kernel_lists.subsets import fitted_model, kernels_by_view, model_input
+from ...recipes import CohortModel, method_names
 from ...validation import shown
 from ...validation.inputs import check_labels, check_numeric_target, check_row_labels
 from ...validation.tables import as_pandas, check_one_table
 from .wording import sample_labels
 
 INTERCEPT = "intercept"
+_SAME = 1e-6  # spread of weights that counts as none
 
 
 class Subject:
@@ -97,6 +101,18 @@ class Subject:
         return pd.DataFrame({view: found[kernels].any(axis=1) for view, kernels in self.views.items()})
 
     @cached_property
+    def decided(self) -> np.ndarray:
+        """Positions of the samples that the model decides on: a `CohortModel` also takes samples without any view."""
+        return (
+            np.arange(self.n_samples) if self.present is None else np.flatnonzero(self.present.any(axis=1).to_numpy())
+        )
+
+    def of_samples(self, compute: Callable[[Any], pd.DataFrame]) -> pd.DataFrame:
+        """What a method of the kernel machine gives for each sample; NaN for samples without any view."""
+        found = compute(_safe_indexing(self.inner, self.decided))
+        return found.set_axis(self.decided, axis=0).reindex(range(self.n_samples))
+
+    @cached_property
     def view_weights(self) -> Any:
         """The weight of each view, a series: the sum over its kernels; None for a model without kernels."""
         if self.model is None:
@@ -114,10 +130,24 @@ class Subject:
         """The kernel weights of each sample, a data frame (means over outputs); None where all samples share them."""
         if "gates" not in self.offers:
             return None
-        weights = self.model.kernel_weights(self.inner)
+        weights = self.of_samples(self.model.kernel_weights)
         if weights.columns.nlevels > 1:
             weights = weights.T.groupby(level=1, sort=False).mean().T[self.model.kernel_names_]
-        return weights.reset_index(drop=True)
+        return weights.fillna(0.0)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether gates are learned, so that weights may differ from sample to sample."""
+        combiner = getattr(self.model, "combiner_", None)
+        return "gates" in self.offers and not (isinstance(combiner, Projected) and combiner.gating is None)
+
+    @cached_property
+    def has_even_gates(self) -> bool:
+        """Whether gates came out the same for all samples that have all views."""
+        if not self.is_gated:
+            return False
+        complete = self.sample_weights[self.present.all(axis=1).to_numpy()]
+        return bool(len(complete) > 1 and np.ptp(complete.to_numpy(), axis=0).max() < _SAME)
 
     # Samples
 
@@ -185,8 +215,13 @@ def overall_weights(model: Any) -> pd.Series:
 
 
 def is_cohort_model(estimator: Any) -> bool:
-    """Whether an estimator is a fitted `recipes.CohortModel`."""
-    return hasattr(estimator, "model_") and hasattr(estimator, "kinds_")
+    """Whether an estimator is a `recipes.CohortModel`."""
+    return isinstance(estimator, CohortModel)
+
+
+def method_in_words(cohort: Any) -> str:
+    """The method of a `CohortModel`, as tables call it."""
+    return method_names(cohort.task_, cohort.views).get(cohort.method, cohort.method)
 
 
 def _kernel_machine(estimator: Any) -> Any:

@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from ..content import Block, Cell, Column, Dot, Dots, Section, Table, Text
-from .scores import Evaluation
+from .scores import Evaluation, Score
 from .subject import Subject
 from .wording import MOST, counted, listed, only_some, written
 
+_ROUNDING = 1e-12  # differences of scores that are none
 _LEVEL = 0.05  # of p-values that sentences speak of
 
 
@@ -37,7 +38,8 @@ def view_scores(subject: Subject, evaluation: Evaluation) -> pd.DataFrame:
             if evaluation.views is not None:
                 rows = evaluation.views[column].xs(part, level="kernels") if _has(evaluation, part) else {}
                 table[part + name] = [float(rows[view]) if view in rows else np.nan for view in table.index]
-    table["loss"] = 0.0 - table["without difference"]
+    loss = -table["without difference"]
+    table["loss"] = loss.where(loss.abs() > _ROUNDING, loss * 0.0 + 0.0)
     return table
 
 
@@ -46,22 +48,21 @@ def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
     found, score = view_scores(subject, evaluation), evaluation.score
     if len(found) < 2 or found["loss"].isna().all():
         return []
-    sentences = []
     top, loss = str(found["loss"].idxmax()), float(found["loss"].max())
-    p_value = found.loc[top, "without p"]
+    p_value, fall = found.loc[top, "without p"], _points(loss, score.kind)
+    best = str(found["alone"].idxmax()) if found["alone"].notna().any() else ""
+    alone = f"the best view alone is {best}, with {_named(score)} of {written(found.loc[best, 'alone'], score.kind)}"
     if loss > 0.0 and p_value < _LEVEL:
-        sentences.append(
-            f"Leaving out {top} costs most: the {score.name} falls by {_points(loss, score.kind)} "
-            f"(p = {written(p_value)}), so it carries something that the other views do not have."
+        first = (
+            f"The view that matters most is {top}: without it the {score.name} falls by {fall} (p {_p(p_value)}), so "
+            "it has something that the other views do not have."
         )
+    elif loss > 0.0:
+        chance = f"may be chance (p {_p(p_value)})" if np.isfinite(p_value) else "may be chance"
+        first = f"No view is certain to be needed: the largest loss, {fall} without {top}, {chance}."
     else:
-        sentences.append(
-            "No single view is indispensable: without any one of them the others predict about as well, as far as "
-            f"{counted(evaluation.n_folds, 'fold')} can show."
-        )
-    if found["alone"].notna().any():
-        best = str(found["alone"].idxmax())
-        sentences.append(f"The best view alone is {best}, with {_named_score(found.loc[best, 'alone'], evaluation)}.")
+        first = "Any one view can be left out without a loss: the others make up for it."
+    sentences = [first, *([f"{alone[0].upper()}{alone[1:]}."] if best else [])]
     spare = found.index[(found["loss"] <= 0.0).to_numpy()]
     if len(spare) and len(spare) < len(found):
         which = spare[0] if len(spare) == 1 else f"any one of {listed(spare, 5)}"
@@ -158,7 +159,9 @@ def _points(loss: float, kind: str) -> str:
     return f"{100.0 * loss:.1f} percentage points" if kind == "percent" else written(loss)
 
 
-def _named_score(value: float, evaluation: Evaluation) -> str:
-    return f"{'an' if evaluation.score.name[0] in 'aeiouR' else 'a'} {evaluation.score.name} of " + written(
-        value, evaluation.score.kind
-    )
+def _named(score: Score) -> str:
+    return f"{'an' if score.name[0] in 'aeiouR' else 'a'} {score.name}"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.2g}"

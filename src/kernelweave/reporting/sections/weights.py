@@ -40,7 +40,7 @@ def weights_by_class(subject: Subject) -> pd.DataFrame | None:
     model = subject.model
     if isinstance(model.kernel_weights_, pd.DataFrame):
         return model.kernel_weights_
-    if subject.task != "classification" or subject.sample_weights is None:
+    if subject.task != "classification" or not subject.is_gated:
         return None
     of_samples, names = subject.groups
     means = subject.sample_weights.groupby(of_samples).mean()
@@ -56,7 +56,7 @@ def _sentences(subject: Subject, weights: pd.Series) -> list[str]:
         else f"The combination {type(model.combiner_).__name__} is not a plain weighted sum of kernels, so that its "
         "weights cannot be read as shares; the documentation of that class defines them."
     ]
-    if "gates" in subject.offers:
+    if subject.is_gated:
         sentences.append("Weights differ from sample to sample here; those below are means over the training samples.")
     zero = [name for name in weights.index if name not in model.active_kernels_]
     if zero:

@@ -22,7 +22,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun if count == 1 else _IRREGULAR.get(noun, noun + 's')}"
 
 
-def listed(names: Iterable[Any], most: int = 6) -> str:
+def listed(names: Iterable[Any], most: int = 6, *, conjunction: str = "and") -> str:
     """Names as a list in a sentence, of which at most some are given.
 
     Examples
@@ -32,7 +32,7 @@ def listed(names: Iterable[Any], most: int = 6) -> str:
     """
     given = [str(name) for name in names]
     shown = given if len(given) <= most else [*given[:most], f"{len(given) - most} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}" if shown else "none"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} {conjunction} {shown[-1]}" if shown else "none"
 
 
 def written(value: float, kind: str = "number") -> str:
