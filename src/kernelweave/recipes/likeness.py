@@ -34,9 +34,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, chi2, norm
 
-from ..views.sparse_rows import SparseRowsDtype
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, as_frame, number_as_text
-from .ranks import GRID, PairStructure, ranks, rank_grid
+from .measures import mean_rows, moments_of, numbers_of, presence, usual_similarity
+from .ranks import PairStructure, ranks
 
 # How often, at most, each kind of sentence may be said about new samples of the same distribution.
 _RISK = {"views": 0.004, "columns": 0.002, "cells": 0.001, "missing": 0.001, "categories": 0.002}
@@ -89,8 +89,9 @@ class CohortSummary:
     []
     >>> cohort = NewCohort(summary)
     >>> cohort.add(X[70:] * [1.0, 1.0, 1000.0])
-    >>> print(cohort.sentences()[0])
-    view 'lab': 1 of 3 columns differs from the training samples (lead by 1439 standard deviations); is it another unit or scale?
+    >>> print(cohort.sentences()[0])  # doctest: +NORMALIZE_WHITESPACE
+    view 'lab': 1 of 3 columns differs from the training samples (lead by 1401 standard deviations); is it another
+    scale, unit or batch?
     """
 
     n_samples: int
@@ -125,24 +126,27 @@ class CohortSummary:
         own = [(str(X.columns[place]), str(kinds["view"].iloc[place]), kinds["kind"].iloc[place]) for place in kept]
         views = list(dict.fromkeys(view for _, view, _ in own))
         place_of = {view: place for place, view in enumerate(views)}
-        columns, column_views = [name for name, _, _ in own], np.array([place_of[view] for _, view, _ in own], dtype=int)
+        columns, column_views = (
+            [name for name, _, _ in own],
+            np.array([place_of[view] for _, view, _ in own], dtype=int),
+        )
         measured = [(name, view) for name, view, kind in own if kind in (NUMBER, SIMILARITY)]
         similar = {
-            name: _usual_similarity(matrices[name], X[name])
+            name: usual_similarity(matrices[name], X[name])
             for name, _, kind in own
             if kind == SIMILARITY and matrices is not None and name in matrices
         }
         measures = [name for name, _ in measured]
         measure_views = np.array([place_of[view] for _, view in measured], dtype=int)
-        table = _numbers(X, measures, similar)
-        grid, moments = _moments(table)
+        table = numbers_of(X, measures, similar)
+        grid, moments, u = moments_of(table)
         categories = [name for name, _, kind in own if kind == CATEGORY]
         counts = [Counter(map(number_as_text, X[name].dropna())) for name in categories]
-        pairs = [PairStructure.of(ranks(table, grid), np.flatnonzero(measure_views == place)) for place in range(len(views))]
+        pairs = [PairStructure.of(u, np.flatnonzero(measure_views == place)) for place in range(len(views))]
         return cls(
             n_samples=len(X),
             views=views,
-            shares=_presence(X, columns, column_views, len(views)).mean(axis=0),
+            shares=presence(X, columns, column_views, len(views)).mean(axis=0),
             columns=columns,
             column_views=column_views,
             measures=measures,
@@ -171,8 +175,9 @@ class NewCohort:
     >>> X = pd.DataFrame({"who__sex": ["f", "m"] * 20})
     >>> cohort = NewCohort(CohortSummary.of(X, column_kinds(X)))
     >>> cohort.add(pd.DataFrame({"who__sex": ["f", "female", "male", "male"] * 5}))
-    >>> print(cohort.sentences()[0])
-    view 'who', column 'sex': 15 of 20 samples have a category that no training sample has ('male', 'female'); the model ignores it
+    >>> print(cohort.sentences()[0])  # doctest: +NORMALIZE_WHITESPACE
+    view 'who', column 'sex': 15 of 20 samples have a category that no training sample has ('male', 'female'); the model
+    ignores it
     """
 
     def __init__(self, summary: CohortSummary):
@@ -200,11 +205,11 @@ class NewCohort:
         X = X.set_axis([str(name) for name in X.columns], axis=1)
         there = np.zeros(len(summary.views), dtype=bool)
         there[[place for name, place in zip(summary.columns, summary.column_views, strict=True) if name in X]] = True
-        present = _presence(X, summary.columns, summary.column_views, len(summary.views))
+        present = presence(X, summary.columns, summary.column_views, len(summary.views))
         self._rows += there * len(X)
         self._present += present.sum(axis=0)
-        similar = {name: _mean_rows(block, X[name]) for name, block in (similarities or {}).items() if name in X}
-        table = _numbers(X, summary.measures, similar)
+        similar = {name: mean_rows(block, X[name]) for name, block in (similarities or {}).items() if name in X}
+        table = numbers_of(X, summary.measures, similar)
         u = ranks(table, summary.grid)
         known = ~np.isnan(table)
         low, high = summary.moments[3:5]
@@ -364,7 +369,9 @@ class NewCohort:
             own = np.flatnonzero((summary.measure_views == place) & gaps)
             if len(own) and view not in [summary.measures[one] for one in own]:
                 worst = own[np.argsort(-share[own], kind="stable")]
-                named = [f"{summary.measures[one].removeprefix(view + '__')} {share[one]:.0%}" for one in worst[:_NAMED]]
+                named = [
+                    f"{summary.measures[one].removeprefix(view + '__')} {share[one]:.0%}" for one in worst[:_NAMED]
+                ]
                 more = ", ..." if len(own) > _NAMED else ""
                 found.append(
                     f"view {view!r}: {len(own)} columns are empty far more often than in the training samples "
@@ -375,77 +382,3 @@ class NewCohort:
 
 def _amount(number: float) -> str:
     return f"{number:.0f}" if number >= 10 else f"{number:.1f}"
-
-
-def _presence(X: pd.DataFrame, columns: list[str], views: np.ndarray, n_views: int) -> np.ndarray:
-    """Which sample has which view: a value in any of its columns."""
-    present = np.zeros((len(X), n_views), dtype=bool)
-    for place in range(n_views):
-        own = [name for name, view in zip(columns, views, strict=True) if view == place and name in X]
-        if own:
-            present[:, place] = X[own].notna().to_numpy().any(axis=1)
-    return present
-
-
-def _numbers(X: pd.DataFrame, measures: list[str], similar: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The number of each sample for each measure, NaN where it has none."""
-    table = np.full((len(X), len(measures)), np.nan)
-    dtypes = X.dtypes
-    plain = [
-        place
-        for place, name in enumerate(measures)
-        if name in X and name not in similar and isinstance(dtypes[name], np.dtype) and dtypes[name].kind in "fiub"
-    ]
-    table[:, plain] = X[[measures[place] for place in plain]].to_numpy(dtype=np.float64)
-    for place, name in enumerate(measures):
-        if name in similar:
-            table[:, place] = similar[name]
-        elif name in X and place not in set(plain):
-            table[:, place] = _column_numbers(X[name])
-    table[~np.isfinite(table)] = np.nan
-    return table
-
-
-def _column_numbers(column: pd.Series) -> np.ndarray:
-    """Numbers of a column of another type; the sum of the entries of a sparse row."""
-    if isinstance(column.dtype, SparseRowsDtype):
-        rows = column.array
-        return np.where(rows.present, np.asarray(abs(rows.matrix).sum(axis=1)).ravel(), np.nan)
-    return pd.to_numeric(column.astype(object), errors="coerce").to_numpy(dtype=np.float64)
-
-
-def _usual_similarity(matrix: Any, ids: pd.Series) -> np.ndarray:
-    """The mean similarity of each sample to the others."""
-    frame = matrix if isinstance(matrix, pd.DataFrame) else pd.DataFrame(matrix)
-    frame = frame.set_axis(frame.index.map(str), axis=0).set_axis(frame.columns.map(str), axis=1)
-    labels = [number_as_text(one) for one in ids]
-    known = [one for one in labels if one in frame.index and one in frame.columns]
-    if len(known) < 2:
-        return np.full(len(ids), np.nan)
-    values = frame.loc[known, known].to_numpy(dtype=np.float64, copy=True)
-    np.fill_diagonal(values, np.nan)
-    means = dict(zip(known, np.nanmean(values, axis=1), strict=True))
-    return np.array([means.get(one, np.nan) for one in labels])
-
-
-def _mean_rows(block: pd.DataFrame, ids: pd.Series) -> np.ndarray:
-    """The mean similarity of new samples to the training samples, which are not among the rows."""
-    rows = block.index.map(str)
-    others = [place for place, name in enumerate(block.columns.map(str)) if name not in set(rows)]
-    means = dict(zip(rows, block.iloc[:, others].to_numpy(dtype=np.float64).mean(axis=1), strict=True)) if others else {}
-    return np.array([means.get(number_as_text(one), np.nan) for one in ids])
-
-
-def _moments(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Grid of quantiles, and number, mean, standard deviation, range and usual distance from the middle."""
-    known = ~np.isnan(table)
-    n = known.sum(axis=0)
-    filled = np.where(known, table, 0.0)
-    safe = np.maximum(n, 1)
-    mean = filled.sum(axis=0) / safe
-    scale = np.sqrt((np.where(known, table - mean, 0.0) ** 2).sum(axis=0) / safe)
-    low = np.where(n > 0, np.where(known, table, np.inf).min(axis=0, initial=np.inf), 0.0)
-    high = np.where(n > 0, np.where(known, table, -np.inf).max(axis=0, initial=-np.inf), 0.0)
-    grid = rank_grid(table)
-    middle = np.where(known, abs(2 * ranks(table, grid) - 1), 0.0).sum(axis=0) / safe
-    return grid, np.array([n, mean, scale, low, high, middle], dtype=np.float64)
