@@ -153,14 +153,17 @@ def test_new_samples_of_a_matrix(data):
     assert np.ptp(values) > 0
     X_new = model.extend_kernels({"sim": block}, diagonal=10.0)
     np.testing.assert_allclose(model.decision_function(X_new), values)
-    other = CohortModel("alone:rna", matrices={"sim": known}, effort="quick").fit(X.loc[old], pd.Series(y, X.index)[old])
+    other = CohortModel("alone:rna", matrices={"sim": known}, effort="quick").fit(
+        X.loc[old], pd.Series(y, X.index)[old]
+    )
     assert other.extend_kernels({"sim": block})["sim"].tolist() == list(new)
     with pytest.raises(ValueError, match="fitted without a similarity matrix 'voice'"):
         model.extend_kernels({"voice": block})
 
 
 @pytest.mark.parametrize(
-    ("method", "effort"), [("mean", "full"), ("mean", "quick"), ("alone:a", "full"), ("stacking", "quick"), ("linear", "full")]
+    ("method", "effort"),
+    [("mean", "full"), ("mean", "quick"), ("alone:a", "full"), ("stacking", "quick"), ("linear", "full")],
 )
 def test_rare_classes(method, effort):
     rng = np.random.default_rng(0)

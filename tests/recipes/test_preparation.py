@@ -52,7 +52,9 @@ def test_sparse_counts_are_weighted_and_others_scaled_without_centring():
 
 def test_wide_views_are_reduced():
     rng = np.random.default_rng(0)
-    layout, table = prepared(stack_views({"a": rng.normal(size=(20, 30)), "w": sp.csr_matrix(rng.poisson(1, (20, 30)))}))
+    layout, table = prepared(
+        stack_views({"a": rng.normal(size=(20, 30)), "w": sp.csr_matrix(rng.poisson(1, (20, 30)))})
+    )
     for view in layout.views:
         transformer = view_transformer(view, table)
         assert reduced(transformer, view, table, widest=40, components=40) is transformer
@@ -77,6 +79,4 @@ def test_a_saved_model_can_hold_every_transformer(method, tmp_path):
         assert [name for name, _ in kernels[:2]] == ["rna-linear", "rna-gaussian"]
     model = MKLClassifier(kernels).fit(table, y)
     save(model, tmp_path / "model.kw")
-    np.testing.assert_array_equal(
-        load(tmp_path / "model.kw").decision_function(table), model.decision_function(table)
-    )
+    np.testing.assert_array_equal(load(tmp_path / "model.kw").decision_function(table), model.decision_function(table))
