@@ -20,7 +20,7 @@ def views_section(subject: Subject, evaluation: Evaluation) -> Section:
     """What each view gives the model."""
     blocks: list[Block] = [Text(text=_explanation(subject, evaluation))]
     found = view_scores(subject, evaluation)
-    if evaluation.views is not None:
+    if evaluation.views is not None and len(found) > 1:
         blocks += [Text(text=sentence) for sentence in findings(subject, evaluation)]
         blocks.append(_chart(subject, evaluation, found))
     blocks.append(_table(subject, evaluation, found))
@@ -74,6 +74,8 @@ def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
 
 
 def _explanation(subject: Subject, evaluation: Evaluation) -> str:
+    if len(subject.views) == 1:
+        return "The model has a single view, so that there are no views to compare."
     if evaluation.views is None:
         return (
             "A view is one description of the samples. Which views are needed is best seen by fitting the model "
@@ -119,7 +121,8 @@ def _chart(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Dot
 
 
 def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Table:
-    kind, scored = evaluation.score.kind, evaluation.views is not None
+    name, kind, scored = evaluation.score.name, evaluation.score.kind, evaluation.views is not None
+    compared = scored and len(found) > 1
     columns = [Column("view")]
     several = any(len(kernels) > 1 for kernels in subject.views.values())
     if several:
@@ -127,9 +130,11 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
     if subject.model is not None:
         columns.append(Column("weight", "number", "the sum over the kernels of the view" if several else ""))
     if scored:
-        name = evaluation.score.name
         columns += [
             Column(f"{name} alone", kind, "mean over the folds, of a model with this view only"),
+        ]
+    if compared:
+        columns += [
             Column(f"{name} without it", kind, "mean over the folds, of a model with all other views"),
             Column("lost without it", kind, "score of all views less that without this view, on the same samples"),
             Column("p-value", "p-value", "how likely so large a difference is by chance"),
@@ -144,10 +149,12 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
         cells += [len(subject.views[str(view)])] if several else []
         cells += [float(row["weight"])] if subject.model is not None else []
         if scored:
-            cells += [float(row[part]) for part in ("alone", "without", "loss", "without p")]
+            cells.append(float(row["alone"]))
+        if compared:
+            cells += [float(row[part]) for part in ("without", "loss", "without p")]
         rows.append([*cells, *([int(present[view].sum())] if lacking else [])])
     test = evaluation.views.attrs["test"] if evaluation.views is not None else ""
-    note = f"p-values by the {test}, not corrected for the number of views." if scored else ""
+    note = f"p-values by the {test}, not corrected for the number of views." if compared else ""
     return Table(title="Views", columns=columns, rows=rows, note=note)
 
 
