@@ -107,7 +107,10 @@ def evaluated(
         if cv is not None:
             raise
         return Evaluation(score, here=here, why_not=f"The model could not be fitted to parts of these samples: {error}")
-    return Evaluation(score, views, by_fold, by_fold["fold"].nunique(), here)
+    found = Evaluation(score, views, by_fold, by_fold["fold"].nunique(), here)
+    if not np.isfinite(found.fold_scores).any():
+        return Evaluation(score, here=here, why_not=f"The {score.name} is not defined on parts of these samples.")
+    return found
 
 
 def _score_here(subject: Subject, scoring: Any) -> float:
@@ -135,8 +138,9 @@ def _why_not(subject: Subject, cv: Any, scoring: Any) -> str:
 
 
 def _folds(subject: Subject, random_state: Any) -> Any:
-    """Five folds, or as many as the smallest class has samples; at least two."""
+    """Five folds, or as many as the smallest class has samples (of a regression, as there are pairs); at least two."""
     if subject.task != "classification":
-        return KFold(min(_FOLDS, subject.n_samples), shuffle=True, random_state=random_state)
+        n_folds = int(np.clip(subject.n_samples // 2, 2, _FOLDS))  # R² takes two samples to be defined
+        return KFold(n_folds, shuffle=True, random_state=random_state)
     smallest = np.unique(subject.y, return_counts=True)[1].min()
     return StratifiedKFold(int(np.clip(smallest, 2, _FOLDS)), shuffle=True, random_state=random_state)

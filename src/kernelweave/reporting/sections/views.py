@@ -14,6 +14,10 @@ from .wording import MOST, counted, listed, only_some, written
 
 _ROUNDING = 1e-12  # differences of scores that are none
 _LEVEL = 0.05  # of p-values that sentences speak of
+_SETTING = (
+    " The setting stayed the one that was chosen by all samples, which makes all these scores a little too good; "
+    "compare them with each other."
+)
 
 
 def views_section(subject: Subject, evaluation: Evaluation) -> Section:
@@ -85,7 +89,7 @@ def _explanation(subject: Subject, evaluation: Evaluation) -> str:
         f"The model was fitted again to {evaluation.n_folds} different parts of the samples and scored on the rest "
         "(cross-validation): with all views, with each view alone, and with all views but one. A view that scores high "
         "alone is informative; one whose absence costs much has something that no other view has. Views that say the "
-        "same score high alone and cost little to leave out."
+        "same score high alone and cost little to leave out." + (_SETTING if subject.cohort is not None else "")
     )
 
 
