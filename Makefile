@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-oldest bench results defaults lint types format clean
+.PHONY: demo test test-browser test-oldest bench results defaults lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -13,6 +13,11 @@ demo: $(INSTALLED)
 # PYTEST: further options of pytest, such as --cov=kernelweave
 test: $(INSTALLED)
 	$(RUN) -m pytest -n 2 --dist worksteal $(PYTEST)
+
+# The report's page in a headless Chromium: /usr/bin/chromium, or the path KERNELWEAVE_CHROMIUM; skipped where there is
+# none, which KERNELWEAVE_BROWSER=required turns into a failure.
+test-browser: $(VENV)/.installed-browser
+	$(RUN) -m pytest -n 0 -rs tests/browser $(PYTEST)
 
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal
@@ -53,6 +58,10 @@ $(INSTALLED): pyproject.toml
 	  { echo "Kernelweave needs Python 3.11 or later: run make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --editable ".[plot,test,lint]"
+	@touch $@
+
+$(VENV)/.installed-browser: $(INSTALLED)
+	$(RUN) -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
 # The lowest versions that pyproject.toml declares exist for Python 3.11, not for every later one.

@@ -105,6 +105,7 @@ from saved_builders import (
     regressor,
 )
 from saved_prepared import PREPARED
+from saved_rivals import RIVALS
 
 MODELS = {
     "default": lambda: (MKLClassifier().fit(A, TWO), NEW),
@@ -343,6 +344,7 @@ MODELS = {
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
     **PREPARED,
+    **RIVALS,
 }
 
 

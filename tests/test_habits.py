@@ -36,10 +36,12 @@ def test_every_dependency_has_a_lower_bound_and_nothing_else():
     assert {"numpy", "numba", "matplotlib", "pytest"} <= {line.split("==")[0] for line in lines}
 
 
-def run_ci(tmp_path, make):
-    """Run `.ci/run` with a script in the place of make."""
-    (tmp_path / "make").write_text(f"#!/bin/sh\n{make}\n")
-    (tmp_path / "make").chmod(0o755)
+def run_ci(tmp_path, make, apt="true"):
+    """Run `.ci/run` with scripts in the place of make, and of what installs packages."""
+    scripts = {"make": make, "apt-get": apt, "sudo": '"$@"'}
+    for name, script in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     return subprocess.run(["bash", str(ROOT / ".ci" / "run")], env=environment, capture_output=True, text=True)
 
@@ -48,8 +50,9 @@ def run_ci(tmp_path, make):
 def test_ci_runs_every_stage_and_times_it(tmp_path):
     run = run_ci(tmp_path, 'echo "make $1"')
     assert run.returncode == 0
-    for name, target in {"lint": "lint", "types": "types", "tests": "test"}.items():
-        assert re.search(f"== {name}: make {target}.*\nmake {target}\n== {name} passed in [0-9]+ s", run.stdout)
+    targets = {"lint": "lint", "types": "types", "tests": "test", "browser": "test-browser"}
+    for name, target in targets.items():
+        assert re.search(f"== {name}: .*make {target}.*\nmake {target}\n== {name} passed in [0-9]+ s", run.stdout)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a bash script")
@@ -58,6 +61,21 @@ def test_ci_ends_with_the_status_of_the_stage_that_failed(tmp_path):
     assert run.returncode == 3
     assert "== lint FAILED with status 3" in run.stderr
     assert "make test" not in run.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a bash script")
+def test_ci_fails_where_the_browser_cannot_be_installed(tmp_path):
+    run = run_ci(tmp_path, 'echo "make $1"', apt='[ "$1" != install ] || exit 100')
+    assert run.returncode == 100
+    assert "== chromium FAILED with status 100" in run.stderr
+    assert "make test-browser" not in run.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a bash script")
+def test_ci_takes_skipped_tests_of_the_browser_for_failures(tmp_path):
+    run = run_ci(tmp_path, 'echo "$1 ${KERNELWEAVE_BROWSER:-}"')
+    assert "test-browser required\n" in run.stdout
+    assert "test \n" in run.stdout
 
 
 def test_seconds_are_added_up_by_file_and_slow_files_named():

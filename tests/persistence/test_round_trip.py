@@ -17,6 +17,7 @@ from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.kernels.preparation import Preparation
 from kernelweave.persistence.preparation import Operation
 from kernelweave.persistence.registry import CLASSES
+from kernelweave.recipes.rivals.design import Design
 from saved_builders import FRAME, GRAM, NEW, TWO, A, N
 from saved_models import MODELS, callables_of
 
@@ -43,6 +44,10 @@ def assert_same(first, second, path="model"):
         assert isinstance(second.transformer, Operation), path
         assert (first.n_features, first.documents) == (second.n_features, second.documents), path
         assert (first.kind.is_frame, first.kind.names) == (second.kind.is_frame, second.kind.names), path
+    elif isinstance(first, Design):
+        assert isinstance(second.transformer, Operation) and first.kind.names == second.kind.names, path
+        for name in ("columns", "read", "documents", "width"):
+            assert_same(getattr(first, name), getattr(second, name), f"{path}.{name}")
     elif isinstance(first, np.ndarray):
         np.testing.assert_array_equal(first, second, err_msg=path)
         assert first.dtype == second.dtype and first.flags.writeable == second.flags.writeable, path

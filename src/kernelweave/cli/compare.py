@@ -20,7 +20,7 @@ from ..experiments.compare.outcome import CompareOutcome, MethodResult, gather
 from ..experiments.compare.words import p_text, score_text
 from ..experiments.compare.writing import fitted_models, write_results
 from ..experiments.engine.comparison_run import MeasuredRow, measure_row
-from ..files.cohort import Cohort, read_cohort
+from ..files.cohort import read_cohort
 from .failing import one_line
 from .telling import described_cohort, say, working
 

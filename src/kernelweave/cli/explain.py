@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..persistence.replacing import replace_file
 from ..reporting import report
 from .explaining import deciding_views, explaining_tables
 from .new_samples import load_model, read_new_samples
-from .telling import csv_bytes, listed, say, working
+from .telling import listed, say, working, write_table
 
 REPORTS = ("report.json", "report.html", "report.md")
 
@@ -30,8 +29,7 @@ def run(chosen: argparse.Namespace) -> int:
     out: Path = chosen.out
     out.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
-        content = csv_bytes(table)
-        replace_file(out / name, lambda file, content=content: file.write(content))
+        write_table(out / name, table)
     for name in REPORTS:
         page.save(out / name)
     counts = deciding_views(model, tables["contributions.csv"])

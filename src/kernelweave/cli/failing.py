@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from .wording import in_options
+
 TRACEBACK = "KERNELWEAVE_TRACEBACK"
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)
 _OF_DEVELOPERS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -61,7 +63,7 @@ def _message(error: Exception) -> str:
         text = f"not enough memory; {text}" if text else "not enough memory; give fewer samples or columns"
     elif not isinstance(error, EXPECTED):
         text = f"unexpected {type(error).__name__}: {text}; {TRACEBACK}=1 shows where"
-    return one_line(text) or type(error).__name__
+    return one_line(in_options(text)) or type(error).__name__
 
 
 @contextmanager
@@ -70,7 +72,7 @@ def _short_warnings() -> Iterator[None]:
     shown = set()
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
-        line = f"warning: {one_line(str(message))}"
+        line = f"warning: {one_line(in_options(str(message)))}"
         if line not in shown:
             shown.add(line)
             print(line, file=sys.stderr)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import pandas as pd
+
 from ..files.cohort import Cohort, read_cohort
 from ..persistence import save
 from ..recipes import CohortModel, guess_task, method_names, unavailable
@@ -32,6 +34,8 @@ def run(chosen: argparse.Namespace) -> int:
     X, y = cohort.tables.X, cohort.tables.y
     task, why = (chosen.task, "as given by --task") if chosen.task else guess_task(y)
     label = _label(chosen.method, cohort, task)
+    if task == "regression":
+        _check_numbers(y)
     say(described_cohort(cohort, task, why))
     model = CohortModel(
         chosen.method,
@@ -49,6 +53,17 @@ def run(chosen: argparse.Namespace) -> int:
     say(described_setting(model, label))
     say([f"Model saved: {chosen.out}"])
     return 0
+
+
+def _check_numbers(y: Any) -> None:
+    """Refuse words as the target of a regression."""
+    numbers = pd.to_numeric(y, errors="coerce")
+    wrong = y[numbers.isna().to_numpy() & y.notna().to_numpy()]
+    if len(wrong):
+        raise ValueError(
+            f"a regression needs numbers, and the target {y.name!r} of {wrong.index[0]!r} is {wrong.iloc[0]!r}; "
+            "leave --task out, or write --task classification"
+        )
 
 
 def _label(method: str, cohort: Cohort, task: str) -> str:

@@ -1,4 +1,4 @@
-"""What the commands print: plain lines, wrapped to the width of the terminal."""
+"""What the commands print, in plain lines."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import shutil
 import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from ..persistence.replacing import replace_file
 from .failing import one_line
 
 _MOST_LISTED = 12
@@ -17,11 +19,12 @@ _NARROWEST = 40
 
 
 def say(lines: Iterable[str]) -> None:
-    """Print sentences, each from a new line."""
+    """Print lines; sentences are wrapped, and what does not end with a full stop, such as a path, is printed whole."""
     width = max(shutil.get_terminal_size((100, 24)).columns, _NARROWEST)
-    for line in lines:
-        indent = "  " if line.startswith("- ") else ""
-        print(textwrap.fill(one_line(line), width, subsequent_indent=indent, break_long_words=False))
+    wrapper = textwrap.TextWrapper(width, break_long_words=False, break_on_hyphens=False)
+    for line in map(one_line, lines):
+        wrapper.subsequent_indent = "  " if line.startswith("- ") else ""
+        print(wrapper.fill(line) if line.endswith(".") else line)
 
 
 def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
@@ -95,6 +98,7 @@ def listed(parts: list[str]) -> str:
     return ", ".join(parts[:_MOST_LISTED]) + more
 
 
-def csv_bytes(table: pd.DataFrame) -> bytes:
-    """A table as a CSV file, UTF-8."""
-    return table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a table as a CSV file, UTF-8, at once."""
+    content = table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    replace_file(path, lambda file: file.write(content))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,18 +43,18 @@ class OddCells:
 
     def __init__(self, shown: str, decimal: str):
         self._shown, self._decimal = shown, decimal
-        self._counts: dict[str, _Counts] = {}
+        self._counts: defaultdict[str, _Counts] = defaultdict(_Counts)
 
     def add(self, frame: pd.DataFrame, lines: np.ndarray) -> None:
         """Count the cells of further rows, with their lines in the file."""
-        for name, dtype in frame.dtypes.items():
-            counts = self._counts.setdefault(str(name), _Counts())
-            if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
-                n_numbers = int(frame[name].notna().sum())
-                counts.n_cells += n_numbers
-                counts.n_numbers += n_numbers
-            else:
-                _count(frame[name], lines, self._decimal, counts)
+        numbers = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
+        there = (~np.isnan(frame[numbers].to_numpy(dtype=np.float64))).sum(axis=0).tolist()
+        for name, n_numbers in zip(numbers, there, strict=True):
+            counts = self._counts[str(name)]
+            counts.n_cells += n_numbers
+            counts.n_numbers += n_numbers
+        for name in frame.columns.difference(numbers, sort=False):
+            _count(frame[name], lines, self._decimal, self._counts[str(name)])
 
     def warn(self) -> None:
         """Warn of the first such column, if there is one."""

@@ -27,8 +27,10 @@ class Kinds:
     def add(self, frame: pd.DataFrame) -> None:
         """Look at further rows."""
         for name, dtype in frame.dtypes.items():
-            if not {TEXT} <= self._seen[name] and frame[name].notna().any():
-                self._seen[name].add(_kind(frame[name], dtype))
+            seen = self._seen[name]
+            is_known = TEXT in seen or (NUMBER in seen and isinstance(dtype, np.dtype) and dtype.kind in "fiu")
+            if not is_known and frame[name].notna().any():
+                seen.add(_kind(frame[name], dtype))
 
     def of(self, name: Any) -> str:
         """The kind of a column: "number" or "text"."""

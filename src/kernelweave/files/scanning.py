@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .cells import OddCells
-from .kinds import TEXT, Kinds, as_kind, empty
+from .kinds import NUMBER, TEXT, Kinds, as_kind, empty
 from .records import Checked, Record
 from .table import Key, Options, Source, Table, unique_names
 from .text import Header, no_rows, opened, parsing, started, stripped, warn_of_no_header
@@ -136,11 +136,18 @@ class TextView:
         def place(row: int) -> str:
             return f"{self.source.shown}, line {lines[row]}"
 
-        typed = {
-            name: as_kind(frame[j].rename(name), self.kinds[j], self.options.decimal, place)
-            for j, name in columns.items()
+        # Columns of numbers all at once: pandas takes long over one after the other.
+        kept = frame.dtypes[[self.kinds[j] == NUMBER for j in frame.columns]]
+        numbers = [j for j, dtype in kept.items() if isinstance(dtype, np.dtype) and dtype.kind in "fiub"]
+        typed = pd.DataFrame(frame[numbers].to_numpy(dtype=np.float64), columns=[columns[j] for j in numbers])
+        if len(numbers) == len(columns):
+            return typed
+        others = {
+            columns[j]: as_kind(frame[j].rename(columns[j]), self.kinds[j], self.options.decimal, place)
+            for j in frame.columns.difference(numbers, sort=False)
         }
-        return pd.DataFrame(typed)
+        others = pd.DataFrame(others).reset_index(drop=True)
+        return pd.concat([typed, others], axis=1)[list(columns.values())]
 
 
 def scan(

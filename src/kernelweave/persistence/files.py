@@ -15,6 +15,8 @@ from .._version import __version__
 from ..estimators.fitted import lookups_of
 from ..kernels import Precomputed, ViewKernel
 from ..kernels.preparation import Preparation
+from ..recipes.rivals import ColumnModel
+from ..recipes.rivals.design import Design
 from ..views import Views
 from .archive import read_archive, write_archive
 from .codecs import NotSavableError
@@ -219,6 +221,8 @@ class _Preparations:
     def __call__(self, value: Any) -> Any:
         if isinstance(value, Views) and value.holds_points:
             return self._with_points(value)
+        if isinstance(value, ColumnModel | Design):
+            return self._of_all_columns(value)
         if not isinstance(value, ViewKernel) or value.transformer is None:
             return value
         where = f"kernel {vars(value).get('label_', value.name)!r}: transformer"
@@ -226,6 +230,16 @@ class _Preparations:
         kept.transformer = described(value.transformer, where, self._given)
         if value.preparation_ is not None:
             kept.preparation_ = self._of(value.preparation_, where, len(value.columns_))
+        return kept
+
+    def _of_all_columns(self, value: ColumnModel | Design) -> ColumnModel | Design:
+        """A model of all columns with the description of its preparation, or its design with the operation."""
+        kept, where = copy(value), "preparation of all columns"
+        if isinstance(kept, Design):
+            kept.transformer = as_operation(kept.transformer, where, len(kept.columns))
+            kept.kind = replace(kept.kind, dtypes={})
+        elif kept.preparation is not None:
+            kept.preparation = described(kept.preparation, where, self._given)
         return kept
 
     def _with_points(self, views: Views) -> Views:

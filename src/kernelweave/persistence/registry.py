@@ -35,8 +35,12 @@ from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
+from ..recipes import rivals
 from ..recipes.calibration import Calibration
 from ..recipes.layout import TableLayout, ViewColumns
+from ..recipes.rivals.design import Design
+from ..recipes.rivals.linear import LinearScores
+from ..recipes.rivals.trees import TreeSum
 from ..views import Views
 from ..views.handed import TableKind
 from ..views.kept import KeptColumns
@@ -60,6 +64,8 @@ ESTIMATORS: tuple[type, ...] = (
     reduction.LocalFisher,
     reduction.MKLDR,
     reduction.SubspaceKernel,
+    rivals.ColumnModel,
+    rivals.StackedViews,
 )
 
 # What may be inside.
@@ -171,6 +177,10 @@ CLASSES: dict[str, type] = {
         reduction.PCAGraph,
         reduction.SemiSupervisedGraph,
         reduction.UserGraph,
+        # models of all columns
+        Design,
+        LinearScores,
+        TreeSum,
         # splitters, which are parameters of combiners
         GroupKFold,
         KFold,

@@ -4,7 +4,8 @@ A class has the attributes of its base classes' schemas too. Parameters (the con
 and are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
 declared describe the fit only, so they may be anything; other attributes that are not declared are refused. A class
 whose prediction reads a new attribute takes one line here (views and kernels in `kernel_schemas`, transformers in
-`operations`, `CohortModel` in `recipe_schemas`); `tests/persistence/test_forged.py` fails until it has it.
+`operations`, `CohortModel` in `recipe_schemas`, its rivals in `rival_schemas`): `tests/persistence/test_forged.py`
+fails until it has it.
 
 ================  ====================================================
 size              number of
@@ -45,6 +46,7 @@ from .kernel_schemas import KERNEL_SCHEMAS
 from .operations import OPERATION_SCHEMAS
 from .recipe_schemas import RECIPE_SCHEMAS
 from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
+from .rival_schemas import RIVAL_SCHEMAS
 from .schema import (
     SCHEMAS,
     Schema,
@@ -93,6 +95,7 @@ SCHEMAS |= {
     **OPERATION_SCHEMAS,
     **KERNEL_SCHEMAS,
     **RECIPE_SCHEMAS,
+    **RIVAL_SCHEMAS,
     # machines
     machines.OneVsOneMachine: Schema({"n_classes": count(2)}),
     machines.OneVsAllMachine: Schema({"n_classes": count(2)}),

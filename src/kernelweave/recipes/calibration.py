@@ -5,6 +5,9 @@ Two classes: Platt's sigmoid, Pr(second class) = 1 / (1 + exp(-(slope f + interc
 machines). More classes: the softmax of slope times the decision values, a temperature of 1 / slope, so that the largest
 probability is always that of the largest decision value.
 
+Platt's sigmoid need not be 1/2 at the decision value 0, where the label changes. From there to where it is 1/2,
+probabilities are held just beyond 1/2, so that the more probable class is always the one that is predicted.
+
 Constants minimise the log loss of decision values of samples that the model was not fitted to.
 """
 
@@ -16,7 +19,9 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp
 
-_STEEPEST = 1e3  # slope times the spread of decision values: probabilities are 0 and 1 then, but for ties
+# Slope times the spread of decision values: probabilities are nearly 1/2 or the share of a class, or 0 and 1.
+_FLATTEST, _STEEPEST = 1e-3, 1e3
+_HELD = 1e-3  # share of the slope between 0 and where the sigmoid is 1/2
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +31,7 @@ class Calibration:
     Attributes
     ----------
     slope : ndarray of shape (1,)
-        At least 0.
+        Positive.
     intercept : ndarray of shape (1,)
         Of two classes; 0 for more.
 
@@ -37,9 +42,9 @@ class Calibration:
     >>> values, labels = np.array([-2.0, -1.0, -0.5, 0.4, 1.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
     >>> calibration = Calibration.fit(values, labels)
     >>> calibration.probabilities(np.array([-3.0, 0.0, 3.0])).round(2)
-    array([[0.92, 0.08],
-           [0.53, 0.47],
-           [0.1 , 0.9 ]])
+    array([[0.85, 0.15],
+           [0.51, 0.49],
+           [0.17, 0.83]])
     """
 
     slope: np.ndarray
@@ -71,7 +76,8 @@ class Calibration:
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         if values.ndim == 1:
-            scores = self.slope[0] * values + self.intercept[0]
+            scores, held = self.slope[0] * values + self.intercept[0], _HELD * self.slope[0] * values
+            scores = np.where(values > 0, np.maximum(scores, held), np.minimum(scores, held))
             return np.column_stack([expit(-scores), expit(scores)])
         scores = self.slope[0] * values
         scores = scores - scores.max(axis=1, keepdims=True)
@@ -80,7 +86,7 @@ class Calibration:
 
 
 def _sigmoid(values: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Slope, at least 0, and intercept of Platt's sigmoid."""
+    """Slope, positive, and intercept of Platt's sigmoid."""
     positive = int((labels == 1).sum())
     negative = len(labels) - positive
     target = np.where(labels == 1, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
@@ -92,12 +98,12 @@ def _sigmoid(values: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
         return float(total.mean()), np.array([(residual * values).mean(), residual.mean()])
 
     start = np.array([1.0, np.log((positive + 1.0) / (negative + 1.0))])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, _STEEPEST), (None, None)])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(_FLATTEST, _STEEPEST), (None, None)])
     return float(found.x[0]), float(found.x[1])
 
 
 def _temperature(values: np.ndarray, labels: np.ndarray) -> float:
-    """The slope of the softmax, at least 0.
+    """The slope of the softmax, positive.
 
     Labels are smoothed, as Platt's targets are: all classes share 1 / (n + 2) of each. Otherwise the slope would grow
     without limit where all decisions are right.
@@ -114,5 +120,5 @@ def _temperature(values: np.ndarray, labels: np.ndarray) -> float:
         target = (1.0 - weight) * own + weight * mean
         return float((log_sum - theta[0] * target).mean()), np.array([(expected - target).mean()])
 
-    found = minimize(loss, np.array([1.0]), jac=True, method="L-BFGS-B", bounds=[(0.0, _STEEPEST)])
+    found = minimize(loss, np.array([1.0]), jac=True, method="L-BFGS-B", bounds=[(_FLATTEST, _STEEPEST)])
     return float(found.x[0])

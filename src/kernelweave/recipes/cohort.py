@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._warnings import warn
 from ..estimators.fitted import lookups_of
-from ..kernels import Precomputed
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
-from ..validation.inputs import (
-    check_labels,
-    check_new_data,
-    check_numeric_target,
-    check_row_labels,
-    check_target,
-    check_training_data,
-    encode_labels,
-    unchanged_on_failure,
-)
+from ..validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
 from ..validation.tables import as_pandas
-from .calibration import Calibration
-from .decisions import about_columns, about_matrix
 from .extending import extended
-from .folds import inner_splits
-from .kinds import as_frame, column_kinds, given_kinds
-from .layout import TableLayout
-from .methods import ModelMaker, method_layout, needed_views, reason_against
-from .search import Found, fitted, search
-from .settings import QUICK_PARTS, grid_of
-from .tasks import guess_task
+from .fitting import CohortFit, checked_groups
+from .kinds import as_frame
 
 
 def _classifies(model: CohortModel) -> bool:
@@ -50,7 +30,7 @@ def _calibrates(model: CohortModel) -> bool:
     return _classifies(model) and bool(model.calibrate)
 
 
-class CohortModel(BaseEstimator):
+class CohortModel(CohortFit, BaseEstimator):
     """A model of samples that are described by several tables, made by the name of a method alone.
 
     Decides what each column holds, prepares each view (numbers scaled, categories one-hot, text TF-IDF), gives each a
@@ -184,191 +164,15 @@ class CohortModel(BaseEstimator):
             given = check_parameters(self)
             check_row_labels(X, y=y, groups=groups)
             X, _ = check_training_data(self, X)
-            self.decisions_: list[str] = []
+            self.decisions_ = []
             targets = self._fit_task(y, X.shape[0])
-            groups = None if groups is None else _checked_groups(groups, X.shape[0])
+            groups = None if groups is None else checked_groups(groups, X.shape[0])
             table, present = self._fit_views(self._fit_layout(as_frame(X), given.matrices or {}), X)
             kept = self._fitted_to(present, targets)
             own = None if groups is None else groups[kept]
             self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own)
             self.n_samples_ = X.shape[0]
         return self
-
-    def _fit_task(self, y: Any, n_samples: int) -> np.ndarray:
-        """Targets as the model takes them: positions of classes, or standardised numbers."""
-        for name in ("classes_", "target_mean_", "target_scale_"):
-            self.__dict__.pop(name, None)
-        if self.task == "auto":
-            self.task_, why = guess_task(check_target(self, y, n_samples))
-            self.decisions_.append(f"The task is {self.task_}: {why}.")
-        else:
-            self.task_ = self.task
-        if self.task_ == "classification":
-            self.classes_, labels = encode_labels(self, check_labels(self, y, n_samples))
-            self._prior = np.bincount(labels) / len(labels)
-            return labels
-        values, names = check_numeric_target(self, y, n_samples)
-        if names is not None and values.shape[1] > 1:
-            raise ValueError(f"CohortModel predicts one target, but y has {values.shape[1]} columns; fit one for each")
-        values = values.ravel()
-        self.target_mean_, spread = float(values.mean()), float(values.std())
-        self.target_scale_ = spread if np.isfinite(spread) and spread > 0 else 1.0
-        self._prior = np.zeros(1)
-        return (values - self.target_mean_) / self.target_scale_
-
-    def _fit_layout(self, frame: pd.DataFrame, matrices: Mapping[str, Any]) -> TableLayout:
-        """Decide what the columns hold and what the method reads; sets `kinds_`."""
-        absent = [name for name in matrices if name not in frame.columns]
-        if absent:
-            raise ValueError(
-                f"X has no column {absent[0]!r}, which holds the ids of the samples in the similarity matrix of that "
-                "name"
-            )
-        self.kinds_ = column_kinds(frame, matrices=tuple(matrices))
-        if self.kinds is not None:
-            self.kinds_ = given_kinds(self.kinds_, self.kinds)
-        self.decisions_ += about_columns(self.kinds_)
-        return TableLayout.of(frame, self.kinds_)
-
-    def _fit_views(self, layout: TableLayout, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
-        """The table of the training samples; views that fewer than two samples have are left out."""
-        counts = layout.table(X)[1].sum(axis=0)
-        for view, count in zip(layout.views, counts.tolist(), strict=True):
-            if count < 2:
-                has = "no sample has it" if count == 0 else "only one sample has it"
-                self.decisions_.append(f"The view {view.name!r} is left out: {has}.")
-        layout = layout.only([view.name for view, count in zip(layout.views, counts, strict=True) if count > 1])
-        own = method_layout(self.method, layout)
-        reason = reason_against(self.method, layout, X.shape[0])
-        if reason:
-            raise ValueError(f"the method {self.method!r} cannot be had for these data: {reason}")
-        table, present = own.table(X)
-        self._layout = own.with_means(table)
-        self._needs = needed_views(self.method, own, present)
-        lacking = int((~self._decidable(present)).sum())
-        if lacking:
-            what = f"the view {own.names[0]!r}" if len(self._needs) == 1 else "all views that the method needs"
-            self.decisions_.append(
-                f"{lacking} samples lack {what}: the fit leaves them out, and the prediction of such samples is "
-                + ("the most frequent class." if self.task_ == "classification" else "the mean target.")
-            )
-        return table, present
-
-    def _decidable(self, present: np.ndarray) -> np.ndarray:
-        """Which samples have a view that the method needs."""
-        return present[:, [self._layout.names.index(name) for name in self._needs]].any(axis=1)
-
-    def _fitted_to(self, present: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Positions of the samples that the model is fitted to; all where the others have one class only."""
-        kept = np.flatnonzero(self._decidable(present))
-        too_few = len(kept) < 2 or (self.task_ == "classification" and len(np.unique(targets[kept])) < 2)
-        return np.arange(len(present)) if too_few else kept
-
-    def _fit_model(
-        self, given: Any, table: pd.DataFrame, present: np.ndarray, targets: np.ndarray, groups: np.ndarray | None
-    ) -> None:
-        """Search, fit to all samples, calibrate."""
-        options = {"n_jobs": given.n_jobs, "random_state": int(given.random_state.randint(2**31 - 1))}
-        matrices = {}
-        for view in self._layout.views:
-            if view.is_matrix:
-                matrices[view.name] = Precomputed(given.matrices[view.name], view.name, repair="clip")
-                self.decisions_ += about_matrix(matrices[view.name], table)
-        maker = ModelMaker(self.method, self.task_, given.effort, self._layout, matrices, self._needs, options)
-        is_classes = self.task_ == "classification"
-        y = self.classes_[targets] if is_classes else targets
-        found = self._search(given, maker, table, present, targets, groups)
-        self.setting_, self.settings_, self.validation_score_ = found.setting, found.table, found.score
-        model = maker.model(table, present).set_params(**found.setting)
-        if given.verbose and "verbose" in model.get_params(deep=False):
-            model.set_params(verbose=given.verbose)
-        self.decisions_ += maker.notes
-        with warnings.catch_warnings(record=True) as issued:
-            warnings.simplefilter("always", UserWarning)
-            self.model_ = fitted(model, table, y, groups)
-        self._pass_on(issued)
-        self._needs = self._read_views()
-        support = getattr(self.model_, "support_", None)
-        self.n_stored_ = getattr(self.model_, "n_stored_", None) if support is None else len(support)
-        self.calibration_ = None
-        if is_classes and given.calibrate:
-            self.calibration_ = self._calibrated(found.values, targets, table)
-
-    def _pass_on(self, issued: list[warnings.WarningMessage]) -> None:
-        """Note the advice of the model's warnings, and issue those that are about convergence again."""
-        for warning in issued:
-            if issubclass(warning.category, ConvergenceWarning) or not issubclass(warning.category, UserWarning):
-                warn(str(warning.message), warning.category)
-            else:
-                text = str(warning.message)
-                self.decisions_ += [] if text in self.decisions_ else [f"{text[:1].upper()}{text[1:]}."]
-
-    def _read_views(self) -> list[str]:
-        """The needed views that the fitted model reads: kernels without weight are not evaluated any more."""
-        active = getattr(self.model_, "active_kernels_", None)
-        if active is None or self.method in ("localized", "concatenation"):
-            return self._needs
-        pairs = zip(self.model_.kernel_names_, self.model_.kernels_, strict=True)
-        read = {kernel.view for name, kernel in pairs if name in active}
-        return [name for name in self._needs if name in read] or self._needs
-
-    def _search(
-        self,
-        given: Any,
-        maker: ModelMaker,
-        table: pd.DataFrame,
-        present: np.ndarray,
-        targets: np.ndarray,
-        groups: np.ndarray | None,
-    ) -> Found:
-        is_classes = self.task_ == "classification"
-        quick = given.effort == "quick"
-        labels = targets if is_classes else np.zeros(len(targets), dtype=int)
-        n_folds = QUICK_PARTS if quick else given.cv
-        splits = inner_splits(labels, groups, n_folds, given.random_state, only_first=quick)
-        splits = [(train, test) for train, test in splits if not is_classes or len(np.unique(labels[train])) > 1]
-        if not splits:
-            self.decisions_.append("There are too few samples, classes or groups for inner validation.")
-        several = is_classes and len(self.classes_) > 2
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
-            return search(
-                lambda rows: maker.model(table.iloc[rows], present[rows]),
-                grid_of(self.method, given.effort),
-                table,
-                self.classes_[targets] if is_classes else targets,
-                splits,
-                groups=groups,
-                decide=self._decided,
-                score=self._accuracy if is_classes else _explained,
-                shape=(len(table), len(self.classes_)) if several else (len(table),),
-            )
-
-    def _calibrated(self, values: np.ndarray, targets: np.ndarray, table: pd.DataFrame) -> Calibration:
-        """The calibration by decision values of samples that models were not fitted to."""
-        tested = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
-        if not tested.any():
-            self.decisions_.append("Probabilities are calibrated by the training samples themselves.")
-            return Calibration.fit(self._decided(self.model_, table), targets)
-        return Calibration.fit(values[tested], targets[tested])
-
-    def _decided(self, model: Any, table: pd.DataFrame) -> np.ndarray:
-        """Decision values for all classes of the fit, also where a model was fitted to samples of some only."""
-        if self.task_ == "regression":
-            return model.predict(table)
-        values = model.decision_function(table)
-        if len(model.classes_) == len(self.classes_):
-            return values
-        values = np.column_stack([-values, values]) if values.ndim == 1 else values
-        every = np.repeat(values.min(axis=1, keepdims=True) - 1.0, len(self.classes_), axis=1)
-        every[:, np.searchsorted(self.classes_, model.classes_)] = values
-        return every
-
-    def _accuracy(self, values: np.ndarray, y: np.ndarray) -> float:
-        return float((self._labels(values) == y).mean())
-
-    def _labels(self, values: np.ndarray) -> np.ndarray:
-        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
     def table(self, X: Any) -> pd.DataFrame:
         """X as `model_` takes it: the columns that it reads, with one type each, named ``view__column``.
@@ -448,8 +252,8 @@ class CohortModel(BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities, a column for each of `classes_`.
 
-        Of more than two classes the most probable is always the one that `predict` returns. Of two it may be the other
-        where the decision value is near 0: the sigmoid need not be 1/2 there.
+        The most probable class is the one that `predict` returns. Of two classes the sigmoid need not be 1/2 where the
+        decision value is 0, so that probabilities are held just beyond 1/2 from there to where it is.
 
         Parameters
         ----------
@@ -543,17 +347,3 @@ class CohortModel(BaseEstimator):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         return tags
-
-
-def _checked_groups(groups: Any, n_samples: int) -> np.ndarray:
-    groups = np.ravel(as_pandas(groups))
-    if len(groups) != n_samples:
-        raise ValueError(f"groups has {len(groups)} entries, but X has {n_samples} samples")
-    if pd.isna(groups).any():
-        raise ValueError(f"groups is missing for sample {int(np.flatnonzero(pd.isna(groups))[0])}")
-    return np.unique(groups.astype(str), return_inverse=True)[1]
-
-
-def _explained(values: np.ndarray, y: np.ndarray) -> float:
-    """R2 of standardised targets, relative to the variance of all training samples."""
-    return 1.0 - float(((values - y) ** 2).mean())

@@ -65,6 +65,6 @@ def about_matrix(matrix: Precomputed, table: pd.DataFrame) -> list[str]:
     if smallest >= -_INDEFINITE * np.linalg.norm(K):
         return []
     return [
-        f"The similarity matrix {matrix.view!r} is not positive semidefinite (smallest eigenvalue about {smallest:.3g}): "
-        "its negative part is left out."
+        f"The similarity matrix {matrix.view!r} is not positive semidefinite (its smallest eigenvalue is about "
+        f"{smallest:.3g}): the negative part is left out."
     ]

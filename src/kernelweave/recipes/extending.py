@@ -30,7 +30,9 @@ def extended(model: Any, blocks: Any, diagonal: Any) -> pd.DataFrame:
     names = getattr(model, "feature_names_in_", np.array([], dtype=object))
     unknown = [name for name in blocks if name not in names]
     if unknown:
-        raise ValueError(f"the model was fitted without a similarity matrix {unknown[0]!r}; its columns are {list(names)}")
+        raise ValueError(
+            f"the model was fitted without a similarity matrix {unknown[0]!r}; its columns are {list(names)}"
+        )
     index = None
     ids: dict[str, Any] = {}
     if read:

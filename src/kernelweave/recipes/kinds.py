@@ -147,12 +147,15 @@ def column_views(X: pd.DataFrame, matrices: Collection[str] = ()) -> list[str]:
     names = [str(name) for name in X.columns]
     prefix = [name.partition(SEPARATOR)[0] for name in names]
     is_named = [bool(view) and SEPARATOR in name for view, name in zip(prefix, names, strict=True)]
-    is_alone = [isinstance(dtype, SparseRowsDtype) or name in matrices for name, dtype in zip(names, X.dtypes, strict=True)]
+    is_alone = [
+        isinstance(dtype, SparseRowsDtype) or name in matrices for name, dtype in zip(names, X.dtypes, strict=True)
+    ]
     if not any(is_named) and not any(isinstance(dtype, SparseRowsDtype) for dtype in X.dtypes):
         return [name if alone else ONLY_VIEW for name, alone in zip(names, is_alone, strict=True)]
     # A column without a view name is a view by itself, of which "__" would separate its columns.
     return [
-        view if named else name.replace(SEPARATOR, "_") for view, named, name in zip(prefix, is_named, names, strict=True)
+        view if named else name.replace(SEPARATOR, "_")
+        for view, named, name in zip(prefix, is_named, names, strict=True)
     ]
 
 
@@ -169,9 +172,7 @@ def number_as_text(value: Any) -> Any:
 
 def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
     """The kinds of columns of plain numbers, by position: there may be many thousands, so all at once."""
-    places = [
-        place for place, dtype in enumerate(X.dtypes) if isinstance(dtype, np.dtype) and dtype.kind in "fiu"
-    ]
+    places = [place for place, dtype in enumerate(X.dtypes) if isinstance(dtype, np.dtype) and dtype.kind in "fiu"]
     if not places:
         return {}
     values = X.iloc[:, places].to_numpy(dtype=np.float64)
@@ -184,7 +185,9 @@ def _plain_numbers(X: pd.DataFrame) -> dict[int, tuple[str, str]]:
         if is_empty:
             found[place] = LEFT_OUT, "no sample has a value"
         else:
-            found[place] = (LEFT_OUT, f"the same value in all samples ({value:g})") if is_constant else (NUMBER, "numbers")
+            found[place] = (
+                (LEFT_OUT, f"the same value in all samples ({value:g})") if is_constant else (NUMBER, "numbers")
+            )
     return found
 
 

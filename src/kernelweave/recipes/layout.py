@@ -1,4 +1,4 @@
-"""`TableLayout`: which columns of X a model reads, view by view, and X as a table that kernels and their transformers take.
+"""`TableLayout`: which columns of X a model reads, view by view, and X as a table that transformers take.
 
 That table has the columns that are not left out, each with one type: numbers are float64, categories and documents are
 text, sparse views are columns of sparse rows, and ids of similarity matrices are as they were given. Columns are named
@@ -271,11 +271,11 @@ def _sparse_rows(X: Any, view: ViewColumns) -> SparseRows:
         matrix, present = X[:, view.positions], None
     elif isinstance(X, KeptColumns) and np.isin(view.positions, X.sparse_positions()).all():
         matrix, there = X.take_sparse(view.positions)
-        present = there.all(axis=1)
+        present = np.asarray(there.all(axis=1))
     else:
         index = X.index if isinstance(X, pd.DataFrame) else pd.RangeIndex(X.shape[0])
         values = _numbers(X, view.positions, view, index)
-        present = ~np.isnan(values).all(axis=1)
+        present = np.asarray(~np.isnan(values).all(axis=1))
         matrix = sp.csr_matrix(np.where(present[:, None], values, 0.0))
     matrix = sp.csr_matrix(matrix, dtype=np.float64)
     wrong = ~np.isfinite(matrix.data) | (np.abs(matrix.data) > LARGEST)
@@ -339,5 +339,3 @@ def _named(value: float) -> str:
 
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-

@@ -88,7 +88,9 @@ def search(
             values[place][test] = decided
             scores[place].append(score(decided, y[test]))
     means = np.array([np.mean(own) if own else np.nan for own in scores])
-    best = (len(settings) - 1) // 2 if np.isnan(means).all() else int(np.flatnonzero(means >= np.nanmax(means) - TIE)[0])
+    best = (
+        (len(settings) - 1) // 2 if np.isnan(means).all() else int(np.flatnonzero(means >= np.nanmax(means) - TIE)[0])
+    )
     report = pd.DataFrame(
         {
             "setting": pd.Series([setting_text(setting) for setting in settings], dtype=object),
@@ -108,7 +110,9 @@ def fitted(model: Any, table: Any, y: np.ndarray, groups: np.ndarray | None) -> 
 
 def setting_text(setting: Mapping[str, Any]) -> str:
     """A setting in words, such as ``C=10``."""
-    return ", ".join(f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items())
+    return ", ".join(
+        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in setting.items()
+    )
 
 
 def _fitted(
@@ -125,7 +129,9 @@ def _fitted(
     if isinstance(model, KernelMachineEstimator) and len(settings) > 1:
         shared = SharedFoldKernels(model, names)
         if shared.possible:
-            model = clone(model).set_params(**shared.parameters([shared.of_fold(table, y, train, test)]))
+            model = clone(model).set_params(
+                **shared.parameters([shared.of_fold(table, y, train.tolist(), test.tolist())])
+            )
     part, targets = table.iloc[train], y[train]
     if "C" not in names or not isinstance(model, KernelMachineEstimator):
         own = None if groups is None else groups[train]

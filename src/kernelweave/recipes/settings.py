@@ -48,7 +48,7 @@ EPSILON = 0.1  # of a regression whose target has variance 1
 # One hold-out, of `effort="quick"`, has this share of the samples (1 / QUICK_PARTS).
 QUICK_PARTS = 4
 
-# Views of more prepared features are reduced to their leading principal components (singular directions of sparse ones).
+# Views of more prepared features are reduced to leading principal components (singular directions of sparse ones).
 WIDEST = {"localized": 1000, "projected": 200}
 COMPONENTS = {"localized": 200, "projected": 100}
 

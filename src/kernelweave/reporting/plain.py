@@ -58,7 +58,10 @@ def _read(form: Any, value: Any, kinds: Mapping[type, Mapping[str, type]], where
     if form is Any:
         return value
     if origin in (typing.Union, types.UnionType):
-        return _read_scalar(parts, value, where)
+        lists = [part for part in parts if typing.get_origin(part) is not None]
+        if not lists:
+            return _read_scalar(parts, value, where)
+        return None if value is None and type(None) in parts else _read(lists[0], value, kinds, where)
     if origin is list:
         _demand(isinstance(value, list), where, "a list", value)
         return [_read(parts[0], part, kinds, f"{where}[{place}]") for place, part in enumerate(value)]

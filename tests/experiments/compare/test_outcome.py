@@ -180,6 +180,9 @@ def test_words_where_nothing_beats_chance():
     scores = {"mean": [0.61, 0.58, 0.62, 0.60], "boosting": [0.5, 0.6, 0.5, 0.6]}
     text = recommendation(gather(measured(scores), {method: LABELS[method] for method in scores}))
     assert "no method is clearly better than always predicting the most frequent class (60.0 %)" in text
+    clear = gather(measured({"mean": [0.8, 0.7, 0.9, 0.8]}), {"mean": "mean of kernels"})
+    assert clear.n_tested == 100 and clear.beats_chance
+    assert not gather(measured({"mean": [0.55] * 4}), {"mean": "mean of kernels"}).beats_chance
 
 
 def test_regression():
@@ -190,6 +193,10 @@ def test_regression():
         assert outcome.chance[place] == pytest.approx(1 - np.mean((true - mean) ** 2) / np.var(true))
     assert "its R2 of 0.915" in recommendation(outcome) and "R2 is 0.840" in nested_sentence(outcome)
     assert score_text(0.5, False) == "0.500"
+    labels = {"mean": "mean of kernels"}
+    assert gather(measured({"mean": [0.3] * 4}, is_classification=False), labels).beats_chance
+    assert not gather(measured({"mean": [0.01] * 4}, is_classification=False), labels).beats_chance
+    assert not gather(measured({"mean": [-0.1] * 4}, is_classification=False), labels).beats_chance
 
 
 def test_one_method_alone():

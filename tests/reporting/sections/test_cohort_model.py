@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelweave.model_selection import view_report
+from kernelweave.model_selection import view_importance, view_report
 from kernelweave.recipes import CohortModel
 from reported import block, blocks, cohort, column, ids, report, text
 
@@ -58,6 +58,20 @@ def test_models_without_kernels_have_the_other_sections(method):
     assert set(bars.parts) == {"rna", "protein", "noise", "intercept"}
     assert f"{100 * model.validation_score_:.1f} %" in found.headline[0]
     assert "no kernels" in text(report(model, X, y, cv=None), "views")
+
+
+def test_models_without_kernels_tell_which_views_they_rely_on():
+    X, y = cohort()
+    model = fitted("linear", X, y)
+    found = report(model, X, y)
+    groups = {view: [name for name in X if name.startswith(view)] for view in ("rna", "protein", "noise")}
+    expected = view_importance(model, X, y, groups=groups, n_repeats=5, random_state=0)
+    table = block(found, "views", "table")
+    assert column(table, "view") == list(groups)
+    assert column(table, "lost") == expected["importance"].tolist()
+    chart = block(found, "views", "dots")
+    assert {dot.label: dot.value for dot in chart.dots} == expected["importance"].to_dict()
+    assert not blocks(report(model, X), "views", "table")
 
 
 def test_samples_without_any_view_of_the_model_are_left_out_of_what_it_decides():

@@ -116,8 +116,8 @@ def _chart(outcome: CompareOutcome) -> Dots:
     chance, first = float(outcome.chance.mean()), outcome.winner
     return Dots(
         title=f"{_measure(outcome).capitalize()} of each method",
-        description=f"{first.label} has the highest mean, {score_text(first.mean, outcome.is_classification)}; lines reach "
-        f"one standard deviation over folds to either side. {chance_label(outcome).capitalize()}: "
+        description=f"{first.label} has the highest mean, {score_text(first.mean, outcome.is_classification)}; lines "
+        f"reach one standard deviation over folds to either side. {chance_label(outcome).capitalize()}: "
         f"{score_text(chance, outcome.is_classification)}.",
         axis=_measure(outcome),
         dots=dots,

@@ -193,15 +193,16 @@ def _checked_targets(y: pd.Series, task: str) -> np.ndarray:
             )
         if (counts > 1).sum() < 2:
             raise ValueError(
-                f"the target {y.name!r} has {len(classes)} classes for {len(y)} samples, and fewer than two of them have "
-                "two samples or more: nothing can be learned; is this the column of the labels?"
+                f"the target {y.name!r} has {len(classes)} classes for {len(y)} samples, and fewer than two of them "
+                "have two samples or more: nothing can be learned; is this the column of the labels?"
             )
         return values
     try:
         numbers = y.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"the target {y.name!r} must hold numbers for a regression, but has {y.iloc[0]!r}; use --task classification"
+            f"the target {y.name!r} must hold numbers for a regression, but has {y.iloc[0]!r}; use --task "
+            "classification"
         ) from None
     if not np.isfinite(numbers).all():
         raise ValueError(f"the target {y.name!r} must hold finite numbers for a regression")

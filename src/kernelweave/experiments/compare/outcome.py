@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from ...model_selection import Split, corrected_t_test
 from ...recipes.methods import ALONE, is_simple
@@ -112,6 +113,8 @@ class CompareOutcome:
     is_classification : bool
     ratio : float
         Test samples over training samples of a fold, for the tests.
+    n_tested : int
+        Samples that were tested in at least one fold.
     nested : ndarray
         The score of the method that validation chooses, in each fold.
     nested_methods : list of str
@@ -130,6 +133,7 @@ class CompareOutcome:
     failed: list[MethodResult]
     is_classification: bool
     ratio: float
+    n_tested: int
     nested: np.ndarray
     nested_methods: list[str]
     chance: np.ndarray
@@ -157,6 +161,24 @@ class CompareOutcome:
     def pvalue(self, first: np.ndarray, second: np.ndarray) -> float:
         """Of the corrected resampled t test of two lists of scores."""
         return corrected_t_test(first, second, ratio=self.ratio).pvalue
+
+    @property
+    def beats_chance(self) -> bool:
+        """Whether the winner is better than chance, by more than the best of as many methods is by luck.
+
+        The share of right labels of all tested samples is compared with a binomial distribution, and R2, as a squared
+        correlation, with Student's t; a test over a few folds would find too little.
+        """
+        score, chance, n_tested = self.winner.mean, float(self.chance.mean()), self.n_tested
+        if score <= chance:
+            return False
+        if self.is_classification:
+            pvalue = stats.norm.sf((score - chance) / np.sqrt(max(chance * (1.0 - chance), 1e-12) / n_tested))
+        elif score <= 0.0 or n_tested < 3:
+            return False
+        else:
+            pvalue = stats.t.sf(np.sqrt(score * (n_tested - 2) / max(1.0 - score, 1e-12)), n_tested - 2)
+        return bool(pvalue * len(self.results) < LEVEL)
 
     def within_noise(self, first: MethodResult, second: MethodResult) -> bool:
         """Whether the test does not tell two methods apart."""
@@ -195,6 +217,7 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
         failed=failed,
         is_classification=measured.problem.is_classification,
         ratio=float(np.mean([len(split.test) / len(split.train) for split in splits])),
+        n_tested=len(np.unique(np.concatenate([split.test for split in splits]))),
         nested=np.array([result.scores[place] for place, result in enumerate(nested)]),
         nested_methods=[result.method for result in nested],
         chance=np.array([_chance(measured.problem, split) for split in splits]),

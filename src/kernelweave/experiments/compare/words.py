@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from .outcome import LEVEL, CompareOutcome, MethodResult, simplicity
+from .outcome import CompareOutcome, MethodResult, simplicity
 
 
 def score_text(value: float, is_classification: bool) -> str:
@@ -48,7 +46,7 @@ def recommendation(outcome: CompareOutcome) -> str:
         )
     else:
         text += _beside(outcome)
-    if not _beats_chance(outcome):
+    if not outcome.beats_chance:
         text.append(
             f"But no method is clearly better than {_chance_words(outcome)}: these data may not predict the target at "
             "all."
@@ -94,7 +92,8 @@ def nested_sentence(outcome: CompareOutcome) -> str:
 
 def incomplete_sentence(outcome: CompareOutcome) -> str:
     """What is missing of a run that was stopped early."""
-    text = f"{outcome.n_done} of {outcome.n_cells} results are there: {len(outcome.folds)} of {outcome.n_folds} folds count"
+    text = f"{outcome.n_done} of {outcome.n_cells} results are there: "
+    text += f"{len(outcome.folds)} of {outcome.n_folds} folds count"
     if outcome.unfinished:
         text += f", without {', '.join(outcome.unfinished)}"
     return f"{text}. The same command goes on."
@@ -129,16 +128,8 @@ def _beside(outcome: CompareOutcome) -> list[str]:
             return [f"The difference to the next, {second.label}, of {margin} is within noise ({pvalue}){simpler}."]
         return [f"It is better than the next, {second.label}, by {margin} ({pvalue})."]
     margin = gap_text(winner.mean - base.mean, outcome.is_classification)
-    return [
-        f"It is better than the best simple method, {base.label}, by {margin} ({p_text(outcome.pvalue(base.scores, winner.scores))})."
-    ]
-
-
-def _beats_chance(outcome: CompareOutcome) -> bool:
-    winner = outcome.winner
-    if winner.mean <= float(np.mean(outcome.chance)):
-        return False
-    return outcome.pvalue(outcome.chance, winner.scores) / 2.0 < LEVEL  # one-sided: better is the only question
+    pvalue = p_text(outcome.pvalue(base.scores, winner.scores))
+    return [f"It is better than the best simple method, {base.label}, by {margin} ({pvalue})."]
 
 
 def _chance_words(outcome: CompareOutcome) -> str:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from ...files.cohort import Cohort
 from ...persistence import save
@@ -124,17 +128,35 @@ def build_report(
             f"{outcome.winner.label} is no kernel machine: the sections on the model are about the best of these, "
             f"{models.kernels_result.label}, which is saved as {BEST_KERNELS}."
         )
-    splits = protocol.split(problem.y, problem.is_classification, groups=problem.groups)[: protocol.n_folds]
+    kept = _readable(model, problem.X)
+    rows = data_rows(cohort, declared)
+    if not kept.all():
+        rows.append(
+            ("sections on the model", f"leave {int((~kept).sum())} samples out, which lack all views that it reads")
+        )
+    groups = None if problem.groups is None else problem.groups[kept]
+    folds: Any = False
+    if with_views:
+        splits = protocol.split(problem.y[kept], problem.is_classification, groups=groups)[: protocol.n_folds]
+        folds = [(split.train, split.test) for split in splits]
     made = report(
         model,
-        problem.X,
-        problem.y,
-        cv=[(split.train, split.test) for split in splits] if with_views else False,
+        problem.X[kept],
+        problem.y[kept],
+        cv=folds,
         comparison=(sentences, methods_section(outcome, declared)),
-        data=data_rows(cohort, declared),
+        data=rows,
         title=f"Comparison of methods for {cohort.tables.y.name if cohort.tables.y is not None else 'the target'}",
         n_jobs=n_jobs,
         random_state=protocol.random_state,
     )
     data = {"comparison": results_data(outcome, declared), "model": made.contents.data}
     return Report(dataclasses.replace(made.contents, data=data))
+
+
+def _readable(model: CohortModel, X: pd.DataFrame) -> np.ndarray:
+    """Which samples have a view that the model reads; gates read columns only, where there are any."""
+    table = model.table(X)
+    matrices = set(model.matrices or ())
+    columns = [name for name in table.columns if model.method != "localized" or name not in matrices]
+    return table[columns or list(table.columns)].notna().any(axis=1).to_numpy()

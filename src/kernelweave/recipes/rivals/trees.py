@@ -86,9 +86,11 @@ class TreeSum:
         for start in range(0, X.shape[0], n_rows):
             block = X[start : start + n_rows]
             block = np.asarray(block.toarray() if sp.issparse(block) else block)
-            block = block.astype(np.float32).astype(np.float64) if self.single else block.astype(np.float64, copy=False)
+            if self.single:
+                with np.errstate(over="ignore"):  # what is too large for single precision is beyond all thresholds
+                    block = block.astype(np.float32)
             add_leaves(
-                np.ascontiguousarray(block),
+                np.ascontiguousarray(block, dtype=np.float64),
                 self.roots,
                 self.first,
                 self.left,
@@ -186,8 +188,8 @@ class TreeSum:
         scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
         if found.shape != expected.shape or not np.allclose(found, expected, rtol=0.0, atol=_TOLERANCE * scale):
             raise RuntimeError(
-                f"the nodes of {type(model).__name__} of scikit-learn {sklearn_version} do not give its predictions, so "
-                "its trees cannot be kept as arrays; please report this, and use an earlier version of scikit-learn"
+                f"the nodes of {type(model).__name__} of scikit-learn {sklearn_version} do not give its predictions, "
+                "so its trees cannot be kept as arrays; please report this, and use an earlier version of scikit-learn"
             )
         return self
 

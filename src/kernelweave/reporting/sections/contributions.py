@@ -20,6 +20,7 @@ from .subject import INTERCEPT, Subject
 
 _MOST_PARTS = 9
 _OTHERS = "other views"
+_EXACT = ("stacking", "linear")  # methods without kernels whose parts are sums over the views
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,8 @@ def _chart(subject: Subject, found: Explained) -> Bars:
 
 def _explanation(subject: Subject) -> str:
     intercept = "The intercept is the part that is the same for all samples."
+    if subject.model is None and subject.cohort.method not in _EXACT:
+        intercept = "The intercept is the rest: what all samples share, and what views do only together."
     if subject.task == "regression":
         return (
             f"A prediction is a sum over the views. These are the samples whose prediction is furthest off. {intercept}"

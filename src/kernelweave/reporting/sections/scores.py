@@ -12,10 +12,11 @@ from sklearn.metrics import accuracy_score, check_scoring, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
-from ...model_selection import view_report
+from ...model_selection import view_importance, view_report
 from .subject import Subject
 
 _FOLDS = 5
+_REPEATS = 5  # of permutations
 _SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy")  # scores that are shares of samples
 _TOGETHER = ("all views", "together")
 
@@ -51,6 +52,8 @@ class Evaluation:
         The score on the samples of the report themselves; NaN where there are no targets.
     why_not : str
         Why there is no cross-validation; empty where there is one.
+    permuted : DataFrame or None
+        For a model without kernels, what `model_selection.view_importance` returns.
     """
 
     score: Score
@@ -59,6 +62,7 @@ class Evaluation:
     n_folds: int = 0
     here: float = np.nan
     why_not: str = ""
+    permuted: pd.DataFrame | None = None
 
     @property
     def together(self) -> pd.Series | None:
@@ -91,7 +95,7 @@ def evaluated(
     here = _score_here(subject, scoring)
     why_not = _why_not(subject, cv, scoring)
     if why_not:
-        return Evaluation(score, here=here, why_not=why_not)
+        return Evaluation(score, here=here, why_not=why_not, permuted=_permuted(subject, scoring, random_state))
     folds = _folds(subject, random_state) if cv is None else cv
     whole, X, y = (subject.estimator, subject.X, subject.y)
     if subject.cohort is not None:
@@ -111,6 +115,19 @@ def evaluated(
     if not np.isfinite(found.fold_scores).any():
         return Evaluation(score, here=here, why_not=f"The {score.name} is not defined on parts of these samples.")
     return found
+
+
+def _permuted(subject: Subject, scoring: Any, random_state: Any) -> pd.DataFrame | None:
+    """What a model without kernels loses where a view is permuted; None for others, and without targets."""
+    if subject.model is not None or subject.y is None or not isinstance(subject.X, pd.DataFrame):
+        return None
+    kinds = subject.cohort.kinds_
+    groups = {
+        view: [name for name in kinds.index[kinds["view"] == view] if name in subject.X] for view in subject.views
+    }
+    groups = {view: columns for view, columns in groups.items() if columns}
+    options = {"groups": groups, "scoring": scoring, "n_repeats": _REPEATS, "random_state": random_state}
+    return view_importance(subject.estimator, subject.X, subject.y, **options) if len(groups) > 1 else None
 
 
 def _score_here(subject: Subject, scoring: Any) -> float:

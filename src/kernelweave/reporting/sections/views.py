@@ -27,7 +27,10 @@ def views_section(subject: Subject, evaluation: Evaluation) -> Section:
     if evaluation.views is not None and len(found) > 1:
         blocks += [Text(text=sentence) for sentence in findings(subject, evaluation)]
         blocks.append(_chart(subject, evaluation, found))
-    blocks.append(_table(subject, evaluation, found))
+    if subject.model is not None:
+        blocks.append(_table(subject, evaluation, found))
+    elif evaluation.permuted is not None:
+        blocks += _permuted(evaluation.permuted, evaluation.score)
     return Section(id="views", title="What each view gives", blocks=blocks)
 
 
@@ -122,6 +125,46 @@ def _chart(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Dot
         reference=float(together["score"]),
         reference_label="all views together",
     )
+
+
+def _permuted(importance: pd.DataFrame, score: Score) -> list[Block]:
+    """What a model without kernels loses where the values of a view are exchanged between samples."""
+    text = (
+        "Instead, the values of each view were exchanged between the samples given here, five times: the more the "
+        f"{score.name} falls, the more the model relies on that view. Where the model was fitted to these samples, "
+        "that shows what it uses rather than what new samples need."
+    )
+    dots = [
+        Dot(
+            str(view),
+            float(row["importance"]),
+            float(row["importance"] - row["std"]),
+            float(row["importance"] + row["std"]),
+        )
+        for view, row in importance.nlargest(MOST, "importance").iterrows()
+    ]
+    score_here = written(importance.attrs["score"], score.kind)
+    chart = Dots(
+        title="What is lost where a view is exchanged between samples",
+        description=f"The fall of the {score.name}, from {score_here} with all views as they are.",
+        note=only_some(len(dots), len(importance), "views on which the model relies most"),
+        axis=f"fall of the {score.name}",
+        kind=score.kind,
+        dots=dots,
+        reference=0.0,
+        reference_label="nothing is lost",
+    )
+    rows: list[list[Cell]] = [
+        [str(view), float(row["importance"]), float(row["std"]), int(row["samples"])]
+        for view, row in importance.iterrows()
+    ]
+    columns = [
+        Column("view"),
+        Column("lost", score.kind),
+        Column("standard deviation", score.kind),
+        Column("samples", "count"),
+    ]
+    return [Text(text=text), chart, Table(title="Views", columns=columns, rows=rows)]
 
 
 def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Table:
