@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from mixed_cohort import cohort
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.recipes import CohortModel, method_names
+from mixed_cohort import cohort
 
 VIEWS = ["rna", "clinical", "notes", "counts", "sim"]
 METHODS = list(method_names("classification", VIEWS))
