@@ -6,6 +6,7 @@ import pytest
 import kernelweave
 from kernelweave.cli import main
 from kernelweave.cli.demo import methods
+from kernelweave.cli.demo_report import SHOWN
 from kernelweave.datasets import load_multifeat
 
 
@@ -15,9 +16,10 @@ def few_digits(monkeypatch):
     X, y = load_multifeat(target="small-vs-large", return_X_y=True)
     monkeypatch.setattr("kernelweave.cli.demo.load_multifeat", lambda **options: (X[::12], y[::12]))
     monkeypatch.setattr("kernelweave.cli.demo.COSTS", [0.1, 10.0])
+    monkeypatch.setattr("kernelweave.cli.demo_report._STEP", 20)
 
 
-def test_demo_prints_a_table_and_saves_a_picture(tmp_path, capsys, few_digits):
+def test_demo_prints_a_table_and_saves_a_picture_and_a_report(tmp_path, capsys, few_digits):
     pytest.importorskip("matplotlib", reason="draws; needs the extra plot")
     picture = tmp_path / "new folder" / "demo.png"
     assert main(["demo", "--repeats", "1", "--output", str(picture)]) == 0
@@ -26,10 +28,16 @@ def test_demo_prints_a_table_and_saves_a_picture(tmp_path, capsys, few_digits):
     for method in methods():
         assert method.name in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
+    page = picture.with_suffix(".html").read_text(encoding="utf-8")
+    assert printed.rstrip().endswith(f"Report saved as {picture.with_suffix('.html')}")
+    assert "Seventeen ways to use six views" in page and "What each view gives" in page
+    for method in methods():
+        assert method.name in page
 
 
 def test_demo_without_matplotlib_prints_the_table_and_how_to_get_the_picture(tmp_path, capsys, monkeypatch, few_digits):
-    monkeypatch.setattr("kernelweave.cli.demo.methods", lambda: methods()[:2])
+    shown = next(method for method in methods() if method.name == SHOWN)
+    monkeypatch.setattr("kernelweave.cli.demo.methods", lambda: [*methods()[:2], shown])
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # what makes `import matplotlib` fail
     picture = tmp_path / "demo.png"
     assert main(["demo", "--repeats", "1", "--output", str(picture)]) == 0

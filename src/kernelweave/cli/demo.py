@@ -43,6 +43,7 @@ from ..combiners import (
 from ..datasets import load_multifeat
 from ..estimators import MKLClassifier
 from ..kernels import Linear
+from .demo_report import write_demo_report
 
 VIEWS = ["fac", "fou", "kar", "mor", "pix", "zer"]
 COMBINERS = {
@@ -62,6 +63,7 @@ PAPER = {
     "projected, R = 2": (97.09, 2.89),
 }
 COSTS = [0.01, 0.1, 1.0, 10.0, 100.0]  # thesis 5.3
+_SINGLE = "SVM on "
 FEWER_COSTS = {"localized, softmax": [1.0, 10.0], "projected, R = 2": [100.0]}  # of what takes longest
 
 
@@ -77,6 +79,11 @@ class DemoMethod:
     def costs(self) -> list[float]:
         """The values of C to choose from."""
         return FEWER_COSTS.get(self.name, COSTS)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it reads one view only."""
+        return self.name.startswith(_SINGLE)
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def methods() -> list[DemoMethod]:
         )
     )
     return [
-        *(DemoMethod(f"SVM on {view}", partial(_single, view), thesis[view]) for view in VIEWS),
+        *(DemoMethod(f"{_SINGLE}{view}", partial(_single, view), thesis[view]) for view in VIEWS),
         DemoMethod("early: all views", partial(_single, None), (97.69, 23.36)),
         DemoMethod("late: stacked SVMs", _stacked),
         *(DemoMethod(name, partial(_combined, combiner), PAPER.get(name)) for name, combiner in COMBINERS.items()),
@@ -116,12 +123,12 @@ def _combined(combiner: Combiner, C: float) -> MKLClassifier:
 
 
 def run_demo(output: Path, repeats: int = 5, *, random_state: int = 0) -> list[DemoRow]:
-    """Run every method, print the table and save the picture, if matplotlib is installed.
+    """Run every method, print the table, and save the picture (if matplotlib is installed) and the report.
 
     Parameters
     ----------
     output : Path
-        Where to save the picture.
+        Where to save the picture; the report is beside it, with the suffix ``.html``.
     repeats : int
         Repeats of two-fold cross-validation; the thesis has 5.
     random_state : int
@@ -147,7 +154,11 @@ def run_demo(output: Path, repeats: int = 5, *, random_state: int = 0) -> list[D
         console.print(f"No picture is saved: {absent}", markup=False)
     else:
         _draw(rows, output, plt)
-        console.print(f"Picture saved as {output}", markup=False)
+        console.print(f"Picture saved as {output}", markup=False, soft_wrap=True)
+    page = output.with_suffix(".html")
+    with threadpool_limits(1):
+        write_demo_report(rows, page, random_state=random_state)
+    console.print(f"Report saved as {page}", markup=False, soft_wrap=True)
     return rows
 
 

@@ -73,6 +73,8 @@ def _cohort_rule(value: CohortModel, sizes: Sizes, path: str) -> None:
     if classifies:
         rules.classes_rule(value, sizes, path)
         agree(sizes, "prior", len(value.classes_), f"{path}.classes_")
+        if not (inside["_prior"] > 0).all():
+            refuse(f"{path}._prior", "has classes without a sample")
     else:
         agree(sizes, "prior", 1, f"{path}._prior")
     if isinstance(value.model_, MKLClassifier | MKLRegressor):
@@ -139,7 +141,7 @@ RECIPE_SCHEMAS: dict[type, Schema] = {
         },
         _summary_rule,
     ),
-    Calibration: Schema({"slope": numbers(1, low=0.0), "intercept": numbers(1)}),
+    Calibration: Schema({"slope": numbers(1, low=np.finfo(float).tiny), "intercept": numbers(1)}),
     CohortModel: Schema(
         {
             "n_features_in_": size("columns"),

@@ -104,7 +104,7 @@ class CohortModel(CohortFit, BaseEstimator):
     >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
     >>> model = CohortModel("mean", effort="quick", random_state=0).fit(X[::10], y[::10])
     >>> model.setting_
-    {'C': 1.0}
+    {'C': 3.0}
     >>> model.predict_proba(X[:2]).shape
     (2, 2)
     """
@@ -305,20 +305,24 @@ class CohortModel(CohortFit, BaseEstimator):
             views that the method needs are 0, but for the intercept.
         """
         table, decided = self._table(X)
-        parts = self.model_.contributions(table.iloc[np.flatnonzero(decided)] if decided.any() else table[:1])
-        is_intercept = np.array([(name[1] if isinstance(name, tuple) else name) == "intercept" for name in parts])
-        full = np.zeros((len(table), parts.shape[1]))
-        constant = self._constant()
+        names = [*getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])), "intercept"]
         outputs = getattr(self.model_, "classes_", np.zeros(1))
-        if len(constant) > 1 and len(outputs) == is_intercept.sum():
-            constant = constant[np.searchsorted(self.classes_, outputs)]
-        full[:, is_intercept] = constant if len(constant) == is_intercept.sum() else 0.0
+        outputs = outputs if len(outputs) > 2 else outputs[:1]
+        parts = np.zeros((len(table), len(outputs), len(names)))
+        constant = self._constant()
+        several = len(constant) > 1 and len(outputs) > 1
+        parts[:, :, -1] = constant[np.searchsorted(self.classes_, outputs)] if several else constant[-1:]
         if decided.any():
-            full[decided] = parts.to_numpy()
+            found = self.model_.contributions(table if decided.all() else table.iloc[decided])
+            parts[decided] = found.to_numpy().reshape(-1, *parts.shape[1:])
         if self.task_ == "regression":
-            full = full * self.target_scale_ + is_intercept * self.target_mean_
+            parts *= self.target_scale_
+            parts[:, :, -1] += self.target_mean_
+        columns = pd.Index(names)
+        if len(outputs) > 1:
+            columns = pd.MultiIndex.from_product([list(outputs), names], names=["output", "kernel"])
         index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(full, index=index, columns=parts.columns)
+        return pd.DataFrame(parts.reshape(len(parts), -1), index=index, columns=columns)
 
     def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
         """Give similarity matrices new samples, and return these as an X to predict.
