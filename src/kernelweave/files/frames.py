@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pandas as pd
@@ -13,15 +15,30 @@ SUFFIXES = (".parquet", ".pq")
 
 def read(source: Source, options: Options, target: str | None) -> Loaded:
     """The table of a Parquet file; an index that pandas stored counts as its first column."""
-    try:
+    with _parquet(source):
         frame = pd.read_parquet(source.path)
+    return of_frame(frame, source, options, target)
+
+
+def names(source: Source) -> list[str]:
+    """The names of the columns of a Parquet file, its index included."""
+    with _parquet(source):
+        from pyarrow.parquet import read_schema
+
+        return [str(name) for name in read_schema(source.path).names]
+
+
+@contextmanager
+def _parquet(source: Source) -> Iterator[None]:
+    """Errors of Parquet files name the file."""
+    try:
+        yield
     except ImportError as absent:
         raise ImportError(
             f"{source.shown}: pyarrow is needed to read Parquet; install kernelweave[parquet]"
         ) from absent
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         raise ValueError(f"{source.shown} cannot be read as Parquet: {error}") from error
-    return of_frame(frame, source, options, target)
 
 
 def of_frame(frame: pd.DataFrame, source: Source, options: Options, target: str | None) -> Loaded:
