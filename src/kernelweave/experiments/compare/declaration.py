@@ -18,7 +18,7 @@ from ..engine.comparison import Comparison, Contender, Problem
 
 ROW = "methods"  # the one row of the comparison, and the folder of its cells
 FOLDS, QUICK_FOLDS = 5, 3
-QUICK_SAMPLES = 600  # that train in a fold of a quick comparison, at most
+QUICK_SAMPLES = 1000  # that train in a fold of a quick comparison, at most
 # The order of work, what takes least first, so that a run that is stopped early has most methods.
 _BY_COST = (ALONE, "linear", "concatenation", "mean", "stacking", "lp", "convex", "boosting", "forest", "localized")
 _NAMED = 5
@@ -101,7 +101,7 @@ def declare(
         5 where None, or 3 in a quick comparison.
     repeats, seed : int
     quick : bool
-        Fewer settings of each method, and at most 600 samples that train in a fold.
+        Fewer settings of each method, and at most 1000 samples that train in a fold.
 
     Raises
     ------
