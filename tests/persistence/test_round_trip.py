@@ -69,7 +69,7 @@ def assert_same(first, second, path="model"):
         for place, (one, other) in enumerate(zip(first, second, strict=True)):
             assert_same(one, other, f"{path}[{place}]")
     elif hasattr(first, "__dict__"):
-        hidden = {"_read", "_prepared", "_matrices", "source", "labels", "holds_points"}
+        hidden = {"_read", "_prepared", "_matrices", "source", "labels", "holds_points", "matrices"}
         assert_same(
             {name: value for name, value in sorted(vars(first).items()) if name not in hidden},
             {name: value for name, value in sorted(vars(second).items()) if name not in hidden},

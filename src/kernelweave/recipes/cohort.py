@@ -20,6 +20,7 @@ from ..validation.tables import as_pandas
 from .extending import extended
 from .fitting import CohortFit, checked_groups
 from .kinds import as_frame
+from .likeness import CohortSummary
 
 
 def _classifies(model: CohortModel) -> bool:
@@ -86,6 +87,8 @@ class CohortModel(CohortFit, BaseEstimator):
     n_stored_ : int or None
         Support vectors; None for models that store no samples.
     n_samples_ : int
+    cohort_ : CohortSummary
+        What the samples looked like, with which new ones are compared.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -101,7 +104,7 @@ class CohortModel(CohortFit, BaseEstimator):
     >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
     >>> model = CohortModel("mean", effort="quick", random_state=0).fit(X[::10], y[::10])
     >>> model.setting_
-    {'C': 1.0}
+    {'C': 3.0}
     >>> model.predict_proba(X[:2]).shape
     (2, 2)
     """
@@ -172,6 +175,7 @@ class CohortModel(CohortFit, BaseEstimator):
             own = None if groups is None else groups[kept]
             self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own)
             self.n_samples_ = X.shape[0]
+            self.cohort_ = CohortSummary.of(X, self.kinds_, given.matrices)
         return self
 
     def table(self, X: Any) -> pd.DataFrame:
@@ -199,6 +203,15 @@ class CohortModel(CohortFit, BaseEstimator):
         X = X.assign(**{name: np.nan for name in ids if name not in X.columns})
         known = [name for name in self.feature_names_in_ if name in X.columns]
         return X if any("__" in name for name in self.feature_names_in_) else X[known]
+
+    def has_needed_views(self, X: Any) -> np.ndarray:
+        """Which samples have a view that the method needs; others are predicted by the shares of the training samples.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        """
+        return self._table(X)[1]
 
     @property
     def views(self) -> list[str]:
@@ -292,20 +305,24 @@ class CohortModel(CohortFit, BaseEstimator):
             views that the method needs are 0, but for the intercept.
         """
         table, decided = self._table(X)
-        parts = self.model_.contributions(table.iloc[np.flatnonzero(decided)] if decided.any() else table[:1])
-        is_intercept = np.array([(name[1] if isinstance(name, tuple) else name) == "intercept" for name in parts])
-        full = np.zeros((len(table), parts.shape[1]))
-        constant = self._constant()
+        names = [*getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])), "intercept"]
         outputs = getattr(self.model_, "classes_", np.zeros(1))
-        if len(constant) > 1 and len(outputs) == is_intercept.sum():
-            constant = constant[np.searchsorted(self.classes_, outputs)]
-        full[:, is_intercept] = constant if len(constant) == is_intercept.sum() else 0.0
+        outputs = outputs if len(outputs) > 2 else outputs[:1]
+        parts = np.zeros((len(table), len(outputs), len(names)))
+        constant = self._constant()
+        several = len(constant) > 1 and len(outputs) > 1
+        parts[:, :, -1] = constant[np.searchsorted(self.classes_, outputs)] if several else constant[-1:]
         if decided.any():
-            full[decided] = parts.to_numpy()
+            found = self.model_.contributions(table if decided.all() else table.iloc[decided])
+            parts[decided] = found.to_numpy().reshape(-1, *parts.shape[1:])
         if self.task_ == "regression":
-            full = full * self.target_scale_ + is_intercept * self.target_mean_
+            parts *= self.target_scale_
+            parts[:, :, -1] += self.target_mean_
+        columns = pd.Index(names)
+        if len(outputs) > 1:
+            columns = pd.MultiIndex.from_product([list(outputs), names], names=["output", "kernel"])
         index = X.index if isinstance(X, pd.DataFrame) else None
-        return pd.DataFrame(full, index=index, columns=parts.columns)
+        return pd.DataFrame(parts.reshape(len(parts), -1), index=index, columns=columns)
 
     def extend_kernels(self, blocks: Any, diagonal: Any = None) -> pd.DataFrame:
         """Give similarity matrices new samples, and return these as an X to predict.

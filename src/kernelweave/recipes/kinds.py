@@ -16,7 +16,7 @@ of text with several words, mostly different                text
 of other text: names and codes that differ nearly always    left out
 ==========================================================  ===========================================
 
-"Few" is at most half as many different values as there are samples with a value.
+"Few" is at most half as many different values as there are samples with a value, or two.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ def _kind_of_objects(values: np.ndarray, is_categorical: bool) -> tuple[str, str
         return CATEGORY, f"{different} categories"
     if sum(_DATE.fullmatch(cell.strip()) is not None for cell in cells) > 0.9 * len(cells):
         return LEFT_OUT, "dates or times: turn them into numbers, such as days since the first"
-    if different <= _MOST_DIFFERENT * len(cells):
+    if different <= max(2.0, _MOST_DIFFERENT * len(cells)) and different < len(cells):
         return CATEGORY, f"{different} different values"
     return _kind_of_different(values, cells, texts, different)
 

@@ -132,10 +132,10 @@ def _columns_transformer(kinds: Sequence[str], part: pd.DataFrame) -> Any:
     """The transformer of dense columns of these kinds; columns go by position, so that names may be anything."""
     numbers = [place for place, kind in enumerate(kinds) if kind == NUMBER]
     if len(numbers) == len(kinds):
-        return _numbers(part)
+        return _numbers(part.to_numpy(dtype=np.float64), part)
     steps: list[tuple[str, Any, Any]] = []
     if numbers:
-        steps.append(("numbers", _numbers(part.iloc[:, numbers]), numbers))
+        steps.append(("numbers", _numbers(part.iloc[:, numbers].to_numpy(dtype=np.float64), part), numbers))
     categories = [place for place, kind in enumerate(kinds) if kind == CATEGORY]
     if categories:
         steps.append(("categories", _categories(), categories))
@@ -144,10 +144,10 @@ def _columns_transformer(kinds: Sequence[str], part: pd.DataFrame) -> Any:
     return ColumnTransformer(steps)
 
 
-def _numbers(part: pd.DataFrame) -> Any:
-    values = part.to_numpy(dtype=np.float64)
-    missing = np.isnan(values)
-    if missing[~missing.all(axis=1)].any():  # samples that lack the whole view do not count
+def _numbers(values: np.ndarray, part: pd.DataFrame) -> Any:
+    """The transformer of columns of numbers, which are all or some of a part of the table."""
+    there = part.notna().to_numpy().any(axis=1)  # samples that lack the whole view have no gaps
+    if np.isnan(values[there]).any():
         median = SimpleImputer(strategy="median", keep_empty_features=True)
         return Pipeline([("impute", median), ("scale", StandardScaler())])
     fill = SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True)

@@ -1,0 +1,294 @@
+"""`CohortModel` end to end: every method, missing views, rare classes, groups, arrays."""
+
+from copy import deepcopy
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from kernelweave import MKLClassifier, MKLRegressor, stack_views
+from kernelweave.recipes import CohortModel, method_names
+from mixed_cohort import cohort
+
+VIEWS = ["rna", "clinical", "notes", "counts", "sim"]
+METHODS = list(method_names("classification", VIEWS))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return cohort()
+
+
+@cache
+def _fitted(method, task, options):
+    X, labels, numbers, K = cohort()
+    y = labels if task == "classification" else numbers
+    return CohortModel(method, matrices={"sim": K}, **dict(options)).fit(X, y)
+
+
+def fitted(method, task="classification", **options):
+    """A fitted model of its own; equal ones are fitted once."""
+    options = {"effort": "quick", "random_state": 0, **options}
+    return deepcopy(_fitted(method, task, tuple(sorted(options.items()))))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_classification(data, method):
+    X, y, _, _ = data
+    model = fitted(method)
+    assert model.task_ == "classification" and model.classes_.tolist() == ["ill", "well"]
+    labels, values, probabilities = model.predict(X), model.decision_function(X), model.predict_proba(X)
+    assert values.shape == (len(X),) and probabilities.shape == (len(X), 2)
+    np.testing.assert_array_equal(labels, model.classes_[(values > 0).astype(int)])
+    np.testing.assert_array_equal(labels, model.classes_[probabilities.argmax(axis=1)])
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    parts = model.contributions(X)
+    np.testing.assert_allclose(parts.sum(axis=1), values, atol=1e-9)
+    assert parts.index.equals(X.index)
+    assert model.score(X, y) == (labels == y).mean() > 0.5
+    assert model.setting_.keys() <= {"C"} and set(model.settings_) == {"setting", "score", "std"}
+    assert model.validation_score_ == model.settings_["score"].max()
+    assert model.n_samples_ == len(X) and set(model.views) <= set(VIEWS)
+    assert all(isinstance(sentence, str) for sentence in model.decisions_)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_regression(data, method):
+    X, _, y, _ = data
+    model = fitted(method, "regression")
+    assert model.task_ == "regression" and not hasattr(model, "classes_")
+    assert model.target_mean_ == pytest.approx(y.mean()) and model.target_scale_ == pytest.approx(y.std())
+    np.testing.assert_allclose(model.contributions(X).sum(axis=1), model.predict(X), atol=1e-9)
+    assert not hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
+    assert model.score(X, y) > 0
+
+
+def test_the_unit_of_the_target_does_not_matter(data):
+    X, _, y, K = data
+    first = CohortModel("mean", matrices={"sim": K}, effort="quick", random_state=0).fit(X, y)
+    second = clone(first).fit(X, 1e6 * y - 3e7)
+    np.testing.assert_allclose(second.predict(X), 1e6 * first.predict(X) - 3e7, rtol=1e-6)
+    assert first.validation_score_ == pytest.approx(second.validation_score_)
+
+
+def test_kernels_of_each_view(data):
+    model = fitted("lp").model_
+    assert isinstance(model, MKLClassifier)
+    names = [f"{view}-{kind}" for view in VIEWS[:4] for kind in ("linear", "gaussian")]
+    assert model.kernel_names_ == [*names, "sim"]
+    assert isinstance(fitted("projected", "regression").model_, MKLRegressor)
+    assert fitted("projected").model_.kernel_names_ == names[::2]
+    assert fitted("alone:sim").model_.kernel_names_ == ["sim"]
+
+
+def test_the_model_inside_takes_the_table_and_also_x_itself(data):
+    X, _, _, _ = data
+    model = fitted("mean")
+    np.testing.assert_array_equal(
+        model.model_.decision_function(model.table(X)).round(12), model.decision_function(X).round(12)
+    )
+
+
+def test_samples_without_the_view_get_the_majority_class(data):
+    X, y, numbers, _ = data
+    model = fitted("alone:rna")
+    lacking = X["rna__g0"].isna().to_numpy()
+    majority = pd.Series(y).mode()[0]
+    assert lacking.sum() == 4 and model.model_.support_.max() < (~lacking).sum()
+    assert set(model.predict(X[lacking])) == {majority}
+    share = np.array([(y == label).mean() for label in model.classes_])
+    np.testing.assert_allclose(model.predict_proba(X[lacking]), [share] * 4)
+    np.testing.assert_allclose(model.decision_function(X[lacking]), np.log(share[1] / share[0]))
+    assert (model.contributions(X[lacking]).drop(columns="intercept") == 0).all(axis=None)
+    assert any("4 samples lack the view 'rna'" in sentence for sentence in model.decisions_)
+    regression = fitted("alone:rna", "regression")
+    np.testing.assert_allclose(regression.predict(X[lacking]), numbers.mean())
+
+
+@pytest.mark.parametrize("method", ["mean", "localized", "concatenation", "stacking"])
+def test_samples_without_anything_are_predicted_too(data, method):
+    X, y, _, _ = data
+    new = X[:3].copy().astype({name: object for name in X if X[name].dtype == bool})
+    new.loc[:, :] = np.nan
+    model = fitted(method)
+    assert set(model.predict(new)) == {pd.Series(y).mode()[0]}
+
+
+def test_a_later_cohort_lacks_views(data):
+    X, _, _, _ = data
+    model = fitted("mean")
+    some = X[[name for name in X if name.startswith(("rna__", "clinical__"))]]
+    assert model.predict(some).shape == (len(X),)
+    shuffled = X[X.columns[::-1]]
+    np.testing.assert_allclose(model.decision_function(shuffled), model.decision_function(X))
+    with pytest.raises(ValueError, match="X lacks 1 of 4 columns of the view 'rna': 'rna__g0'"):
+        model.predict(X.drop(columns="rna__g0"))
+
+
+def test_matrices_need_their_column_and_their_ids(data):
+    X, y, _, K = data
+    with pytest.raises(ValueError, match="X has no column 'sim'"):
+        CohortModel("mean", matrices={"sim": K}).fit(X.drop(columns="sim"), y)
+    only = X[["sim"]].dropna()
+    model = CohortModel("localized", matrices={"sim": K}, effort="quick", random_state=0).fit(X[["sim"]], y)
+    assert model.predict(only).shape == (len(only),)
+    assert any("not positive semidefinite" in sentence for sentence in model.decisions_)
+
+
+def test_new_samples_of_a_matrix(data):
+    X, y, _, K = data
+    old, new = X.index[10:40], X.index[40:]
+    known = K.loc[old, old].where(~np.eye(len(old), dtype=bool), 10.0)
+    model = CohortModel("mean", matrices={"sim": known}, effort="quick", random_state=0)
+    model.fit(X.loc[old], pd.Series(y, X.index)[old])
+    block = K.loc[new, old]
+    X_new = model.extend_kernels({"sim": block})
+    assert X_new.columns.equals(pd.Index(model.feature_names_in_))
+    assert X_new["sim"].tolist() == list(new)
+    values = model.decision_function(X_new)
+    assert np.ptp(values) > 0
+    X_new = model.extend_kernels({"sim": block}, diagonal=10.0)
+    np.testing.assert_allclose(model.decision_function(X_new), values)
+    other = CohortModel("alone:rna", matrices={"sim": known}, effort="quick").fit(
+        X.loc[old], pd.Series(y, X.index)[old]
+    )
+    assert other.extend_kernels({"sim": block})["sim"].tolist() == list(new)
+    with pytest.raises(ValueError, match="fitted without a similarity matrix 'voice'"):
+        model.extend_kernels({"voice": block})
+
+
+@pytest.mark.parametrize(
+    ("method", "effort"),
+    [("mean", "full"), ("mean", "quick"), ("alone:a", "full"), ("stacking", "quick"), ("linear", "full")],
+)
+def test_rare_classes(method, effort):
+    rng = np.random.default_rng(0)
+    y = np.array(["a"] * 14 + ["b"] * 12 + ["two"] * 2 + ["one"])
+    X = stack_views({"a": rng.normal(size=(29, 3)) + (y == "a")[:, None], "b": rng.normal(size=(29, 2))})
+    X.loc[28, ["a__0", "a__1", "a__2"]] = 50.0
+    model = CohortModel(method, effort=effort, random_state=0).fit(X, y)
+    assert model.classes_.tolist() == ["a", "b", "one", "two"]
+    values = model.decision_function(X)
+    assert values.shape == (29, 4) and np.isfinite(values).all()
+    np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    if method in ("mean", "alone:a"):
+        assert model.predict(X)[28] == "one"
+
+
+def test_a_class_that_the_view_never_shows():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 10)
+    X = stack_views({"u": rng.normal(size=(30, 2)), "v": rng.normal(size=(30, 2))})
+    X.loc[y == "c", ["u__0", "u__1"]] = np.nan
+    model = CohortModel("alone:u", effort="quick", random_state=0).fit(X, y)
+    assert model.model_.classes_.tolist() == ["a", "b"]
+    values = model.decision_function(X)
+    assert values.shape == (30, 3) and not (model.predict(X)[y != "c"] == "c").any()
+    assert model.contributions(X).shape[0] == 30
+
+
+def test_groups_stay_together(data):
+    X, y, _, K = data
+    groups = np.arange(len(X)) // 4
+    model = CohortModel("mean", matrices={"sim": K}, random_state=0).fit(X, y, groups=groups)
+    assert 0 <= model.validation_score_ <= 1
+    with pytest.raises(ValueError, match="groups has 3 entries"):
+        CohortModel("mean", matrices={"sim": K}).fit(X, y, groups=[1, 2, 3])
+    together = CohortModel("stacking", matrices={"sim": K}, effort="quick", random_state=0).fit(X, y, groups=groups)
+    assert together.predict(X).shape == (len(X),)
+    one = CohortModel("mean", matrices={"sim": K}, random_state=0).fit(X, y, groups=np.zeros(len(X)))
+    assert np.isnan(one.validation_score_) and one.predict_proba(X).shape == (len(X), 2)
+
+
+def test_copies_in_groups_do_not_deceive():
+    """Each sample stands there four times, and labels are noise: only folds that keep copies together show it."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(30, 5)), 4, axis=0)
+    y, groups = np.repeat(rng.integers(0, 2, 30), 4), np.repeat(np.arange(30), 4)
+    model = CohortModel("mean", task="classification", random_state=0)
+    assert model.fit(X, y).validation_score_ > 0.9
+    assert model.fit(X, y, groups=groups).validation_score_ < 0.75
+
+
+def test_same_seed_same_model(data):
+    X, _, _, _ = data
+    first, second = fitted("localized"), fitted("localized", n_jobs=2)
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+
+
+def test_without_calibration(data):
+    X, _, _, _ = data
+    model = fitted("mean", calibrate=False)
+    assert model.calibration_ is None and not hasattr(model, "predict_proba")
+    np.testing.assert_array_equal(model.predict(X), fitted("mean").predict(X))
+    model.calibrate = True
+    with pytest.raises(ValueError, match="fitted with calibrate=False"):
+        model.predict_proba(X)
+
+
+def test_arrays_and_sparse_matrices_are_one_view():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(40, 4)) * (rng.random((40, 4)) < 0.6)
+    y = (A[:, 0] > 0).astype(int)
+    for X in (A, sp.csr_matrix(A), pd.DataFrame(A), pd.DataFrame(A, columns=list("abcd"))):
+        model = CohortModel("mean", effort="quick", random_state=0).fit(X, y)
+        assert model.views == ["X"] and model.score(X, y) > 0.7
+    dense = CohortModel("mean", effort="quick", random_state=0).fit(A, y)
+    np.testing.assert_allclose(dense.decision_function(sp.csr_matrix(A)), dense.decision_function(A))
+    assert cross_val_score(CohortModel("mean", task="classification", effort="quick"), A, y, cv=3).min() > 0.5
+
+
+def test_given_kinds(data):
+    X, y, _, K = data
+    kinds = pd.Series({"clinical__age": "category", "rna__g0": "left out"})
+    model = CohortModel("mean", matrices={"sim": K}, kinds=kinds, effort="quick").fit(X, y)
+    assert model.kinds_.loc["clinical__age", "kind"] == "category"
+    assert "rna__g0" not in model.table(X)
+    assert any("'rna__g0' is left out: as given" in sentence for sentence in model.decisions_)
+
+
+def test_failures_leave_the_model_as_it_was(data):
+    X, y, _, K = data
+    model = fitted("mean")
+    before = model.predict(X)
+    bad = X.copy()
+    bad.loc[X.index[3], "clinical__age"] = np.inf
+    with pytest.raises(ValueError, match=r"'clinical__age' has infinity \(sample 'P-003'\)"):
+        model.fit(bad, y)
+    np.testing.assert_array_equal(model.predict(X), before)
+    for options, message in (
+        ({"method": "means"}, "there is no method 'means'"),
+        ({"effort": "slow"}, 'effort of CohortModel must be "full" or "quick"'),
+        ({"cv": 1}, "cv of CohortModel"),
+        ({"task": "ranking"}, "task of CohortModel"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CohortModel(**{"matrices": {"sim": K}, **options}).fit(X, y)
+    with pytest.raises(ValueError, match="only one class"):
+        CohortModel("mean", matrices={"sim": K}, task="classification").fit(X, ["ill"] * len(X))
+
+
+def test_wide_views_are_reduced_and_the_decision_noted():
+    rng = np.random.default_rng(0)
+    X = stack_views({"wide": rng.normal(size=(40, 230)), "b": rng.normal(size=(40, 2))})
+    y = (X["b__0"] > 0).astype(int)
+    model = CohortModel("projected", effort="quick", random_state=0).fit(X, y)
+    assert any("'wide' is reduced to its 39 leading components" in sentence for sentence in model.decisions_)
+    assert model.model_.projections_["wide-linear"].shape == (39, 5)
+
+
+def test_views_that_too_few_samples_have_are_left_out(data):
+    X, y, _, K = data
+    X = X.copy()
+    X["rare__x"] = np.nan
+    X.loc[X.index[:2], "rare__x"] = [1.0, 2.0]
+    X.loc[X.index[1], "rare__x"] = np.nan
+    X["rare__y"] = X["rare__x"]
+    kinds = {"rare__x": "number", "rare__y": "number"}
+    model = CohortModel("mean", matrices={"sim": K}, kinds=kinds, effort="quick").fit(X, y)
+    assert "rare" not in model.views
+    assert "The view 'rare' is left out: only one sample has it." in model.decisions_

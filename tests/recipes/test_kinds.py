@@ -1,0 +1,97 @@
+"""What columns hold, decided without labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from kernelweave import stack_views
+from kernelweave.recipes import column_kinds
+from kernelweave.recipes.kinds import given_kinds, number_as_text
+
+
+def kind_of(values, **options):
+    return column_kinds(pd.DataFrame({"v__x": pd.Series(values, **options)})).loc["v__x"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, 2, 3, 4], "number"),
+        ([1.5, np.nan, 2.5, 0.0], "number"),
+        ([True, False, True, True], "number"),
+        (pd.array([1, None, 3], dtype="Int64"), "number"),
+        (pd.array([True, None, False], dtype="boolean"), "number"),
+        ([1, True, 2.5, None], "number"),
+        (["1.5", "2.5", "1e3", "-4"], "number"),
+        (["a", "b", "a", "b"], "category"),
+        (["1", "2", "1", "2"], "category"),
+        ([1, "a", 1, "a"], "category"),
+        (["no pain", "pain and fever", "no pain", "no pain"], "category"),
+        (pd.Categorical(["u", "v", "w"]), "category"),
+        (pd.Categorical([3, 4, 5]), "category"),
+        ([f"patient {k} has a strong cough" for k in range(6)], "text"),
+        ([f"P-{k}" for k in range(6)], "left out"),
+        ([f"Ann Smith{k}" for k in range(6)], "left out"),
+        ([np.nan] * 4, "left out"),
+        ([None] * 4, "left out"),
+        ([7.0] * 4, "left out"),
+        ([7.0, np.nan, 7.0], "left out"),
+        (["x"] * 4, "left out"),
+        (["2020-01-31", "2021-02-28", "2019-12-01", "2020-01-31"], "left out"),
+        (["31.01.2020", "28.02.2021", "1.12.2019"], "left out"),
+        (["2020-01-31 10:15:00", "2021-02-28T08:00", "2019-12-01"], "left out"),
+        (pd.to_datetime(["2020-01-31", "2021-02-28"]), "left out"),
+        (pd.to_timedelta([1, 2], unit="D"), "left out"),
+        ([pd.Timestamp("2020-01-01"), "x", 3], "left out"),
+        ([1 + 2j, 3 + 0j], "left out"),
+        ([[1], [2, 3]], "left out"),
+        ([*[str(k / 7) for k in range(20)], "n.d."], "left out"),
+    ],
+)
+def test_kind_of_a_column(values, kind):
+    found = kind_of(values)
+    assert found["kind"] == kind
+    assert found["view"] == "v" and isinstance(found["why"], str) and found["why"]
+
+
+def test_reasons_name_what_is_wrong():
+    assert "'n.d.'" in kind_of([*[str(k / 7) for k in range(20)], "n.d."])["why"]
+    assert "days since the first" in kind_of(["2020-01-31", "2021-02-28", "2019-12-01"])["why"]
+    assert kind_of([3.0, 3.0])["why"] == "the same value in all samples (3)"
+
+
+def test_views_of_columns():
+    X = pd.DataFrame({"a__x": [1, 2], "note": ["u", "v"], "__odd": [1, 2], "a__b__c": [3, 4]})
+    assert column_kinds(X)["view"].tolist() == ["a", "note", "_odd", "a"]
+    assert column_kinds(pd.DataFrame({"age": [1, 2], "size": [3, 4]}))["view"].tolist() == ["X", "X"]
+    assert column_kinds(np.eye(3))["view"].tolist() == ["X"] * 3
+
+
+def test_sparse_views_and_ids():
+    X = stack_views({"words": sp.csr_matrix(np.eye(3)), "rna": np.arange(6.0).reshape(3, 2)})
+    X["sim"] = ["u", "v", "w"]
+    kinds = column_kinds(X, matrices=["sim"])
+    assert kinds["kind"].tolist() == ["number", "number", "number", "similarity"]
+    assert kinds.loc["words", "why"] == "a sparse matrix of 3 columns"
+    assert column_kinds(sp.csr_matrix(np.eye(3)))["why"].tolist() == ["a sparse matrix of 3 columns"]
+
+
+def test_given_kinds_go_first():
+    kinds = column_kinds(pd.DataFrame({"v__x": [1, 2, 3], "v__y": ["a", "b", "a"]}))
+    changed = given_kinds(kinds, pd.Series({"v__x": "category"}))
+    assert changed["kind"].tolist() == ["category", "category"]
+    assert changed["why"].tolist() == ["as given", kinds["why"].iloc[1]]
+    assert given_kinds(kinds, kinds)["why"].tolist() == kinds["why"].tolist()
+    for wrong, message in (
+        ({"v__z": "text"}, "column 'v__z', which X does not have"),
+        ({"v__x": "numeric"}, "must be one of number, category, text, left out, not 'numeric'"),
+        (["number"], "must be a Series or a dict"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            given_kinds(kinds, wrong)
+
+
+def test_numbers_as_text():
+    assert [number_as_text(value) for value in (2, 2.0, 2.5, "x", True)] == ["2", "2", "2.5", "x", "True"]
+    assert all(np.isnan(number_as_text(value)) for value in (None, np.nan, pd.NA, pd.NaT))

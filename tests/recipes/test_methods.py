@@ -1,0 +1,65 @@
+"""Methods by name."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from kernelweave import stack_views
+from kernelweave.recipes import CohortModel, method_names, unavailable
+from kernelweave.recipes import methods as methods_module
+from kernelweave.recipes.methods import is_simple
+from kernelweave.recipes.settings import EFFORTS, GRIDS, combiner_options, grid_of
+from mixed_cohort import cohort
+
+
+def test_names_are_in_order_and_in_words():
+    names = method_names("classification", ["rna", "my view"])
+    assert list(names)[:4] == ["alone:rna", "alone:my view", "concatenation", "mean"]
+    assert list(names)[4:] == ["lp", "convex", "localized", "projected", "stacking", "linear", "forest", "boosting"]
+    assert names["alone:my view"] == "my view alone" and names["linear"] == "logistic regression"
+    assert method_names("regression", [])["linear"] == "ridge regression"
+    assert "projected" not in method_names("classification", [], without={"projected": "reason"})
+
+
+def test_simple_baselines():
+    assert [is_simple(name) for name in ("alone:rna", "concatenation", "linear", "forest", "boosting")] == [True] * 5
+    assert not any(is_simple(name) for name in ("mean", "lp", "convex", "localized", "projected", "stacking"))
+
+
+def test_every_method_has_settings_for_every_effort():
+    for name in method_names("classification", ["rna"]):
+        for effort in EFFORTS:
+            grid = grid_of(name, effort)
+            assert all(len(values) for values in grid.values())
+            assert isinstance(combiner_options(name, effort), dict)
+    assert all(set(efforts) == set(EFFORTS) for efforts in GRIDS.values())
+
+
+def test_matrices_alone_leave_out_what_needs_columns():
+    _, y, _, K = cohort()
+    X = pd.DataFrame({"sim": K.index}, index=K.index)
+    reasons = unavailable("classification", X, matrices={"sim": K})
+    assert set(reasons) == {"concatenation", "projected", "linear", "forest", "boosting"}
+    for method, reason in reasons.items():
+        with pytest.raises(ValueError, match=f"{method!r} cannot be had .* {reason}"):
+            CohortModel(method, matrices={"sim": K}).fit(X, y)
+
+
+def test_views_without_usable_columns_are_not_available():
+    X = pd.DataFrame({"a__x": [1.0, 2.0, 3.0, 4.0], "b__id": ["p", "q", "r", "s"]})
+    assert unavailable("classification", X) == {"alone:b": "no column of the view 'b' can be used"}
+    assert "alone:b" not in unavailable("classification", X, kinds={"b__id": "category"})
+    with pytest.raises(ValueError, match="there is no method 'alone:b'"):
+        CohortModel("alone:b", task="classification").fit(X, [0, 1, 0, 1])
+    nothing = X[["b__id"]]
+    assert unavailable("classification", nothing)["mean"] == "no column can be used"
+    with pytest.raises(ValueError, match="no column can be used"):
+        CohortModel("mean", task="classification").fit(nothing, [0, 1, 0, 1])
+
+
+def test_large_sparse_views_beside_others_are_not_made_dense(monkeypatch):
+    monkeypatch.setattr(methods_module, "_MOST_DENSE", 10)
+    X = stack_views({"w": sp.csr_matrix(np.eye(4)), "a": np.arange(8.0).reshape(4, 2)})
+    assert set(unavailable("regression", X)) == {"concatenation", "linear", "forest", "boosting"}
+    assert unavailable("regression", X[["w"]]) == {}
