@@ -24,9 +24,7 @@ def cohort(n=N, seed=0):
         },
         index=ids,
     )
-    notes = pd.DataFrame(
-        {"text": [f"{' '.join(rng.choice(WORDS, 5))} visit{place}" for place in range(n)]}, index=ids
-    )
+    notes = pd.DataFrame({"text": [f"{' '.join(rng.choice(WORDS, 5))} visit{place}" for place in range(n)]}, index=ids)
     counts = sp.csr_matrix(rng.poisson(0.4, size=(n, 12)).astype(float))
     counts = pd.DataFrame.sparse.from_spmatrix(counts, index=ids)
     X = stack_views({"rna": rna, "clinical": clinical, "notes": notes, "counts": counts})

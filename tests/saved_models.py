@@ -105,6 +105,7 @@ from saved_builders import (
     regressor,
 )
 from saved_prepared import PREPARED
+from saved_recipes import RECIPES
 from saved_rivals import RIVALS
 
 MODELS = {
@@ -344,6 +345,7 @@ MODELS = {
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
     **PREPARED,
+    **RECIPES,
     **RIVALS,
 }
 

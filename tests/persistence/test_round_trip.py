@@ -46,7 +46,7 @@ def assert_same(first, second, path="model"):
         assert (first.kind.is_frame, first.kind.names) == (second.kind.is_frame, second.kind.names), path
     elif isinstance(first, Design):
         assert isinstance(second.transformer, Operation) and first.kind.names == second.kind.names, path
-        for name in ("columns", "read", "documents", "width"):
+        for name in ("n_in", "read", "documents", "width"):
             assert_same(getattr(first, name), getattr(second, name), f"{path}.{name}")
     elif isinstance(first, np.ndarray):
         np.testing.assert_array_equal(first, second, err_msg=path)
@@ -69,7 +69,7 @@ def assert_same(first, second, path="model"):
         for place, (one, other) in enumerate(zip(first, second, strict=True)):
             assert_same(one, other, f"{path}[{place}]")
     elif hasattr(first, "__dict__"):
-        hidden = {"_read", "_prepared", "_matrices", "source", "labels", "holds_points"}
+        hidden = {"_read", "_prepared", "_matrices", "source", "labels", "holds_points", "matrices"}
         assert_same(
             {name: value for name, value in sorted(vars(first).items()) if name not in hidden},
             {name: value for name, value in sorted(vars(second).items()) if name not in hidden},

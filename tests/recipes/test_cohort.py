@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from mixed_cohort import cohort
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.recipes import CohortModel, method_names
+from mixed_cohort import cohort
 
 VIEWS = ["rna", "clinical", "notes", "counts", "sim"]
 METHODS = list(method_names("classification", VIEWS))
@@ -153,14 +153,17 @@ def test_new_samples_of_a_matrix(data):
     assert np.ptp(values) > 0
     X_new = model.extend_kernels({"sim": block}, diagonal=10.0)
     np.testing.assert_allclose(model.decision_function(X_new), values)
-    other = CohortModel("alone:rna", matrices={"sim": known}, effort="quick").fit(X.loc[old], pd.Series(y, X.index)[old])
+    other = CohortModel("alone:rna", matrices={"sim": known}, effort="quick").fit(
+        X.loc[old], pd.Series(y, X.index)[old]
+    )
     assert other.extend_kernels({"sim": block})["sim"].tolist() == list(new)
     with pytest.raises(ValueError, match="fitted without a similarity matrix 'voice'"):
         model.extend_kernels({"voice": block})
 
 
 @pytest.mark.parametrize(
-    ("method", "effort"), [("mean", "full"), ("mean", "quick"), ("alone:a", "full"), ("stacking", "quick"), ("linear", "full")]
+    ("method", "effort"),
+    [("mean", "full"), ("mean", "quick"), ("alone:a", "full"), ("stacking", "quick"), ("linear", "full")],
 )
 def test_rare_classes(method, effort):
     rng = np.random.default_rng(0)

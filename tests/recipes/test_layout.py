@@ -35,7 +35,9 @@ def test_columns_have_one_type_each():
 
 
 def test_a_sample_that_lacks_a_view():
-    X = stack_views({"a": pd.DataFrame({"x": [1.0, np.nan, 3.0]}), "note": pd.DataFrame({"x": ["u v w", None, "x y z q"]})})
+    X = stack_views(
+        {"a": pd.DataFrame({"x": [1.0, np.nan, 3.0]}), "note": pd.DataFrame({"x": ["u v w", None, "x y z q"]})}
+    )
     X["a__y"] = [1.0, np.nan, np.nan]
     layout = TableLayout.of(X, column_kinds(X).assign(kind=["number", "text", "number"]))
     table, present = layout.table(X)

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from mixed_cohort import cohort
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
@@ -12,6 +11,7 @@ from kernelweave import MKLClassifier, load, save, stack_views
 from kernelweave.recipes.kinds import column_kinds
 from kernelweave.recipes.layout import TableLayout
 from kernelweave.recipes.preparation import joined_transformer, reduced, view_kernels, view_transformer
+from mixed_cohort import cohort
 
 
 def prepared(X):
@@ -52,7 +52,9 @@ def test_sparse_counts_are_weighted_and_others_scaled_without_centring():
 
 def test_wide_views_are_reduced():
     rng = np.random.default_rng(0)
-    layout, table = prepared(stack_views({"a": rng.normal(size=(20, 30)), "w": sp.csr_matrix(rng.poisson(1, (20, 30)))}))
+    layout, table = prepared(
+        stack_views({"a": rng.normal(size=(20, 30)), "w": sp.csr_matrix(rng.poisson(1, (20, 30)))})
+    )
     for view in layout.views:
         transformer = view_transformer(view, table)
         assert reduced(transformer, view, table, widest=40, components=40) is transformer
@@ -77,6 +79,4 @@ def test_a_saved_model_can_hold_every_transformer(method, tmp_path):
         assert [name for name, _ in kernels[:2]] == ["rna-linear", "rna-gaussian"]
     model = MKLClassifier(kernels).fit(table, y)
     save(model, tmp_path / "model.kw")
-    np.testing.assert_array_equal(
-        load(tmp_path / "model.kw").decision_function(table), model.decision_function(table)
-    )
+    np.testing.assert_array_equal(load(tmp_path / "model.kw").decision_function(table), model.decision_function(table))

@@ -12,6 +12,8 @@ from ..recipes import CohortModel
 from ..recipes.calibration import Calibration
 from ..recipes.kinds import CATEGORY, NUMBER, SIMILARITY, TEXT
 from ..recipes.layout import TableLayout, ViewColumns
+from ..recipes.likeness import CohortSummary
+from ..recipes.ranks import GRID, PairStructure
 from ..recipes.rivals import ColumnModel, StackedViews
 from . import rules
 from .schema import (
@@ -19,6 +21,7 @@ from .schema import (
     Sizes,
     agree,
     array,
+    count,
     flag,
     maybe,
     number,
@@ -53,6 +56,14 @@ def _layout_rule(value: TableLayout, sizes: Sizes, path: str) -> None:
         refuse(f"{path}.views", "are not there, or one of them is there twice")
 
 
+def _summary_rule(value: CohortSummary, sizes: Sizes, path: str) -> None:
+    """Columns of categories are columns, and shares are at most 1."""
+    if not set(value.categories) <= set(value.columns):
+        refuse(f"{path}.categories", "are not among the columns")
+    if len(value.shares) and value.shares.max() > 1.0:
+        refuse(f"{path}.shares", "are above 1")
+
+
 def _cohort_rule(value: CohortModel, sizes: Sizes, path: str) -> None:
     """The model inside is of the task, knows no other classes, and reads the columns of the table."""
     inside = vars(value)
@@ -62,6 +73,8 @@ def _cohort_rule(value: CohortModel, sizes: Sizes, path: str) -> None:
     if classifies:
         rules.classes_rule(value, sizes, path)
         agree(sizes, "prior", len(value.classes_), f"{path}.classes_")
+        if not (inside["_prior"] > 0).all():
+            refuse(f"{path}._prior", "has classes without a sample")
     else:
         agree(sizes, "prior", 1, f"{path}._prior")
     if isinstance(value.model_, MKLClassifier | MKLRegressor):
@@ -100,7 +113,35 @@ RECIPE_SCHEMAS: dict[type, Schema] = {
         _view_rule,
     ),
     TableLayout: Schema({"views": several(part(ViewColumns, "columns")), "joined": flag}, _layout_rule),
-    Calibration: Schema({"slope": numbers(1, low=0.0), "intercept": numbers(1)}),
+    PairStructure: Schema(
+        {
+            "first": positions("pairs", below="measures", filled=True),
+            "second": positions("pairs", below="measures"),
+            "sign": numbers("pairs"),
+            "mean": number(),
+            "scale": number(positive=True),
+            "n_samples": count(1),
+        }
+    ),
+    CohortSummary: Schema(
+        {
+            "n_samples": count(1),
+            "views": several(text, "views"),
+            "shares": numbers("views", low=0.0),
+            "columns": several(text, "columns"),
+            "column_views": positions("columns", below="views"),
+            "measures": several(text, "measures"),
+            "measure_views": positions("measures", below="views"),
+            "grid": numbers(GRID, "measures"),
+            "moments": numbers(6, "measures"),
+            "categories": several(text, "categories"),
+            "values": several(several(text), "categories"),
+            "singles": numbers("categories", low=0.0),
+            "pairs": several(part(PairStructure, "measures")),
+        },
+        _summary_rule,
+    ),
+    Calibration: Schema({"slope": numbers(1, low=np.finfo(float).tiny), "intercept": numbers(1)}),
     CohortModel: Schema(
         {
             "n_features_in_": size("columns"),
@@ -114,6 +155,7 @@ RECIPE_SCHEMAS: dict[type, Schema] = {
             "_needs": several(text),
             "model_": part(_MODELS),
             "calibration_": maybe(part(Calibration)),
+            "cohort_": optional(part(CohortSummary)),
         },
         rules.feature_names_rule,
     )

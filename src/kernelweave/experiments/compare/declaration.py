@@ -59,6 +59,12 @@ class Declared:
         protocol: Any = self.comparison.protocol
         return protocol
 
+    @property
+    def max_train(self) -> int | None:
+        """How many samples train in a fold at most, where that leaves some out."""
+        limit, n_samples = self.protocol.max_train, len(self.problem.y)
+        return limit if limit is not None and n_samples - -(-n_samples // self.protocol.n_folds) > limit else None
+
     def model(self, method: str, **options: Any) -> CohortModel:
         """The unfitted model of a method."""
         return CohortModel(method, **{**self.options, **options})
