@@ -278,7 +278,7 @@ def test_wide_views_are_reduced_and_the_decision_noted():
     y = (X["b__0"] > 0).astype(int)
     model = CohortModel("projected", effort="quick", random_state=0).fit(X, y)
     assert any("'wide' is reduced to its 39 leading components" in sentence for sentence in model.decisions_)
-    assert model.model_.projections_["wide-linear"].shape == (39, 5)
+    assert model.model_.projections_["wide-linear"].shape == (39, 10)
 
 
 def test_views_that_too_few_samples_have_are_left_out(data):
