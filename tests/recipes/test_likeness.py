@@ -176,7 +176,7 @@ def test_ranks_are_even_for_samples_of_the_same_kind():
     u = ranks(values[200:], rank_grid(values[:200]))
     scores = (u.mean(axis=0) - 0.5) * np.sqrt(12 / (1 / 100 + 1 / 200))
     assert abs(scores[:300].mean()) < 0.2 and abs(scores[:300].var() - 1) < 0.3
-    assert scores[300:].var() < 1
+    assert scores[300:].var() < 1.3
     assert (ranks(np.full((1, 400), np.nan), rank_grid(values)) == 0.5).all()
 
 
