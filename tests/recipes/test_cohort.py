@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from mixed_cohort import cohort
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.recipes import CohortModel, method_names
+from mixed_cohort import cohort
 
 VIEWS = ["rna", "clinical", "notes", "counts", "sim"]
 METHODS = list(method_names("classification", VIEWS))
@@ -292,3 +292,25 @@ def test_views_that_too_few_samples_have_are_left_out(data):
     model = CohortModel("mean", matrices={"sim": K}, kinds=kinds, effort="quick").fit(X, y)
     assert "rare" not in model.views
     assert "The view 'rare' is left out: only one sample has it." in model.decisions_
+
+
+def test_a_view_that_few_samples_have_may_be_absent_from_a_fold():
+    """Samples 0 to 2 have the view v only; folds that train on one of them cannot decide on the others."""
+    rng = np.random.default_rng(0)
+    X = stack_views({"v": rng.normal(size=(30, 1)), "w": rng.normal(size=(30, 2))})
+    y = np.arange(30) % 2
+    X.loc[3:, "v__0"] = np.nan
+    X.loc[:2, ["w__0", "w__1"]] = np.nan
+    for method, seed in (("mean", 0), ("mean", 1), ("localized", 0), ("stacking", 0), ("alone:v", 0), ("alone:v", 1)):
+        model = CohortModel(method, effort="quick", random_state=seed).fit(X, y)
+        assert set(model.predict(X)) <= {0, 1}
+    X.loc[1, "v__0"] = np.nan
+    X.loc[1, "w__0"] = 1.0
+    with pytest.raises(ValueError, match="all samples that have a view it needs \\(v\\) are of one class, 0"):
+        CohortModel("alone:v").fit(X, y)
+
+
+def test_two_columns_of_one_name():
+    X = pd.DataFrame(np.eye(6), columns=["v__a", "v__a", *"bcde"])
+    with pytest.raises(ValueError, match="column 'v__a' occurs more than once"):
+        CohortModel("mean").fit(X, [0, 1] * 3)

@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from mixed_cohort import cohort
 
 from kernelweave import stack_views
 from kernelweave.recipes import CohortModel, method_names, unavailable
 from kernelweave.recipes import methods as methods_module
 from kernelweave.recipes.methods import is_simple
 from kernelweave.recipes.settings import EFFORTS, GRIDS, combiner_options, grid_of
+from mixed_cohort import cohort
 
 
 def test_names_are_in_order_and_in_words():

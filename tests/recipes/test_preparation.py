@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from mixed_cohort import cohort
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
@@ -12,6 +11,7 @@ from kernelweave import MKLClassifier, load, save, stack_views
 from kernelweave.recipes.kinds import column_kinds
 from kernelweave.recipes.layout import TableLayout
 from kernelweave.recipes.preparation import joined_transformer, reduced, view_kernels, view_transformer
+from mixed_cohort import cohort
 
 
 def prepared(X):
