@@ -3,7 +3,8 @@
 =========  =====================================================  =====================================================
 folder     views                                                  what is odd in its files
 =========  =====================================================  =====================================================
-digits     shape (CSV), moments (TSV, gzipped)                    three classes, rows shuffled, samples that lack views
+digits     rna, protein (CSV), clinical (TSV)                     three classes, rows shuffled, samples that lack views;
+                                                                  the new cohort has no clinical file
 patients   "Größe, Gewicht" (CSV), "<i>notes & so on" (CSV)       decimal commas, categories, documents; markup, commas
                                                                   and blanks in names and labels; two visits per patient
 families   blood (CSV), kin (a similarity matrix)                 samples that only the matrix has
@@ -33,7 +34,7 @@ class Folder:
     Attributes
     ----------
     files : list of str
-        What `compare` and `fit` read, with the options that they need for it.
+        What `compare` and `fit` read, with the options that they need for it; relative to the folder, or whole paths.
     new_files : list of str
         What `predict` and `explain` read of the new cohort, with options.
     truth : Series
@@ -52,36 +53,32 @@ class Folder:
 
 
 def write_digits(folder: Path) -> Folder:
-    """Handwritten digits, of the embedded data set."""
+    """Handwritten digits of the embedded data set, under the names of the examples in ``--help``."""
     X, y = datasets.load_multifeat(return_X_y=True)
     y = np.asarray(y).astype(int)
     chosen = np.concatenate([np.flatnonzero(y == digit)[:32] for digit in (0, 3, 8)])
     rng = np.random.default_rng(0)
     ids = pd.Index([f"scan-{number:03d}" for number in rng.permutation(len(chosen))], name="sample")
-    words = pd.Series(np.array(["zero", "", "", "three", "", "", "", "", "eight"])[y[chosen]], ids, name="digit")
-    tables = {
-        view: X.iloc[chosen].filter(regex=f"^{name}__").iloc[:, :20].set_axis(ids, axis=0)
-        for view, name in (("shape", "fou"), ("moments", "zer"))
-    }
+    words = pd.Series(np.array(["zero", "", "", "three", "", "", "", "", "eight"])[y[chosen]], ids, name="diagnosis")
     new = np.zeros(len(ids), dtype=bool)
     new[rng.choice(len(ids), 18, replace=False)] = True
-    (folder / "new").mkdir(parents=True)
-    for place, (name, end) in enumerate((("shape", ".csv"), ("moments", ".tsv.gz"))):
-        table = tables[name].set_axis([f"{name[0]}{number}" for number in range(20)], axis=1)
-        sep = "," if place == 0 else "\t"
+    folder.mkdir(parents=True)
+    for place, (view, name) in enumerate((("rna", "fou"), ("protein", "zer"), ("clinical", "mor"))):
+        table = X.iloc[chosen].filter(regex=f"^{name}__").iloc[:, :20].set_axis(ids, axis=0)
+        table = table.set_axis([f"{name}{number}" for number in range(table.shape[1])], axis=1)
         old = table[~new].sample(frac=1.0, random_state=place).iloc[7 * place :]
-        old.to_csv(folder / f"{name}{end}", sep=sep)
-        table[new].sample(frac=1.0, random_state=9 + place).iloc[4 * place :, ::-1].to_csv(
-            folder / "new" / f"{name}-new{end}", sep=sep
-        )
+        if view == "clinical":
+            old.to_csv(folder / "clinical.tsv", sep="\t")
+            continue
+        old.to_csv(folder / f"{view}.csv")
+        shuffled = table[new].sample(frac=1.0, random_state=9 + place).iloc[4 * place :, ::-1]
+        shuffled.to_csv(folder / f"{view}-new.csv")
     words[~new].sample(frac=1.0, random_state=5).to_csv(folder / "labels.csv")
-    files = [str(folder / "shape.csv"), str(folder / "moments.tsv.gz"), "--target", "labels.csv:digit"]
-    new_files = [str(folder / "new" / "shape-new.csv"), f"moments={folder / 'new' / 'moments-new.tsv.gz'}"]
     return Folder(
-        [*files, "--id", "sample"],
-        [*new_files, "--id", "sample"],
+        ["rna.csv", "protein.csv", "clinical.tsv", "--target", "labels.csv:diagnosis", "--id", "sample"],
+        ["rna-new.csv", "protein=protein-new.csv"],
         words[new],
-        ["shape", "moments"],
+        ["rna", "protein", "clinical"],
         classes=["eight", "three", "zero"],
     )
 

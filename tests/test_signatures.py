@@ -10,7 +10,7 @@ import pytest
 
 PACKAGES = (
     *("combiners", "datasets", "display", "estimators", "experiments", "files", "kernels", "model_selection"),
-    *("recipes", "reduction"),
+    *("recipes", "reduction", "reporting"),
 )
 
 

@@ -21,9 +21,13 @@ def html():
     return {make.__name__: Report(make()).to_html() for make in (usual, nasty, large)}
 
 
+def channels(colour: str) -> list[int]:
+    """Red, green and blue of a colour as the browser computes it, ``rgb(0, 114, 178)``."""
+    return [int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")[:3]]
+
+
 def luminance(colour: str) -> float:
-    """Of a colour as the browser computes it, ``rgb(0, 114, 178)``."""
-    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")[:3]]
+    parts = [part / 255 for part in channels(colour)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
@@ -80,6 +84,23 @@ def test_colours_have_contrast(visit, html, scheme):
         mark = page.locator(f".bars .c{number} .m").first
         assert contrast(computed(mark, "fill"), back) >= 3, number
     assert contrast(computed(page.locator(".scatter .axis text").first, "fill"), back) >= 4.5
+
+
+# Of each number in a cell of a heatmap: its colour, the cell's, and how much of that covers the background.
+CELLS = f"""() => Array.from({ROOT}.querySelectorAll(".heatmap .number"), text => {{
+  const cell = getComputedStyle(text.previousElementSibling);
+  return [getComputedStyle(text).fill, cell.fill, Number(cell.fillOpacity)] }})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_in_cells_have_contrast(visit, html, scheme):
+    page = visit(html["usual"], color_scheme=scheme).page
+    back = channels(computed(page.locator(".report"), "background-color"))
+    cells = page.evaluate(CELLS)
+    assert len(cells) > 40
+    for text, fill, share in cells:
+        mixed = [share * own + (1 - share) * below for own, below in zip(channels(fill), back, strict=True)]
+        assert contrast(text, f"rgb({', '.join(str(round(part)) for part in mixed)})") >= 3.8, (fill, share)
 
 
 def test_a_page_with_thousands_of_points_is_drawn(visit, html):

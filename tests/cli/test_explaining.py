@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.cli.explaining import deciding_views, explaining_tables, view_of
+from kernelweave.cli.explaining import decided_samples, deciding_views, explaining_tables, view_of
 from kernelweave.recipes import CohortModel
 
 
@@ -66,6 +66,14 @@ def test_weights_of_kernels_and_features():
     assert features["view"][0] == "a" and set(features["class"]) == set(model.classes_)
 
 
+def test_weights_of_features_of_a_regression_are_in_units_of_the_target():
+    model, X = fitted("alone:a", 0)
+    tables = explaining_tables(model, X)
+    weights = tables["features.csv"].set_index("feature")["weight"].to_numpy()
+    inner = model.model_.feature_weights("a").to_numpy()
+    assert np.allclose(np.sort(weights), np.sort(inner * model.target_scale_)) and model.target_scale_ > 1.2
+
+
 def test_a_model_without_kernels_has_no_weights():
     model, X = fitted("linear", 2)
     assert set(explaining_tables(model, X)) == {"contributions.csv"}
@@ -83,7 +91,20 @@ def test_samples_that_cannot_be_decided_have_no_weights():
     X.iloc[:2, :2] = np.nan
     tables = explaining_tables(model, X)
     assert tables["weights.csv"].iloc[:, 1:].isna().all(axis=1).tolist() == [True, True] + [False] * 8
+    assert decided_samples(tables["contributions.csv"].iloc[:, 1:]).tolist() == [False, False] + [True] * 8
     assert (tables["contributions.csv"][["a-linear", "a-gaussian"]].iloc[:2] == 0.0).all(axis=None)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_views_may_be_called_as_columns_of_the_table(n_classes):
+    X, y = cohort(n_classes)
+    X = X.rename(columns=lambda name: name.replace("a__", "label__").replace("b__", "class__"))
+    model = CohortModel("linear", effort="quick", random_state=0).fit(X, y)
+    tables = explaining_tables(model, X)
+    columns = ["who", "label", "decision", "label (view)", "class (view)", "intercept"]
+    assert list(tables["contributions.csv"]) == columns
+    assert tables["contributions.csv"]["label"].tolist() == model.predict(X).tolist()
+    assert deciding_views(model, tables["contributions.csv"]).index[0] == "label (view)"
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,11 +14,11 @@ import pytest
 
 import kernelweave
 from folders import FOLDERS, SCRIPT
+from kernelweave.cli import main
+from kernelweave.cli.options import EXAMPLES
 
-SOME = ["--methods", "alone,mean,stacking,linear"]
-METHODS = {"digits": [], "patients": SOME, "families": SOME, "fields": SOME}  # all of them where none are named
-FITTED = {"digits": "localized", "patients": "boosting", "families": "alone:kin", "fields": "linear"}
-TIMES = {"seconds"}
+METHODS = {"patients": "alone,mean,boosting", "families": "alone,stacking", "fields": "alone,linear"}
+FITTED = {"digits": "localized", "families": "alone:kin"}  # localized is that of the example
 
 
 def environment():
@@ -40,8 +41,18 @@ def command(*words, status=0, cwd=None):
     return run
 
 
-def compare_words(name, folder):
-    return ["compare", *folder.files, "--quick", "--folds", "2", "--jobs", "1", *METHODS[name]]
+def words_of(name, command, folder):
+    """The words of a call in a folder; for the digits they are those of the example in ``--help``."""
+    extra = ["--quick", "--jobs", "1"] if command in ("compare", "fit") else []
+    extra += ["--folds", "2"] if command == "compare" else []
+    if name == "digits":
+        return [*shlex.split(EXAMPLES[command])[1:], *extra]
+    if command == "compare":
+        return ["compare", *folder.files, "--out", "results", "--methods", METHODS[name], *extra]
+    if command == "fit":
+        return ["fit", *folder.files, "--method", FITTED[name], "--out", "model.kw", *extra]
+    out = {"predict": "predictions.csv", "explain": "why"}[command]
+    return [command, "results/best.kw", *folder.new_files, "--out", out]
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +62,9 @@ def cohorts(tmp_path_factory):
 
     def cohort(name):
         if name not in made:
-            place = tmp_path_factory.mktemp(name)
-            folder = FOLDERS[name](place / "files")
-            run = command(*compare_words(name, folder), "--out", place / "results")
-            made[name] = place, folder, run
+            place = tmp_path_factory.mktemp(name) / "files"
+            folder = FOLDERS[name](place)
+            made[name] = place, folder, command(*words_of(name, "compare", folder), cwd=place)
         return made[name]
 
     return cohort
@@ -67,14 +77,15 @@ def test_compare(name, cohorts):
     written = {path.name for path in results.iterdir()} - {"best-kernels.kw"}  # beside a winner without kernels
     assert written == {"report.html", "report.json", "report.md", "folds.csv", "best.kw", "cells"}
     task = "classification" if folder.classes else "regression"
-    assert task in run.stdout and str(results / "report.html") in run.stdout.replace("\n", "")
+    assert task in run.stdout and "results/report.html" in run.stdout
     folds = pd.read_csv(results / "folds.csv")
     columns = ["method", "repeat", "fold", "score", "validation", "stored_samples", "seconds", "setting"]
     assert list(folds) == columns and folds["score"].notna().all()
     methods = set(folds["method"])
-    assert {f"alone:{view}" for view in folder.views} | {"mean", "stacking", "linear"} <= methods
-    if name == "digits":
-        assert {"concatenation", "lp", "convex", "localized", "projected", "forest", "boosting"} <= methods
+    alone = {f"alone:{view}" for view in folder.views}
+    combined = {"concatenation", "mean", "lp", "convex", "localized", "projected", "stacking"}
+    usual = {"linear", "forest", "boosting"}
+    assert methods == alone | (combined | usual if name == "digits" else set(METHODS[name].split(",")[1:]))
     assert (folds.groupby("method")["fold"].nunique() == 2).all()
     assert folds.groupby("method")["score"].mean().max() > (0.7 if folder.classes else 0.5)
     page = (results / "report.html").read_text(encoding="utf-8")
@@ -86,14 +97,13 @@ def test_compare(name, cohorts):
 @pytest.mark.parametrize("name", FOLDERS)
 def test_predict_and_explain_with_the_winner(name, cohorts):
     place, folder, _ = cohorts(name)
-    best = place / "results" / "best.kw"
-    command("predict", best, *folder.new_files, "--out", place / "predictions.csv")
+    command(*words_of(name, "predict", folder), cwd=place)
     predictions = check_predictions(place / "predictions.csv", folder)
-    run = command("explain", best, *folder.new_files, "--out", place / "why")
+    run = command(*words_of(name, "explain", folder), cwd=place)
     why = place / "why"
     assert {"contributions.csv", "report.html", "report.json"} <= {path.name for path in why.iterdir()}
     assert SCRIPT not in (why / "report.html").read_text(encoding="utf-8")
-    assert str(why) in run.stdout.replace("\n", "") and any(view in run.stdout for view in folder.views)
+    assert "why/report.html" in run.stdout and any(view in run.stdout for view in folder.views)
     parts = pd.read_csv(why / "contributions.csv", index_col=0)
     assert parts.index.name == folder.id_name and set(parts.index) == set(folder.truth.index)
     parts = parts.loc[predictions.index]
@@ -123,20 +133,20 @@ def check_predictions(path, folder):
     return predictions
 
 
-@pytest.mark.parametrize("name", FOLDERS)
+@pytest.mark.parametrize("name", FITTED)
 def test_fit(name, cohorts):
     place, folder, _ = cohorts(name)
-    model = place / "models" / "model.kw"
-    run = command("fit", *folder.files, "--method", FITTED[name], "--quick", "--jobs", "1", "--out", model)
-    assert str(model) in run.stdout.replace("\n", "") and "Task: " in run.stdout
-    loaded = kernelweave.load(model)
-    assert loaded.method == FITTED[name] and loaded.n_samples_ > 40
+    run = command(*words_of(name, "fit", folder), cwd=place)
+    assert "model.kw" in run.stdout and "Task: " in run.stdout
+    model = kernelweave.load(place / "model.kw")
+    assert model.method == FITTED[name] and model.n_samples_ > 40
     if name == "digits":  # the same numbers as those of the library itself
-        command("predict", model, *folder.new_files, "--out", place / "again.csv", "--block-size", "5")
-        predictions = check_predictions(place / "again.csv", folder)
-        words = [word for word in folder.new_files if "new" in word]
-        X = kernelweave.read_views([f"shape={words[0]}", words[1]], id="sample").X
-        assert predictions.loc[X.index, "label"].tolist() == loaded.predict(X).tolist()
+        new = [place / "rna-new.csv", f"protein={place / 'protein-new.csv'}"]
+        command("predict", "model.kw", *new, "--out", "again/and again.csv", "--block-size", "5", cwd=place)
+        predictions = check_predictions(place / "again" / "and again.csv", folder)
+        X = kernelweave.read_views([f"rna={new[0]}", new[1]], id="sample").X
+        assert predictions.loc[X.index, "label"].tolist() == model.predict(X).tolist()
+        assert np.allclose(predictions.filter(like="probability_").loc[X.index], model.predict_proba(X))
 
 
 def test_report_is_drawn_again(cohorts, tmp_path):
@@ -145,26 +155,27 @@ def test_report_is_drawn_again(cohorts, tmp_path):
     pages = {name: (results / name).read_bytes() for name in ("report.html", "report.md")}
     for name in pages:
         (results / name).unlink()
-    run = command("report", results)
-    assert run.stdout.replace("\n", "").rstrip().endswith(str(results / "report.html"))
+    run = command(*words_of("digits", "report", None), cwd=place)
+    assert run.stdout.rstrip().endswith("results/report.html")
     assert {name: (results / name).read_bytes() for name in pages} == pages
     command("report", results / "report.json", "--out", tmp_path / "elsewhere")
     assert (tmp_path / "elsewhere" / "report.html").read_bytes() == pages["report.html"]
 
 
 def test_interrupted_and_resumed(cohorts):
-    place, folder, _ = cohorts("digits")
+    place, folder, _ = cohorts("patients")
     out = place / "resumed"
-    words = [*compare_words("digits", folder), "--out", str(out)]
+    words = [*words_of("patients", "compare", folder), "--out", str(out)]
     process = subprocess.Popen(
         [sys.executable, "-m", "kernelweave", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         env=environment(),
+        cwd=place,
     )
     until = time.monotonic() + 120
-    while len(list(out.rglob("fold-*.json"))) < 3 and time.monotonic() < until and process.poll() is None:
+    while len(list(out.rglob("fold-*.json"))) < 2 and time.monotonic() < until and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
@@ -172,8 +183,8 @@ def test_interrupted_and_resumed(cohorts):
     assert "Traceback" not in said and "goes on" in said
     assert {path.name for path in out.iterdir()} == {"cells"}
     cells = {path: path.stat().st_mtime_ns for path in out.rglob("fold-*.json")}
-    assert 3 <= len(cells) < len(list((place / "results").rglob("fold-*.json")))
-    command(*words)
+    assert 2 <= len(cells) < len(list((place / "results").rglob("fold-*.json")))
+    command(*words, cwd=place)
     assert cells == {path: path.stat().st_mtime_ns for path in cells}  # nothing is computed again
     straight, resumed = (pd.read_csv(folder / "folds.csv") for folder in (place / "results", out))
     assert straight.drop(columns="seconds").equals(resumed.drop(columns="seconds"))
@@ -192,62 +203,90 @@ def is_time(key):
     return "seconds" in key or "time" in key or key in ("out", "path")
 
 
+# Wrong calls that are found before anything is read, and those that take a look at the files.
 WRONG = {
-    "no target": (["compare", "{files}/shape.csv"], "--target"),
-    "an unknown column": (["compare", "{files}/shape.csv", "--target", "labels.csv:diget"], "did you mean 'digit'?"),
-    "no such file": (["compare", "{files}/shap.csv", "--target", "labels.csv:digit"], "did you mean"),
-    "a folder as file": (["fit", "{files}/new", "--target", "labels.csv:digit"], "is a folder"),
-    "one fold": (["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--folds", "1"], "--folds"),
+    "no target": (["compare", "{files}/rna.csv"], "--target"),
+    "no such file": (["compare", "{files}/rnaa.csv", "--target", "labels.csv:diagnosis"], "did you mean"),
+    "a folder as file": (["fit", "{files}/results", "--target", "labels.csv:diagnosis"], "is a folder"),
+    "one fold": (["compare", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--folds", "1"], "--folds"),
     "an unknown method": (
-        ["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--methods", "boostin"],
+        ["compare", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--methods", "boostin"],
         "did you mean 'boosting'?",
     ),
-    "an unknown view": (
-        ["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--method", "alone:shade"],
-        "alone:shade",
-    ),
-    "an unknown id": (
-        ["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--id", "sampel"],
-        "did you mean 'sample'?",
-    ),
-    "no jobs": (["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--jobs", "0"], "--jobs"),
-    "a bad time": (["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--max-time", "x"], "--max-time"),
+    "no jobs": (["fit", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--jobs", "0"], "--jobs"),
+    "a bad time": (["compare", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--max-time", "x"], "--max-time"),
     "a matrix without name": (
-        ["compare", "--kernel", "{files}/shape.csv", "--target", "labels.csv:digit"],
+        ["compare", "--kernel", "{files}/rna.csv", "--target", "labels.csv:diagnosis"],
         "write name=file",
     ),
-    "no similarity matrix": (
-        ["compare", "--kernel", "k={files}/shape.csv", "--target", "labels.csv:digit"],
-        "shape.csv",
-    ),
-    "regression on words": (
-        ["fit", "{files}/shape.csv", "--target", "labels.csv:digit", "--task", "regression"],
-        "regression",
-    ),
     "results in a file": (
-        ["compare", "{files}/shape.csv", "--target", "labels.csv:digit", "--out", "{files}/labels.csv"],
+        ["compare", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--out", "{files}/labels.csv"],
         "is a file",
     ),
-    "no model": (["predict", "{files}/labels.csv", "{files}/shape.csv"], "labels.csv"),
-    "no view of the model": (["predict", "{results}/best.kw", "x={files}/new/shape-new.csv"], "no view 'x'"),
     "no files to explain": (["explain", "{results}/best.kw"], "at least one file"),
     "no results": (["report", "{files}"], "report.json"),
+}
+WRONG_IN_FILES = {
+    "an unknown column": (
+        ["compare", "{files}/rna.csv", "--target", "labels.csv:diagnoses"],
+        "did you mean 'diagnosis'?",
+    ),
+    "an unknown view": (
+        ["fit", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--method", "alone:rne"],
+        "alone:rne",
+    ),
+    "an unknown id": (
+        ["fit", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--id", "sampel"],
+        "did you mean 'sample'?",
+    ),
+    "no similarity matrix": (
+        ["compare", "--kernel", "k={files}/rna.csv", "--target", "labels.csv:diagnosis"],
+        "rna.csv",
+    ),
+    "regression on words": (
+        ["fit", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--task", "regression"],
+        "regression",
+    ),
+    "too many folds": (
+        ["compare", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--folds", "5000"],
+        "5000",
+    ),
+    "no model": (["predict", "{files}/labels.csv", "{files}/rna.csv"], "labels.csv"),
+    "no view of the model": (["predict", "{results}/best.kw", "x={files}/rna-new.csv"], "no view 'x'"),
+    "an unclear view": (["explain", "{results}/best.kw", "{files}/labels.csv", "{files}/rna.csv"], "VIEW={files}"),
     "a foreign JSON": (["report", "{files}/foreign.json"], "foreign.json"),
 }
+
+
+def wrong_call(case, place):
+    """The words of a wrong call, and what its answer has to contain."""
+    (place / "foreign.json").write_text('{"menu": [1, 2]}')
+    words, message = (WRONG | WRONG_IN_FILES)[case]
+    places = {"files": place, "results": place / "results"}
+    return [word.format(**places) for word in words], message.format(**places)
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_a_wrong_call_is_answered_in_one_line(case, cohorts, tmp_path):
     place, _, _ = cohorts("digits")
-    (place / "files" / "foreign.json").write_text('{"menu": [1, 2]}')
-    words, message = WRONG[case]
-    words = [word.format(files=place / "files", results=place / "results") for word in words]
+    words, message = wrong_call(case, place)
     before = snapshot(place)
     run = command(*words, status=2, cwd=tmp_path)
     (line,) = run.stderr.splitlines()
-    assert line.startswith(f"kernelweave {words[0]}: error: ") and message in line
-    assert run.stdout == ""
+    assert line.startswith(f"kernelweave {words[0]}: error: ") and message in line and run.stdout == ""
     assert not list(tmp_path.iterdir()) and snapshot(place) == before  # nothing is written, here or there
+
+
+@pytest.mark.parametrize("case", WRONG_IN_FILES)
+def test_files_that_do_not_fit_are_answered_in_one_line(case, cohorts, tmp_path, monkeypatch, capsys):
+    place, _, _ = cohorts("digits")
+    words, message = wrong_call(case, place)
+    before = snapshot(place)
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"kernelweave {words[0]}: error: ") and message in line
+    assert not list(tmp_path.iterdir()) and snapshot(place) == before
 
 
 def snapshot(folder):

@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from kernelweave.cli.telling import listed, say, write_table
+from kernelweave.cli.telling import described_cohort, listed, say, write_table
+from kernelweave.files.cohort import read_cohort
 
 
 def test_sentences_are_wrapped_and_paths_are_not(capsys, monkeypatch):
@@ -28,3 +29,17 @@ def test_tables_are_written_as_utf8_and_replaced(tmp_path):
     assert path.read_bytes().startswith('"Größe, cm"\n'.encode())
     assert pd.read_csv(path)["Größe, cm"].tolist() == ["a\nb", 'c "d"']
     assert [entry.name for entry in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_what_was_read(tmp_path):
+    (tmp_path / "a.csv").write_text("s,x\np,1\nq,2\nr,3\nt,4\n")
+    (tmp_path / "b.csv").write_text("s,y\nq,2\nt,5\n")
+    (tmp_path / "labels.csv").write_text("s,ill\np,no\nq,yes\nr,no\nz,yes\n")
+    cohort = read_cohort([tmp_path / "a.csv", tmp_path / "b.csv"], "labels.csv:ill")
+    assert described_cohort(cohort, "classification", "words") == [
+        "Read 3 samples with a target: 3 have a, 1 has b.",
+        "1 sample without a target is left out.",
+        "1 sample with a target is in none of the files.",
+        "Target ill: no (2), yes (1).",
+        "Task: classification (words).",
+    ]

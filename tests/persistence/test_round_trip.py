@@ -46,7 +46,7 @@ def assert_same(first, second, path="model"):
         assert (first.kind.is_frame, first.kind.names) == (second.kind.is_frame, second.kind.names), path
     elif isinstance(first, Design):
         assert isinstance(second.transformer, Operation) and first.kind.names == second.kind.names, path
-        for name in ("columns", "read", "documents", "width"):
+        for name in ("n_in", "read", "documents", "width"):
             assert_same(getattr(first, name), getattr(second, name), f"{path}.{name}")
     elif isinstance(first, np.ndarray):
         np.testing.assert_array_equal(first, second, err_msg=path)

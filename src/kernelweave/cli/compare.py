@@ -84,10 +84,10 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
 def _plan(declared: Declared) -> list[str]:
     protocol = declared.protocol
     times = "" if protocol.n_repeats == 1 else f", {protocol.n_repeats} times"
-    limit = "" if protocol.max_train is None else f"; --quick: at most {protocol.max_train} samples train in a fold"
-    return [
-        f"Comparing {len(declared.labels)} methods by nested cross-validation, {protocol.n_folds} folds{times}{limit}."
-    ]
+    limit = declared.max_train
+    limited = "" if limit is None else f"; --quick: at most {limit} samples train in a fold, all of them in the end"
+    number = len(declared.labels)
+    return [f"Comparing {number} methods by nested cross-validation, {protocol.n_folds} folds{times}{limited}."]
 
 
 def _measured(declared: Declared, folder: Path, n_jobs: int, until: float | None) -> MeasuredRow:

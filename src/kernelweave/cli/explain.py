@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
+from ..recipes import CohortModel
 from ..reporting import report
-from .explaining import deciding_views, explaining_tables
+from ..reporting.page import Report
+from .explaining import TABLES, decided_samples, deciding_views, explaining_tables
 from .new_samples import load_model, read_new_samples
-from .telling import listed, say, working, write_table
+from .telling import counted_samples, listed, say, working, write_table
 
 REPORTS = ("report.json", "report.html", "report.md")
 
@@ -25,22 +30,39 @@ def run(chosen: argparse.Namespace) -> int:
     X = read_new_samples(chosen, model)
     with working("explaining"):
         tables = explaining_tables(model, X)
-        page = report(model, X)
+        page = _report(model, X, decided_samples(tables["contributions.csv"].iloc[:, 1:]))
     out: Path = chosen.out
     out.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        write_table(out / name, table)
+    for name in TABLES:
+        if name in tables:
+            write_table(out / name, tables[name])
+        else:
+            (out / name).unlink(missing_ok=True)  # of an earlier call with another model
     for name in REPORTS:
         page.save(out / name)
     counts = deciding_views(model, tables["contributions.csv"])
+    views = listed([f"{view} ({counted_samples(count)})" for view, count in counts.items()])
     say(
         [
             f"Explained the predictions of {len(X)} samples by {model.method}.",
-            "Largest part of the decision: "
-            + listed([f"{view} {count} times" for view, count in counts.items()])
-            + ".",
+            f"Most was added to the decision by {views}.",
             f"Written to {out}: {', '.join([*tables, *REPORTS])}",
             f"Report: {out / 'report.html'}",
         ]
     )
     return 0
+
+
+def _report(model: CohortModel, X: pd.DataFrame, decided: np.ndarray) -> Report:
+    """The report of the model on the samples that it decides on."""
+    if not decided.any():
+        raise ValueError(
+            f"no sample has a view that {model.method} reads ({', '.join(model.views)}); nothing to explain"
+        )
+    rows = [("samples", f"{len(X)} new samples")]
+    if not decided.all():
+        lacking = int((~decided).sum())
+        rows.append(
+            ("left out", f"{counted_samples(lacking)} without any view that the method needs; see contributions.csv")
+        )
+    return report(model, X[decided], data=rows)

@@ -9,7 +9,8 @@ import pandas as pd
 
 from ..recipes import CohortModel
 
-INTERCEPT = "intercept"
+TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
+LEADING = ("label", "class", "decision", "prediction", "intercept")  # columns that are no parts of views
 _KINDS = ("-linear", "-gaussian")  # what the kernels of a view are called by, behind its name
 
 
@@ -31,6 +32,8 @@ def explaining_tables(model: CohortModel, X: pd.DataFrame) -> dict[str, pd.DataF
         ``features.csv`` where some kernel is linear and has one weight for all samples.
     """
     parts = model.contributions(X)
+    taken = {name: f"{name} (view)" for name in LEADING[:-1]}  # a view may be called so
+    parts = parts.rename(columns=taken, level=1) if parts.columns.nlevels > 1 else parts.rename(columns=taken)
     predicted = model.predict(X)
     files = {}
     if parts.columns.nlevels > 1:
@@ -39,13 +42,25 @@ def explaining_tables(model: CohortModel, X: pd.DataFrame) -> dict[str, pd.DataF
     else:
         lead = {"label": predicted, "decision": parts.sum(axis=1)} if _has_classes(model) else {"prediction": predicted}
         files["contributions.csv"] = _with_ids(_led(lead, parts), X)
-    inner: Any = model.model_
-    if hasattr(inner, "kernel_weights"):
+    if hasattr(model.model_, "kernel_weights"):
         files["weights.csv"] = _with_ids(_kernel_weights(model, parts, X), X)
-        features = _feature_weights(inner)
+        features = _feature_weights(model)
         if features is not None:
             files["features.csv"] = features
     return files
+
+
+def decided_samples(parts: pd.DataFrame) -> np.ndarray:
+    """Which samples the model decides on: it gives the others, which lack all views that it needs, the same prediction.
+
+    Parameters
+    ----------
+    parts : DataFrame
+        As `CohortModel.contributions` returns, or the table of ``contributions.csv``.
+    """
+    names = parts.columns.get_level_values(-1)
+    terms = [name not in LEADING for name in names]
+    return (parts.loc[:, terms].select_dtypes("number") != 0.0).to_numpy().any(axis=1)
 
 
 def deciding_views(model: CohortModel, table: pd.DataFrame) -> pd.Series:
@@ -65,7 +80,7 @@ def deciding_views(model: CohortModel, table: pd.DataFrame) -> pd.Series:
     Series
         By view, the most frequent first; ``"none"`` counts samples of which no view points to the prediction.
     """
-    names = [name for name in table.columns[1:] if name not in ("label", "decision", "prediction", INTERCEPT)]
+    names = [name for name in table.columns[1:] if name not in LEADING]
     views = [view_of(name, model.views) for name in names]
     parts = table[names].T.groupby(views, sort=False).sum().T
     if _has_classes(model):
@@ -128,8 +143,7 @@ def _with_ids(table: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
 
 def _kernel_weights(model: CohortModel, parts: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
     """Weights of kernels by sample; missing for samples that lack all views that the method needs."""
-    is_term = parts.columns.get_level_values(-1) != INTERCEPT
-    decided = (parts.loc[:, is_term] != 0.0).to_numpy().any(axis=1)
+    decided = decided_samples(parts)
     table = model.table(X)
     weights = model.model_.kernel_weights(table.iloc[np.flatnonzero(decided)])
     if weights.columns.nlevels > 1:
@@ -139,8 +153,12 @@ def _kernel_weights(model: CohortModel, parts: pd.DataFrame, X: pd.DataFrame) ->
     return full
 
 
-def _feature_weights(inner: Any) -> pd.DataFrame | None:
-    """Weights of the features of all linear kernels, the largest first; None where no kernel has such weights."""
+def _feature_weights(model: CohortModel) -> pd.DataFrame | None:
+    """Weights of the features of all linear kernels, the largest first; None where no kernel has such weights.
+
+    Those of a regression are in units of y, as the contributions are.
+    """
+    inner: Any = model.model_
     found = []
     for name, kernel in zip(inner.kernel_names_, inner.kernels_, strict=True):
         if not kernel.is_linear:
@@ -153,6 +171,8 @@ def _feature_weights(inner: Any) -> pd.DataFrame | None:
     if not found:
         return None
     table = pd.concat(found, ignore_index=True)
+    if not _has_classes(model):
+        table["weight"] *= model.target_scale_
     return table.iloc[np.argsort(-table["weight"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
 
 

@@ -150,7 +150,9 @@ def _add_predict(commands: Any) -> None:
         "are read block by block, so that they may be larger than memory. Views may be missing.",
     )
     _add_new_files(parser)
-    _add_out(parser, Path("predictions.csv"), "file of the predictions (default predictions.csv)")
+    _add_out(
+        parser, Path("predictions.csv"), "file of the predictions (default predictions.csv; - for standard output)"
+    )
     parser.add_argument(
         "--block-size", type=_whole(1), default=10_000, metavar="N", help="samples to read at a time (default 10000)"
     )

@@ -38,13 +38,18 @@ def described_cohort(cohort: Any, task: str, why: str) -> list[str]:
         What the task was guessed by.
     """
     tables = cohort.tables
-    overlap = tables.overlap["samples"]
-    views = overlap.iloc[: list(overlap.index).index("in all views")]
+    overlap = tables.overlap
+    views = overlap["labelled"].iloc[: list(overlap.index).index("in all views")]
     lines = [
-        f"Read {len(tables.X)} samples with a target; of all samples "
-        + listed([f"{count} have {view}" for view, count in views.items()])
+        f"Read {counted_samples(len(tables.X))} with a target: "
+        + listed([f"{count} {'has' if count == 1 else 'have'} {view}" for view, count in views.items()])
         + "."
     ]
+    without, alone = (int(overlap.loc[name, "samples"]) for name in ("without a label", "only with a label"))
+    if without:
+        lines.append(f"{counted_samples(without)} without a target {_be(without)} left out.")
+    if alone:
+        lines.append(f"{counted_samples(alone)} with a target {_be(alone)} in none of the files.")
     if task == "classification":
         counts = tables.y.value_counts()
         lines.append(f"Target {tables.y.name}: {listed([f'{label} ({count})' for label, count in counts.items()])}.")
@@ -96,6 +101,15 @@ def listed(parts: list[str]) -> str:
     """Parts with commas between them, the first dozen of them."""
     more = f" and {len(parts) - _MOST_LISTED} more" if len(parts) > _MOST_LISTED else ""
     return ", ".join(parts[:_MOST_LISTED]) + more
+
+
+def counted_samples(count: int) -> str:
+    """A number of samples, in words."""
+    return f"{count} sample" if count == 1 else f"{count} samples"
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:

@@ -236,7 +236,7 @@ class _Preparations:
         """A model of all columns with the description of its preparation, or its design with the operation."""
         kept, where = copy(value), "preparation of all columns"
         if isinstance(kept, Design):
-            kept.transformer = as_operation(kept.transformer, where, len(kept.columns))
+            kept.transformer = as_operation(kept.transformer, where, kept.n_in)
             kept.kind = replace(kept.kind, dtypes={})
         elif kept.preparation is not None:
             kept.preparation = described(kept.preparation, where, self._given)

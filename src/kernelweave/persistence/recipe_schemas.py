@@ -12,6 +12,8 @@ from ..recipes import CohortModel
 from ..recipes.calibration import Calibration
 from ..recipes.kinds import CATEGORY, NUMBER, SIMILARITY, TEXT
 from ..recipes.layout import TableLayout, ViewColumns
+from ..recipes.likeness import CohortSummary
+from ..recipes.ranks import GRID, PairStructure
 from ..recipes.rivals import ColumnModel, StackedViews
 from . import rules
 from .schema import (
@@ -19,6 +21,7 @@ from .schema import (
     Sizes,
     agree,
     array,
+    count,
     flag,
     maybe,
     number,
@@ -51,6 +54,14 @@ def _layout_rule(value: TableLayout, sizes: Sizes, path: str) -> None:
     names = [name for view in value.views for name in ([view.name] if view.is_sparse else view.names)]
     if not value.views or len(set(value.names)) < len(value.views) or len(set(names)) < len(names):
         refuse(f"{path}.views", "are not there, or one of them is there twice")
+
+
+def _summary_rule(value: CohortSummary, sizes: Sizes, path: str) -> None:
+    """Columns of categories are columns, and shares are at most 1."""
+    if not set(value.categories) <= set(value.columns):
+        refuse(f"{path}.categories", "are not among the columns")
+    if len(value.shares) and value.shares.max() > 1.0:
+        refuse(f"{path}.shares", "are above 1")
 
 
 def _cohort_rule(value: CohortModel, sizes: Sizes, path: str) -> None:
@@ -102,6 +113,34 @@ RECIPE_SCHEMAS: dict[type, Schema] = {
         _view_rule,
     ),
     TableLayout: Schema({"views": several(part(ViewColumns, "columns")), "joined": flag}, _layout_rule),
+    PairStructure: Schema(
+        {
+            "first": positions("pairs", below="measures", filled=True),
+            "second": positions("pairs", below="measures"),
+            "sign": numbers("pairs"),
+            "mean": number(),
+            "scale": number(positive=True),
+            "n_samples": count(1),
+        }
+    ),
+    CohortSummary: Schema(
+        {
+            "n_samples": count(1),
+            "views": several(text, "views"),
+            "shares": numbers("views", low=0.0),
+            "columns": several(text, "columns"),
+            "column_views": positions("columns", below="views"),
+            "measures": several(text, "measures"),
+            "measure_views": positions("measures", below="views"),
+            "grid": numbers(GRID, "measures"),
+            "moments": numbers(6, "measures"),
+            "categories": several(text, "categories"),
+            "values": several(several(text), "categories"),
+            "singles": numbers("categories", low=0.0),
+            "pairs": several(part(PairStructure, "measures")),
+        },
+        _summary_rule,
+    ),
     Calibration: Schema({"slope": numbers(1, low=np.finfo(float).tiny), "intercept": numbers(1)}),
     CohortModel: Schema(
         {
@@ -116,6 +155,7 @@ RECIPE_SCHEMAS: dict[type, Schema] = {
             "_needs": several(text),
             "model_": part(_MODELS),
             "calibration_": maybe(part(Calibration)),
+            "cohort_": optional(part(CohortSummary)),
         },
         rules.feature_names_rule,
     )

@@ -38,6 +38,8 @@ from ..kernels.preparation import Preparation
 from ..recipes import rivals
 from ..recipes.calibration import Calibration
 from ..recipes.layout import TableLayout, ViewColumns
+from ..recipes.likeness import CohortSummary
+from ..recipes.ranks import PairStructure
 from ..recipes.rivals.design import Design
 from ..recipes.rivals.linear import LinearScores
 from ..recipes.rivals.trees import TreeSum
@@ -165,6 +167,8 @@ CLASSES: dict[str, type] = {
         combiners.SparseMKL,
         # recipes
         Calibration,
+        CohortSummary,
+        PairStructure,
         TableLayout,
         ViewColumns,
         # discriminants and graphs

@@ -47,8 +47,8 @@ _ARRAYS = {
 
 
 def _design_rule(value: Design, sizes: Sizes, path: str) -> None:
-    """The operation takes all columns that are handed over, as a table, and makes as many features as there are."""
-    agree(sizes, "own", value.transformer.n_in, f"{path}.transformer")
+    """The operation takes all columns, as a table, and makes as many features as there are."""
+    agree(sizes, "columns", value.transformer.n_in, f"{path}.transformer")
     agree(sizes, "features", value.transformer.n_out, f"{path}.transformer")
     if value.transformer.takes_documents:
         refuse(f"{path}.transformer", "takes documents in the place of a table")
@@ -95,7 +95,7 @@ def _column_model_rule(value: ColumnModel, sizes: Sizes, path: str) -> None:
     expected = len(value.classes_) if both else _n_outputs(value)
     agree({"outputs": expected}, "outputs", value.scores_.n_outputs, f"{path}.scores_")
     agree({"features": value.design_.width}, "features", value.scores_.width, f"{path}.scores_")
-    if value.kind_ == "forest" and not value.scores_.factor > 0:
+    if isinstance(value.scores_, TreeSum) and not value.scores_.factor > 0:
         refuse(f"{path}.scores_.factor", "is not positive")
 
 
@@ -132,10 +132,10 @@ _TASK = Schema({"task_": one_of(*_TASKS), "classes_": optional(array("biufUSO", 
 RIVAL_SCHEMAS: dict[type, Schema] = {
     Design: Schema(
         {
-            "kind": part(TableKind, "own"),
-            "columns": positions("own", below="columns"),
-            "read": positions("read", below="own"),
-            "documents": positions("documents", below="own"),
+            "n_in": size("columns"),
+            "kind": part(TableKind, own="columns"),
+            "read": positions("read", below="columns"),
+            "documents": positions("documents", below="columns"),
             "width": size("features"),
             "transformer": operation,
         },

@@ -20,6 +20,7 @@ from ..validation.tables import as_pandas
 from .extending import extended
 from .fitting import CohortFit, checked_groups
 from .kinds import as_frame
+from .likeness import CohortSummary
 
 
 def _classifies(model: CohortModel) -> bool:
@@ -86,6 +87,8 @@ class CohortModel(CohortFit, BaseEstimator):
     n_stored_ : int or None
         Support vectors; None for models that store no samples.
     n_samples_ : int
+    cohort_ : CohortSummary
+        What the samples looked like, with which new ones are compared.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -101,7 +104,7 @@ class CohortModel(CohortFit, BaseEstimator):
     >>> X, y = datasets.load_multifeat(target="small-vs-large", return_X_y=True)
     >>> model = CohortModel("mean", effort="quick", random_state=0).fit(X[::10], y[::10])
     >>> model.setting_
-    {'C': 1.0}
+    {'C': 3.0}
     >>> model.predict_proba(X[:2]).shape
     (2, 2)
     """
@@ -173,6 +176,7 @@ class CohortModel(CohortFit, BaseEstimator):
             own = None if groups is None else groups[kept]
             self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own)
             self.n_samples_ = X.shape[0]
+            self.cohort_ = CohortSummary.of(X, self.kinds_, given.matrices)
         return self
 
     def table(self, X: Any) -> pd.DataFrame:
@@ -200,6 +204,15 @@ class CohortModel(CohortFit, BaseEstimator):
         X = X.assign(**{name: np.nan for name in ids if name not in X.columns})
         known = [name for name in self.feature_names_in_ if name in X.columns]
         return X if any("__" in name for name in self.feature_names_in_) else X[known]
+
+    def has_needed_views(self, X: Any) -> np.ndarray:
+        """Which samples have a view that the method needs; others are predicted by the shares of the training samples.
+
+        Parameters
+        ----------
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        """
+        return self._table(X)[1]
 
     @property
     def views(self) -> list[str]:

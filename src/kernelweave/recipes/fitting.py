@@ -192,7 +192,7 @@ class CohortFit:
             warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
             return search(
                 lambda rows: maker.model(table.iloc[rows], present[rows]),
-                grid_of(self.method, given.effort),
+                grid_of(self.method, given.effort, self.task_),
                 table,
                 self.classes_[targets] if is_classes else targets,
                 splits,

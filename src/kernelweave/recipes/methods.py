@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..combiners import ConvexMKL, KernelMap, Localized, LpMKL, Mean, Projected
+from ..combiners import ConvexMKL, KernelMap, Localized, LpMKL, Mean, Projected, Softmax
 from ..estimators import MKLClassifier, MKLRegressor
 from ..kernels import Gaussian, Kernel, Linear, Precomputed
 from ..validation import shown
@@ -228,7 +228,7 @@ class ModelMaker:
         if self.method == "convex":
             return ConvexMKL(**options)
         if self.method == "projected":
-            return Projected(**options)
+            return Projected(gating=Softmax(), **options)
         if self.method == "localized":
             return Localized(inputs=self._gating_inputs(present), **options)
         return Mean()

@@ -11,36 +11,39 @@ from typing import Any
 
 EFFORTS = ("full", "quick")
 
-_COSTS = (0.1, 1.0, 10.0, 100.0)
-_FEW_COSTS = (1.0, 10.0)
-
-# Parameters to choose from, by method (all views alone have the settings of "alone") and effort.
-GRIDS: dict[str, dict[str, dict[str, Sequence[Any]]]] = {
-    "alone": {"full": {"C": _COSTS}, "quick": {"C": _FEW_COSTS}},
-    "concatenation": {"full": {"C": _COSTS}, "quick": {"C": _FEW_COSTS}},
-    "mean": {"full": {"C": _COSTS}, "quick": {"C": _FEW_COSTS}},
-    "lp": {"full": {"C": _COSTS}, "quick": {"C": _FEW_COSTS}},
-    "convex": {"full": {"C": _COSTS}, "quick": {"C": _FEW_COSTS}},
-    "localized": {"full": {"C": (1.0, 10.0)}, "quick": {"C": (1.0,)}},
-    "projected": {"full": {"C": (1.0, 10.0)}, "quick": {"C": (1.0,)}},
-    "stacking": {"full": {"C": (0.1, 1.0, 10.0)}, "quick": {"C": (1.0,)}},
-    "linear": {"full": {"C": (0.001, 0.01, 0.1, 1.0, 10.0)}, "quick": {"C": (0.01, 0.1, 1.0)}},
-    "forest": {"full": {}, "quick": {}},
-    "boosting": {"full": {}, "quick": {}},
+# C of kernel machines, by task and effort: the kernels have a unit diagonal and regressions a target of variance 1.
+_COSTS: dict[str, dict[str, Sequence[float]]] = {
+    "classification": {"full": (0.3, 3.0, 30.0), "quick": (3.0,)},
+    "regression": {"full": (0.1, 1.0, 10.0, 100.0), "quick": (0.1, 1.0, 10.0)},
 }
+# C of logistic regression, and 1 / alpha of ridge regression, on standardised columns.
+_LINEAR_COSTS: dict[str, dict[str, Sequence[float]]] = {
+    "classification": {"full": (0.01, 0.1, 1.0, 10.0), "quick": (0.1, 1.0)},
+    "regression": {"full": (0.001, 0.01, 0.1, 1.0), "quick": (0.01, 0.1)},
+}
+
+# Parameters to choose from besides C, by method and effort.
+_GRIDS: dict[str, dict[str, dict[str, Sequence[Any]]]] = {
+    "localized": {"full": {"combiner__l2": (0.1, 0.01)}, "quick": {}},
+}
+_STACKING_COSTS = {"full": (0.1, 1.0), "quick": (1.0,)}  # of the regression on decision values
 
 # Options of the combiners.
 COMBINERS: dict[str, dict[str, dict[str, Any]]] = {
-    "lp": {"full": {"p": 2.0}, "quick": {"p": 2.0}},
+    "lp": {"full": {"p": 4.0 / 3.0}, "quick": {"p": 4.0 / 3.0}},
     "convex": {"full": {}, "quick": {}},
-    "localized": {"full": {}, "quick": {"l2": 0.1, "max_iter": 30}},
-    "projected": {"full": {"n_components": 5}, "quick": {"n_components": 5, "max_iter": 30}},
+    "localized": {"full": {}, "quick": {"l2": 0.03}},
+    "projected": {
+        "full": {"n_components": 10, "gating_components": 2},
+        "quick": {"n_components": 10, "gating_components": 2},
+    },
 }
 
 # Options of the other models.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
-    "stacking": {"full": {"machine_C": 10.0}, "quick": {"machine_C": 10.0}},
+    "stacking": {"full": {"machine_C": 3.0}, "quick": {"machine_C": 3.0}},
     "forest": {"full": {"n_trees": 300}, "quick": {"n_trees": 100}},
+    "boosting": {"full": {"learning_rate": 0.1}, "quick": {"learning_rate": 0.2}},
 }
 
 EPSILON = 0.1  # of a regression whose target has variance 1
@@ -49,14 +52,14 @@ EPSILON = 0.1  # of a regression whose target has variance 1
 QUICK_PARTS = 4
 
 # Views of more prepared features are reduced to leading principal components (singular directions of sparse ones).
-WIDEST = {"localized": 1000, "projected": 200}
-COMPONENTS = {"localized": 200, "projected": 100}
+WIDEST = {"localized": 1000, "projected": 50}
+COMPONENTS = {"localized": 200, "projected": 50}
 
 RARE_CATEGORY = 0.01  # share of the samples below which categories are pooled
 MOST_WORDS = 20_000  # of a column of documents
 
 
-def grid_of(method: str, effort: str) -> Mapping[str, Sequence[Any]]:
+def grid_of(method: str, effort: str, task: str) -> Mapping[str, Sequence[Any]]:
     """The parameters that a method tries.
 
     Parameters
@@ -64,8 +67,20 @@ def grid_of(method: str, effort: str) -> Mapping[str, Sequence[Any]]:
     method : str
         Such as "mean" or "alone:rna".
     effort : {"full", "quick"}
+    task : {"classification", "regression"}
+
+    Examples
+    --------
+    >>> from kernelweave.recipes.settings import grid_of
+    >>> grid_of("alone:rna", "full", "classification")
+    {'C': (0.3, 3.0, 30.0)}
     """
-    return GRIDS[method.partition(":")[0]][effort]
+    if method in ("forest", "boosting"):
+        return {}
+    if method == "stacking":
+        return {"C": _STACKING_COSTS[effort]}
+    costs = _LINEAR_COSTS if method == "linear" else _COSTS
+    return {"C": costs[task][effort], **_GRIDS.get(method, {}).get(effort, {})}
 
 
 def combiner_options(method: str, effort: str) -> dict[str, Any]:

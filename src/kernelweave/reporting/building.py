@@ -65,7 +65,8 @@ def report(
     scoring : str, callable or None
         One metric, as in scikit-learn; None means the `score` of the model. Higher is better.
     comparison : tuple of (list of str, Section), optional
-        A headline and a section on several methods, which come first.
+        A headline and a section on several methods, which come first; how well this model predicts is then theirs to
+        say.
     data : list, optional
         What begins the section on data: blocks, sentences, or rows such as ``("target", "guessed as classes")``.
     title : str, optional
@@ -135,7 +136,7 @@ def report(
     ]
     contents = Contents(
         title=_title(subject) if title is None else title,
-        headline=[*given_headline, *headline(subject, evaluation)],
+        headline=[*given_headline, *headline(subject, evaluation, compared=bool(given_sections))],
         sections=[section for section in found if section is not None],
         data=_machine_readable(subject, evaluation),
         versions=versions(),

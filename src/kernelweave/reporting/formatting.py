@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Sequence
 
 from .blocks import Cell
 
@@ -34,6 +35,21 @@ def write_cell(value: Cell, kind: str = "text") -> str:
         return clean(value)
     assert value is not None
     return _WRITERS.get(kind, _number)(value)
+
+
+def write_column(values: Sequence[Cell], kind: str = "text") -> list[str]:
+    """The cells of a column; numbers of about the same size have the same number of decimals.
+
+    >>> write_column([0.1595, 0.141, None], "number")
+    ['0.1595', '0.1410', '–']
+    """
+    texts = [write_cell(value, kind) for value in values]
+    sizes = [abs(value) for value in values if isinstance(value, float) and not is_missing(value) and value]
+    plain = all(is_missing(value) or type(value) is float for value in values)
+    if kind != "number" or not plain or not sizes or min(sizes) < 1e-3 or max(sizes) >= 1e3 * min(sizes):
+        return texts
+    decimals = max(len(text.partition(".")[2]) for text in texts)
+    return [text if is_missing(value) else f"{value:.{decimals}f}" for text, value in zip(texts, values, strict=True)]
 
 
 def clean(text: str) -> str:
@@ -76,13 +92,17 @@ def _count(value: float) -> str:
 
 
 def _percent(value: float) -> str:
+    if abs(value) > 1e300:
+        return _number(value)  # a hundred times as much is no number
     return f"{100 * value:.1f} %" if abs(value) < 1e4 else f"{_number(100 * value)} %"
 
 
 def _seconds(value: float) -> str:
-    if abs(value) < 0.001:
+    if value < 0 or value >= 1e9:
+        return f"{_number(value)} s"
+    if value < 0.001:
         return "0 s" if value == 0 else "< 1 ms"
-    if abs(value) < 0.0995:
+    if value < 0.0995:
         return f"{1000 * value:.0f} ms"
     if value < 59.95:
         return f"{value:.2g} s" if value < 9.95 else f"{value:.0f} s"
@@ -94,6 +114,8 @@ def _seconds(value: float) -> str:
 
 
 def _p_value(value: float) -> str:
+    if not 0 <= value <= 1:
+        return _number(value)
     if value < 0.001:
         return "< 0.001"
     return f"{value:.3f}" if value < 0.00995 else f"{value:.2f}"

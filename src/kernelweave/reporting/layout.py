@@ -12,8 +12,9 @@ from .charts import draw
 from .charts.frame import Key
 from .content import Contents, Section
 from .detail import Detail
-from .formatting import clean, is_missing, one_line, write_cell
+from .formatting import DASH, clean, is_missing, one_line, write_column
 
+_FEW = 3  # columns of a small table
 _LONG = 24  # characters of a text that is not to be broken into many short lines
 
 
@@ -78,6 +79,11 @@ class ShownTable:
     rows: list[ShownRow]
     notes: list[Note]
     type: str = "table"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it would be hard to read along the rows if it were as wide as the page."""
+        return len(self.columns) <= _FEW and not any(cell.look == "long" for row in self.rows for cell in row.cells)
 
 
 @dataclass(frozen=True)
@@ -170,24 +176,25 @@ def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
     most = detail.rows_of(len(table.columns))
     shown = list(range(min(len(table.rows), most)))
     shown += sorted({place for place in table.marked if place >= most})[:most]
-    kinds = [column.kind for column in table.columns]
-    rows = [
-        ShownRow(
-            [_cell(value, kind, 4 * detail.text) for value, kind in zip(table.rows[place], kinds, strict=True)],
-            place in table.marked,
-        )
-        for place in shown
+    columns = [ShownColumn(one_line(column.name) or DASH, column.kind != "text") for column in table.columns]
+    written = [
+        _column([table.rows[row][place] for row in shown], column.kind, 4 * detail.text)
+        for place, column in enumerate(table.columns)
     ]
+    rows = [ShownRow([cells[place] for cells in written], row in table.marked) for place, row in enumerate(shown)]
     notes = [Note("", one_line(table.note))] if table.note else []
     notes += [Note(one_line(column.name), one_line(column.note)) for column in table.columns if column.note]
     if len(shown) < len(table.rows):
         notes.append(Note("", f"{len(shown):,} of {len(table.rows):,} rows are shown; report.json has all of them."))
-    columns = [ShownColumn(one_line(column.name) or "–", column.kind != "text") for column in table.columns]
     return ShownTable(name, one_line(table.title), columns, rows, notes)
 
 
-def _cell(value: Cell, kind: str, longest: int) -> ShownCell:
-    text = one_line(write_cell(value, kind), longest)
+def _column(values: list[Cell], kind: str, longest: int) -> list[ShownCell]:
+    texts = [one_line(text, longest) for text in write_column(values, kind)]
+    return [_cell(value, text, kind) for value, text in zip(values, texts, strict=True)]
+
+
+def _cell(value: Cell, text: str, kind: str) -> ShownCell:
     look = "n" if kind != "text" else "long" if len(text) > _LONG else ""
     if is_missing(value):
         return ShownCell(text, "", look)

@@ -7,7 +7,7 @@ import re
 
 from .blocks import Block, Chart, Code, Table, Text
 from .content import Contents
-from .formatting import clean, one_line, write_cell
+from .formatting import clean, one_line, write_column
 
 LONGEST = 40  # rows of a table behind a chart
 ROWS = 300  # rows of a table
@@ -58,8 +58,10 @@ def _table(table: Table) -> list[str]:
         return []
     names = [_escaped(column.name) for column in table.columns]
     lines = [_row(names), _row(["---" if column.kind == "text" else "---:" for column in table.columns])]
-    for place, row in enumerate(table.rows[:ROWS]):
-        cells = [_escaped(write_cell(value, column.kind)) for value, column in zip(row, table.columns, strict=True)]
+    shown = table.rows[:ROWS]
+    columns = [write_column([row[place] for row in shown], c.kind) for place, c in enumerate(table.columns)]
+    for place in range(len(shown)):
+        cells = [_escaped(column[place]) for column in columns]
         lines.append(_row([f"**{cell}**" if place in table.marked and cell else cell for cell in cells]))
     lines.append("")
     notes = [table.note] if table.note else []
@@ -90,4 +92,5 @@ def _escaped(text: str) -> str:
     """
     text = html.escape(one_line(text), quote=False)
     text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)
-    return re.sub(r"^(#+|[-+](?=\s)|\d+(?=[.)]\s))", r"\\\1", text)
+    text = re.sub(r"^(#{1,6}(?!\S)|[-+](?!\S)|-{2,}|=+)", r"\\\1", text)  # headings, lists and rules
+    return re.sub(r"^(\d+)([.)])(?!\S)", r"\1\\\2", text)

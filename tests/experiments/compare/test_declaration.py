@@ -47,6 +47,7 @@ def test_quick():
     assert declared.protocol.n_folds == 3 and declared.protocol.max_train == QUICK_SAMPLES
     assert declared.options["effort"] == "quick" and declared.options["random_state"] == 3
     assert declared.comparison.name == "3-folds-2-times-seed-3-quick"
+    assert declared.max_train is None  # there are fewer
     assert declare(X, Y, quick=True, folds=4).protocol.n_folds == 4
 
 

@@ -179,7 +179,8 @@ def test_words_where_a_simple_method_wins():
 def test_words_where_nothing_beats_chance():
     scores = {"mean": [0.61, 0.58, 0.62, 0.60], "boosting": [0.5, 0.6, 0.5, 0.6]}
     text = recommendation(gather(measured(scores), {method: LABELS[method] for method in scores}))
-    assert "no method is clearly better than always predicting the most frequent class (60.0 %)" in text
+    assert text.startswith("No method is clearly better than always predicting the most frequent class (60.0 %)")
+    assert "If a model is needed nevertheless, use mean of kernels: its accuracy of 60.2 %" in text
     clear = gather(measured({"mean": [0.8, 0.7, 0.9, 0.8]}), {"mean": "mean of kernels"})
     assert clear.n_tested == 100 and clear.beats_chance
     assert not gather(measured({"mean": [0.55] * 4}), {"mean": "mean of kernels"}).beats_chance

@@ -28,8 +28,8 @@ TEXT = [" ".join(rng.choice(WORDS, 5)) for _ in range(N)]
 GROUP = np.array(["x", "y", "z"])[rng.integers(3, size=N)]
 X = pd.DataFrame(VALUES, columns=NUMBERS, index=[f"s{i}" for i in range(N)]).assign(who__group=GROUP, note__text=TEXT)
 X.loc["s3":"s9", ["lab__a", "lab__b"]] = np.nan
-X.loc["s7":"s14", "note__text"] = None
-X.loc["s9":"s19", "who__group"] = None
+X.loc["s7":"s14", "note__text"] = np.nan
+X.loc["s9":"s19", "who__group"] = np.nan
 SCORE = VALUES[:, 0] + VALUES[:, 2] * VALUES[:, 3] + (GROUP == "x")
 TARGETS = {
     "binary": np.where(SCORE > 0, "ill", "well"),

@@ -49,14 +49,17 @@ def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
     outcome : CompareOutcome
     declared : Declared
     """
-    blocks: list[Block] = [Text(text=recommendation(outcome), strong=True), Text(text=nested_sentence(outcome))]
-    if not outcome.is_complete:
-        blocks.append(Text(text=incomplete_sentence(outcome)))
-    blocks += [_table(outcome, declared), _chart(outcome)]
-    return Section(id="methods", title="Which method to use", blocks=blocks)
+    limited = "" if declared.max_train is None else f" (at most {declared.max_train} of them)"
+    text = (
+        f"Every method was fitted in {len(outcome.folds)} folds of nested cross-validation: its setting was chosen "
+        f"inside the training samples of a fold{limited}, and it was scored on samples that had no part in that. "
+        f'"{CHOICE.capitalize()}" takes in each fold the method with the best score inside the training samples.'
+    )
+    blocks: list[Block] = [Text(text=text), _table(outcome), _chart(outcome)]
+    return Section(id="methods", title="The methods compared", blocks=blocks)
 
 
-def _table(outcome: CompareOutcome, declared: Declared) -> Table:
+def _table(outcome: CompareOutcome) -> Table:
     kind = "percent" if outcome.is_classification else "number"
     base = outcome.baseline
     against = "against the best simple method" if base is None else f"against {base.label}"
@@ -74,16 +77,7 @@ def _table(outcome: CompareOutcome, declared: Declared) -> Table:
     for label, scores in ((CHOICE, outcome.nested), (chance_label(outcome), outcome.chance)):
         row: list[Cell] = [label, float(scores.mean()), float(scores.std(ddof=1)), None, None, None, None]
         rows.append([*row, "method chosen inside each fold" if label == CHOICE else "for comparison"])
-    protocol = declared.protocol
-    limited = "" if protocol.max_train is None else f", each trained on at most {protocol.max_train} samples"
-    return Table(
-        title="Methods",
-        columns=columns,
-        rows=rows,
-        marked=[0],
-        note=f"{len(outcome.folds)} folds of nested cross-validation{limited}: settings are chosen inside the training "
-        "samples of each fold.",
-    )
+    return Table(title="Methods", columns=columns, rows=rows, marked=[0])
 
 
 def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
@@ -163,11 +157,11 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
         ("settings", "chosen inside the training samples of each fold"),
         ("random seed", str(protocol.random_state)),
     ]
-    if protocol.max_train is not None:
+    if declared.max_train is not None:
         rows.append(
             (
                 "training samples",
-                f"at most {protocol.max_train} in a fold, because of --quick; the saved model is fitted to all",
+                f"at most {declared.max_train} in a fold, because of --quick; the saved model is fitted to all",
             )
         )
     if cohort.groups is not None:
@@ -197,7 +191,7 @@ def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
         "n_samples": len(declared.problem.y),
         "n_folds": protocol.n_folds,
         "n_repeats": protocol.n_repeats,
-        "max_train": protocol.max_train,
+        "max_train": declared.max_train,
         "seed": protocol.random_state,
         "methods": [_method_data(result) for result in [*outcome.results, *outcome.failed]],
         "nested": {

@@ -18,7 +18,7 @@ from ..engine.comparison import Comparison, Contender, Problem
 
 ROW = "methods"  # the one row of the comparison, and the folder of its cells
 FOLDS, QUICK_FOLDS = 5, 3
-QUICK_SAMPLES = 600  # that train in a fold of a quick comparison, at most
+QUICK_SAMPLES = 1000  # that train in a fold of a quick comparison, at most
 # The order of work, what takes least first, so that a run that is stopped early has most methods.
 _BY_COST = (ALONE, "linear", "concatenation", "mean", "stacking", "lp", "convex", "boosting", "forest", "localized")
 _NAMED = 5
@@ -59,6 +59,12 @@ class Declared:
         protocol: Any = self.comparison.protocol
         return protocol
 
+    @property
+    def max_train(self) -> int | None:
+        """How many samples train in a fold at most, where that leaves some out."""
+        limit, n_samples = self.protocol.max_train, len(self.problem.y)
+        return limit if limit is not None and n_samples - -(-n_samples // self.protocol.n_folds) > limit else None
+
     def model(self, method: str, **options: Any) -> CohortModel:
         """The unfitted model of a method."""
         return CohortModel(method, **{**self.options, **options})
@@ -95,7 +101,7 @@ def declare(
         5 where None, or 3 in a quick comparison.
     repeats, seed : int
     quick : bool
-        Fewer settings of each method, and at most 600 samples that train in a fold.
+        Fewer settings of each method, and at most 1000 samples that train in a fold.
 
     Raises
     ------

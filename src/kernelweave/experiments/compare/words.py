@@ -35,22 +35,23 @@ def p_text(pvalue: float) -> str:
 def recommendation(outcome: CompareOutcome) -> str:
     """What to use and why, in two or three sentences; the simpler choice where the difference is within noise."""
     winner = outcome.winner
-    text = [f"Use {winner.label}: {_reason(outcome)}."]
-    alternative = simpler_choice(outcome)
-    if alternative is not None:
-        gap = gap_text(abs(winner.mean - alternative.mean), outcome.is_classification)
-        pvalue = outcome.pvalue(alternative.scores, winner.scores)
-        text.append(
-            f"The difference to {alternative.label} of {gap} is within noise ({p_text(pvalue)}): "
-            f"{alternative.label} is the simpler choice, and these data do not show that it is worse."
-        )
-    else:
-        text += _beside(outcome)
+    text = []
     if not outcome.beats_chance:
         text.append(
-            f"But no method is clearly better than {_chance_words(outcome)}: these data may not predict the target at "
-            "all."
+            f"No method is clearly better than always predicting {_chance_words(outcome)}: these data may not predict "
+            "the target at all."
         )
+    start = "Use" if outcome.beats_chance else "If a model is needed nevertheless, use"
+    text.append(f"{start} {winner.label}: {_reason(outcome)}.")
+    alternative = simpler_choice(outcome)
+    if alternative is None:
+        return " ".join([*text, *_beside(outcome)])
+    gap = gap_text(abs(winner.mean - alternative.mean), outcome.is_classification)
+    pvalue = outcome.pvalue(alternative.scores, winner.scores)
+    text.append(
+        f"The difference to {alternative.label} of {gap} is within noise ({p_text(pvalue)}): {alternative.label} is "
+        "the simpler choice, and these data do not show that it is worse."
+    )
     return " ".join(text)
 
 
@@ -135,4 +136,4 @@ def _beside(outcome: CompareOutcome) -> list[str]:
 def _chance_words(outcome: CompareOutcome) -> str:
     score = score_text(float(outcome.chance.mean()), outcome.is_classification)
     what = "the most frequent class" if outcome.is_classification else "the mean of the target"
-    return f"always predicting {what} ({score})"
+    return f"{what} ({score})"

@@ -12,10 +12,10 @@ import pandas as pd
 
 from ...files.cohort import Cohort
 from ...persistence import save
-from ...persistence.replacing import replace_file
 from ...recipes import CohortModel
 from ...reporting.building import report
 from ...reporting.page import Report
+from ..engine.cells import write_atomically
 from ..engine.comparison_run import MeasuredRow
 from .contents import data_rows, folds_table, headline, methods_section, results_data
 from .declaration import Declared
@@ -101,8 +101,7 @@ def write_results(
     else:
         (out / BEST_KERNELS).unlink(missing_ok=True)  # of an earlier run, whose winner was another
     for name, text in texts.items():
-        content = text.encode("utf-8")
-        replace_file(out / name, lambda file, content=content: file.write(content))
+        write_atomically(out / name, text)
     return [out / "report.html", out / BEST]
 
 
@@ -125,8 +124,8 @@ def build_report(
     if models.kernels is not None and models.kernels_result is not None:
         model = models.kernels
         sentences.append(
-            f"{outcome.winner.label} is no kernel machine: the sections on the model are about the best of these, "
-            f"{models.kernels_result.label}, which is saved as {BEST_KERNELS}."
+            f"The winner, {outcome.winner.label}, is no kernel machine: the sections on the model are about the best "
+            f"of these, {models.kernels_result.label}, which is saved as {BEST_KERNELS}."
         )
     kept = _readable(model, problem.X)
     rows = data_rows(cohort, declared)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -37,7 +36,7 @@ LARGE, RAREST = 10_000, 20
 COMPONENTS = 50  # of documents, and of sparse tables, that gradient boosting reads
 
 
-class ColumnModel(Decisions, BaseEstimator):
+class ColumnModel(Decisions):
     """Logistic or ridge regression, a random forest or gradient boosting of scikit-learn on all columns of X.
 
     The columns of all views become one table of numbers, to which the model is fitted: what is often taken in the place
@@ -63,7 +62,7 @@ class ColumnModel(Decisions, BaseEstimator):
     learning_rate : float
         Of gradient boosting, which has ``10 / learning_rate`` rounds: 0.2 takes half the time of 0.1.
     n_jobs : int or None
-        Processes that a forest is grown by.
+        Threads that a forest is grown by; the result does not depend on it.
     random_state : int, RandomState or None
 
     Attributes
@@ -191,12 +190,12 @@ class ColumnModel(Decisions, BaseEstimator):
         >>> import pandas as pd
         >>> from kernelweave.recipes.rivals import ColumnModel
         >>> X = pd.DataFrame({"a__0": [0.0, 1.0, 2.0], "b__0": [1.0, 0.0, 2.0]})
-        >>> model = ColumnModel("linear", task="regression", C=1e6).fit(X, [2.0, 2.0, 6.0])
+        >>> model = ColumnModel("linear", task="regression", C=1e6).fit(X, [2.0, 3.0, 7.0])
         >>> model.contributions(X).round(2)
              a    b  intercept
         0 -2.0  0.0        4.0
-        1  0.0 -1.0        3.0
-        2  2.0  1.0        3.0
+        1  0.0 -1.0        4.0
+        2  2.0  1.0        4.0
         """
         views = self._new_views(X)
         values = self._scored(self._numbers(views))
@@ -215,7 +214,7 @@ class ColumnModel(Decisions, BaseEstimator):
 
     def _new_views(self, X: Any) -> Views:
         check_is_fitted(self)
-        return Views(*check_new_data(self, X, self.design_.columns[self.design_.read]))
+        return Views(*check_new_data(self, X, self.design_.read))
 
     def _columns_by_view(self) -> dict[str, np.ndarray]:
         return self.design_.views(getattr(self, "feature_names_in_", None))
@@ -228,7 +227,7 @@ class ColumnModel(Decisions, BaseEstimator):
     def _scored(self, table: Any) -> np.ndarray:
         """Decision values of the rows of a table: log-odds, logarithms of probabilities or predictions."""
         values = self.scores_.predict(table)
-        if self.kind_ != "forest" or self.task_ == "regression":
+        if self.kind_ != "forest" or self.task_ == "regression" or not isinstance(self.scores_, TreeSum):
             return values
         smallest = 0.5 * self.scores_.factor  # no class is impossible because no tree has a leaf for it
         logs = np.log(np.maximum(values, smallest))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
@@ -13,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from ...validation.inputs import check_labels, check_numeric_target, encode_labels
 
 
-class Decisions:
-    """Mixin of models with `task_` and, for classification, `classes_`."""
+class Decisions(BaseEstimator):
+    """Base of models with `task_` and, for classification, `classes_`."""
 
     task_: str
     classes_: np.ndarray

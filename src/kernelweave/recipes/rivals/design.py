@@ -36,12 +36,12 @@ class Design:
     transformer : transformer
         Fitted.
     kind : TableKind
-    columns : ndarray of int
-        Positions of the columns of X that are handed over.
+    n_in : int
+        Number of columns of X.
     read : ndarray of int
-        Positions, among these, of those that the transformer reads.
+        Positions of the columns of X that the transformer reads.
     documents : ndarray of int
-        Positions, among these, of those that the transformer takes as documents.
+        Positions of those that it takes as documents.
     width : int
         How many features it returns.
 
@@ -71,14 +71,14 @@ class Design:
         transformer: Any,
         kind: TableKind,
         *,
-        columns: np.ndarray,
+        n_in: int,
         read: np.ndarray,
         documents: np.ndarray,
         width: int,
     ):
         self.transformer = transformer
         self.kind = kind
-        self.columns = columns
+        self.n_in = n_in
         self.read = read
         self.documents = documents
         self.width = width
@@ -99,7 +99,7 @@ class Design:
         """
         columns = np.arange(views.X.shape[1])
         kind = TableKind.of(views, columns, None, set())
-        design = cls(transformer, kind, columns=columns, read=columns, documents=columns[:0], width=0)
+        design = cls(transformer, kind, n_in=len(columns), read=columns, documents=columns[:0], width=0)
         handed = design._handed(views)
         if isinstance(transformer, ColumnTransformer):
             design.documents = _documents(transformer, handed)
@@ -131,7 +131,7 @@ class Design:
         """
         handed = self._handed(views)
         if without is not None:
-            handed = _without(handed, np.flatnonzero(np.isin(self.columns, without)))
+            handed = _without(handed, without)
         try:
             values = self.transformer.transform(self._filled(handed))
         except MemoryError:
@@ -160,15 +160,14 @@ class Design:
         names : ndarray of str or None
             Those of all columns of X; without names all columns are one view, ``"rest"``.
         """
-        read = self.columns[self.read]
         if names is None:
-            return {REST: read}
+            return {REST: self.read}
         groups = {prefix or REST: positions for prefix, positions in prefixes(names).items()}
-        found = {view: np.intersect1d(positions, read) for view, positions in groups.items()}
+        found = {view: np.intersect1d(positions, self.read) for view, positions in groups.items()}
         return {view: positions for view, positions in found.items() if len(positions)}
 
     def _handed(self, views: Views) -> Any:
-        table, _ = self.kind.table(views, self.columns, "X")
+        table, _ = self.kind.table(views, np.arange(self.n_in), "X")
         return table
 
     def _filled(self, table: Any) -> Any:
@@ -211,10 +210,11 @@ def _without(table: Any, places: np.ndarray) -> Any:
     plain = [place for place in places.tolist() if pd.api.types.is_numeric_dtype(table.dtypes.iloc[place])]
     others = sorted(set(places.tolist()) - set(plain))
     kept = np.setdiff1d(np.arange(table.shape[1]), places)
-    missing = table.iloc[:, others].mask(np.ones((len(table), len(others)), dtype=bool))
+    missing = [pd.Series(np.nan, index=table.index, dtype=table.dtypes.iloc[place]) for place in others]
     blank = pd.DataFrame(np.full((len(table), len(plain)), np.nan), index=table.index, columns=table.columns[plain])
     order = np.argsort(np.concatenate([kept, others, plain]).astype(int))
-    return pd.concat([table.iloc[:, kept], missing, blank], axis=1).iloc[:, order]
+    parts = [table.iloc[:, kept], *missing, blank]
+    return pd.concat(parts, axis=1).iloc[:, order].set_axis(table.columns, axis=1)
 
 
 def _first_text(values: np.ndarray) -> Any:

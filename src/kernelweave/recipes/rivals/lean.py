@@ -54,7 +54,7 @@ def lean_preparation(preparation: Any, table: Any, *, components: int) -> Any:
     for name, part, columns in lean.transformers:
         if _is_plain(part):
             part = "passthrough"
-        elif isinstance(columns, str | int | np.integer):
+        elif not isinstance(part, str) and isinstance(columns, str | int | np.integer):
             documents = table[columns] if isinstance(columns, str) else _column(table, int(columns))
             part = _reduced(part, documents, components)
         parts.append((name, part, columns))

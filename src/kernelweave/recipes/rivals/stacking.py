@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ...estimators import MKLClassifier, MKLRegressor
@@ -29,7 +29,7 @@ from .decisions import Decisions
 from .folds import balanced_folds
 
 
-class StackedViews(Decisions, BaseEstimator):
+class StackedViews(Decisions):
     """A kernel machine for each view, and a logistic or ridge regression on their decision values.
 
     Each machine is fitted to the samples that have its view. The regression is fitted to decision values of samples

@@ -149,10 +149,16 @@ class TreeSum:
                 if nodes["is_categorical"].any():
                     raise ValueError("gradient boosting with categorical features cannot be kept as arrays")
                 is_leaf = nodes["is_leaf"].astype(bool)
-                children = [np.where(is_leaf, -1, nodes[side].astype(np.int64)) for side in ("left", "right")]
-                missing = nodes["missing_go_to_left"].astype(bool)
-                values = nodes["value"][:, None]
-                trees.append(_Tree(*children, nodes["feature_idx"], nodes["num_threshold"], missing, values))
+                trees.append(
+                    _Tree(
+                        np.where(is_leaf, -1, nodes["left"].astype(np.int64)),
+                        np.where(is_leaf, -1, nodes["right"].astype(np.int64)),
+                        nodes["feature_idx"],
+                        nodes["num_threshold"],
+                        nodes["missing_go_to_left"].astype(bool),
+                        nodes["value"][:, None],
+                    )
+                )
                 first.append(output)
         offset = np.ravel(boosting._baseline_prediction).astype(np.float64)
         own = boosting.decision_function if hasattr(boosting, "decision_function") else boosting.predict
@@ -165,20 +171,27 @@ class TreeSum:
         """All trees, one behind the other."""
         sizes = np.array([len(tree.left) for tree in trees], dtype=np.int64)
         roots = np.cumsum(sizes) - sizes
-        left, right = (
-            np.concatenate([np.where(own < 0, -1, own + root) for own, root in zip(side, roots, strict=True)] or [[]])
-            for side in ([tree.left for tree in trees], [tree.right for tree in trees])
-        )
+        moved = np.repeat(roots, sizes)
+        left, right = (np.concatenate(side) for side in ([t.left for t in trees], [t.right for t in trees]))
         is_leaf = left < 0
-        reads = np.concatenate([tree.feature for tree in trees] or [[]]).astype(np.int64)
+        reads = np.concatenate([tree.feature for tree in trees]).astype(np.int32)
         reads[is_leaf] = np.arange(is_leaf.sum())
-        threshold = np.concatenate([tree.threshold for tree in trees] or [[]]).astype(np.float64)
+        threshold = np.concatenate([tree.threshold for tree in trees]).astype(np.float64)
         threshold[is_leaf] = 0.0
-        missing = np.concatenate([tree.missing_left for tree in trees] or [[]]).astype(bool)
-        n_values = trees[0].values.shape[1] if trees else 1
-        values = np.concatenate([tree.values[tree.left < 0] for tree in trees] or [np.empty((0, n_values))])
-        small = [np.ascontiguousarray(part, dtype=np.int32) for part in (roots, first, left, right, reads)]
-        return cls(width, *small, threshold, missing, values.astype(np.float64), offset, float(factor), single)
+        return cls(
+            width,
+            roots=roots.astype(np.int32),
+            first=first.astype(np.int32),
+            left=np.where(is_leaf, -1, left + moved).astype(np.int32),
+            right=np.where(is_leaf, -1, right + moved).astype(np.int32),
+            reads=reads,
+            threshold=threshold,
+            missing_left=np.concatenate([tree.missing_left for tree in trees]),
+            values=np.concatenate([tree.values[tree.left < 0] for tree in trees]).astype(np.float64),
+            offset=offset,
+            factor=float(factor),
+            single=single,
+        )
 
     def _checked(self, own: Any, X: Any, model: Any) -> TreeSum:
         """This object, or an error where the model's own predictions of some samples are not those of the arrays."""

@@ -36,6 +36,7 @@ def _draw(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
     root = begin(chart, name, width, bottom + _BOTTOM)
     scale = Scale([0.0, *_ends(chart, count)], left + 4, width - 14, room=0.02)
     x_axis(root, scale, _TOP, bottom, title=chart.axis, kind=chart.kind)
+    element("path", root, class_="zero", d=f"M{scale(0.0):.2f} {_TOP:.2f}V{bottom:.2f}")
     for place, label in enumerate(labels):
         row = element("g", root, class_="row")
         y = _TOP + height * place
@@ -44,7 +45,6 @@ def _draw(chart: Bars, count: int, width: float, name: str, longest: int) -> Ele
         base = y + 13 if above else middle + 0.35 * FONT
         element("text", row, fitted(label, room, FONT) or DASH, class_="label", x=at, y=base, text_anchor=anchor)
         _draw_parts(row, chart, place, scale, middle - _THICK / 2, longest)
-    element("path", root, class_="zero", d=f"M{scale(0.0):.2f} {_TOP:.2f}V{bottom:.2f}")
     return root
 
 

@@ -93,22 +93,23 @@ def point(x: float, y: float, number: int, radius: float) -> str:
     return f"M{x:.1f} {y:.1f}{symbol(number, radius)}"
 
 
-def ticks_that_fit(scale: Scale, width: float, kind: str) -> int:
-    """How many ticks a horizontal axis has room for."""
+def ticks_that_fit(scale: Scale, kind: str, size: float) -> int:
+    """How many ticks a horizontal axis has room for, in a font of some size."""
     for most in (8, 6, 5, 4, 3, 2):
         labels = [scale.label(value, most, kind) for value in scale.ticks(most)]
         places = [scale(value) for value in scale.ticks(most)]
-        needed = max((text_width(label, FONT) for label in labels), default=0) + 1.2 * FONT
+        needed = max((text_width(label, size) for label in labels), default=0) + 1.2 * size
         if all(b - a >= needed for a, b in pairwise(places)):
             return most
     return 1
 
 
 def x_axis(
-    root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number", spacing: float = 1.0
+    root: Element, scale: Scale, top: float, bottom: float, *, title: str, kind: str = "number", size: float = FONT
 ) -> None:
-    """Grid lines, numbers below them and the axis' title, centred; it takes 44 times `spacing` below `bottom`."""
-    most = ticks_that_fit(scale, abs(scale.end - scale.start), kind)
+    """Grid lines, numbers below them and the axis' title, centred; there is room for a font of `size`."""
+    most = ticks_that_fit(scale, kind, size)
+    spacing = (size + FONT) / (2 * FONT)
     axis = element("g", root, class_="axis", aria_hidden="true")
     for value in scale.ticks(most):
         x = scale(value)

@@ -42,7 +42,7 @@ def draw_heatmap(chart: Heatmap, detail: Detail, name: str) -> Drawing:
 def _draw(
     chart: Heatmap, rows: list[str], columns: list[str], largest: float, width: float, name: str, longest: int
 ) -> Element:
-    left = min(max(text_width(row, FONT) for row in rows) + 16, 0.3 * width)
+    left = min(max(text_width(name, FONT) for name in (*rows, chart.row_axis)) + 16, 0.3 * width)
     widest = max(text_width(column, FONT) for column in columns)
     cell = min((width - left - 8) / len(columns), min(max(widest + 12, 84.0), 120.0))
     lines = [wrapped(column, cell - 6, FONT, _LINES) for column in columns]
@@ -92,7 +92,7 @@ def _draw_cell(
     made = mark(row, path, about, kind="cell minus" if value < 0 else "cell plus")
     made.set("fill-opacity", f"{0.04 + 0.96 * share:.2f}")
     if text:
-        look = "number strong" if share > 0.55 else "number"
+        look = "number strong" if share > 0.78 else "number middle" if share > 0.59 else "number"
         middle = y + height / 2 + 0.35 * _SMALL
         element("text", row, text, class_=look, x=x + width / 2, y=middle, text_anchor="middle")
 

@@ -35,7 +35,8 @@ def _draw(chart: Lines, width: float, name: str, detail: Detail) -> Element:
     points = [(x, y) for line in chart.lines for x, y in zip(line.x, line.y, strict=True) if _can_draw(chart, x, y)]
     ys = (LogScale if chart.log else Scale)([y for _, y in points], base, _TOP)
     left = max(text_width(ys.label(value, 5), FONT) for value in [*ys.ticks(5), points[0][1]][:20]) + 18
-    xs = Scale([x for x, _ in points], left, width - 16, room=0.02)
+    finest = 1.0 if all(x == round(x) for x, _ in points) else 0.0  # counts, such as steps
+    xs = Scale([x for x, _ in points], left, width - 16, room=0.02, finest=finest)
     root = begin(chart, name, width, base + 48)
     y_axis(root, ys, left, width - 10, title=chart.y_axis)
     x_axis(root, xs, _TOP, base, title=chart.x_axis)

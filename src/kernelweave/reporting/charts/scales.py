@@ -34,9 +34,13 @@ class Scale:
         Places of the two ends.
     room : float
         Part of the range that is added on both sides.
+    finest : float
+        The least distance of ticks, such as 1 for counts.
     """
 
-    def __init__(self, values: Iterable[float | None], start: float, end: float, *, room: float = 0.04):
+    def __init__(
+        self, values: Iterable[float | None], start: float, end: float, *, room: float = 0.04, finest: float = 0.0
+    ):
         numbers = finite(values) or [0.0, 1.0]
         low, high = min(numbers), max(numbers)
         if high - low <= 1e-9 * max(abs(low), abs(high)) or high - low < 1e-280:  # all the same
@@ -45,6 +49,7 @@ class Scale:
         else:
             low, high = low - room * (high - low), high + room * (high - low)
         self.low, self.high, self.start, self.end = low, high, start, end
+        self.finest = finest
 
     def __call__(self, value: float) -> float:
         """The place of a number; of one beyond the axis, that of its end."""
@@ -53,15 +58,15 @@ class Scale:
 
     def step(self, most: int) -> float:
         """The distance of at most `most` + 1 ticks: 1, 2 or 5 times a power of ten."""
-        rough = (self.high - self.low) / max(most, 1)
+        rough = max((self.high - self.low) / max(most, 1), self.finest)
         power = 10.0 ** math.floor(math.log10(rough))
         return next((factor * power for factor in (1, 2, 5) if factor * power >= rough * (1 - 1e-9)), 10 * power)
 
     def ticks(self, most: int) -> list[float]:
         """Round numbers within the axis.
 
-        >>> Scale([0, 1], 0, 100, room=0).ticks(5)
-        [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]
+        >>> Scale([0, 4.5], 0, 100, room=0).ticks(5)
+        [0.0, 1.0, 2.0, 3.0, 4.0]
         """
         step = self.step(most)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)

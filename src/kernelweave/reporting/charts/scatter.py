@@ -9,7 +9,8 @@ from .scales import Scale, can_draw
 from .svg import element, markup
 from .symbols import colour
 
-_LEFT, _TOP, _RIGHT, _BASE, _HEIGHT = 74.0, 40.0, 706.0, 500.0, 560.0
+_LEFT, _TOP, _RIGHT, _BASE, _HEIGHT = 80.0, 44.0, 706.0, 500.0, 562.0
+_LARGE = 25.0  # the font in narrow places (`style.css`), where the picture is scaled down
 
 
 def draw_scatter(chart: Scatter, detail: Detail, name: str) -> Drawing:
@@ -22,7 +23,7 @@ def draw_scatter(chart: Scatter, detail: Detail, name: str) -> Drawing:
     ys = Scale([chart.y[i] for i in shown], _BASE, _TOP)
     root = begin(chart, name, WIDE, _HEIGHT)
     y_axis(root, ys, _LEFT, _RIGHT, title=chart.y_axis)
-    x_axis(root, xs, _TOP, _BASE, title=chart.x_axis, spacing=1.3)
+    x_axis(root, xs, _TOP, _BASE, title=chart.x_axis, size=_LARGE)
     radius = 5.0 if len(shown) <= 150 else 4.2 if len(shown) <= 600 else 3.4
     used = sorted({chart.group[i] for i in shown})
     for number in used:

@@ -8,6 +8,7 @@ own value, in favour of the predicted class. For a regression it is the predicti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from .subject import INTERCEPT, Subject
 
 _MOST_PARTS = 9
 _OTHERS = "other views"
+_EXACT = ("stacking", "linear")  # methods without kernels whose parts are sums over the views
 
 
 @dataclass(frozen=True)
@@ -75,21 +77,30 @@ def explained(subject: Subject, n_shown: int) -> Explained:
 def _of_classes(subject: Subject, rows: np.ndarray) -> Explained:
     """Several classes: the predicted one against the runner-up."""
     table, order = subject.contributions(rows), np.argsort(-subject.decision[rows], axis=1, kind="stable")
-    outputs = list(table.columns.unique(0))
     classes = list(subject.estimator.classes_)
     parts, notes = [], []
     for place, (first, second) in enumerate(order[:, :2].tolist()):
         notes.append(f"{true_and_predicted(subject, int(rows[place]))}, next {classes[second]}")
-        if len(outputs) == len(classes):
-            own, other = table[outputs[first]].iloc[place], table[outputs[second]].iloc[place]
-            parts.append(own - other)
-        else:  # a machine for each pair, positive for the later class
-            a, b = sorted((first, second))
-            sign = 1.0 if first == b else -1.0
-            parts.append(sign * table[f"{classes[a]} vs {classes[b]}"].iloc[place])
+        parts.append(_against(subject, table.iloc[place], classes[first], classes[second]))
     frame = pd.DataFrame(parts).reset_index(drop=True)
     found = _explained(subject, rows, frame, frame.sum(axis=1).to_numpy())
     return Explained(found.rows, found.parts, found.values, found.labels, notes)
+
+
+def _against(subject: Subject, row: pd.Series, first: Any, second: Any) -> pd.Series:
+    """What speaks for one class and against another, by kernel or view.
+
+    The model inside a `CohortModel` may have seen fewer classes: two of several, whose decision values are then those
+    of its only output and their opposite.
+    """
+    inner = subject.cohort.model_ if subject.model is None else subject.model
+    known = list(inner.classes_)
+    if row.index.nlevels == 1:
+        return row * (2.0 if first == known[1] else -2.0)
+    if getattr(inner, "multiclass", None) != "one-vs-one":
+        return row[first] - row[second]
+    a, b = sorted((known.index(first), known.index(second)))
+    return row[f"{known[a]} vs {known[b]}"] * (1.0 if first == known[b] else -1.0)  # positive for the later class
 
 
 def _of_regression(subject: Subject, n_shown: int) -> Explained:
@@ -151,6 +162,8 @@ def _chart(subject: Subject, found: Explained) -> Bars:
 
 def _explanation(subject: Subject) -> str:
     intercept = "The intercept is the part that is the same for all samples."
+    if subject.model is None and subject.cohort.method not in _EXACT:
+        intercept = "The intercept is the rest: what all samples share, and what views do only together."
     if subject.task == "regression":
         return (
             f"A prediction is a sum over the views. These are the samples whose prediction is furthest off. {intercept}"

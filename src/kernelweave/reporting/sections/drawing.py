@@ -10,6 +10,8 @@ import pandas as pd
 from .subject import Subject
 from .wording import written
 
+_MOST_WEIGHTS = 3  # of a sample, on hover
+
 
 def drawn_rows(rows: np.ndarray, strata: np.ndarray, most: int, random_state: Any) -> np.ndarray:
     """At most some of the rows, at random, with the share that each stratum has.
@@ -51,14 +53,16 @@ def drawn_note(n_drawn: int, n_there: int) -> str:
 
 def about_samples(subject: Subject, rows: np.ndarray, weights: pd.DataFrame | None = None) -> list[str]:
     """Class or value of samples, true and predicted, and the largest weights where there are any."""
-    texts = []
-    for row in rows.tolist():
-        parts = [true_and_predicted(subject, row)]
-        if weights is not None:
-            own = weights.iloc[row].nlargest(3)
-            parts.append(", ".join(f"{name} {value:.2f}" for name, value in own.items() if value > 0.0))
-        texts.append("; ".join(part for part in parts if part))
-    return texts
+    texts = [true_and_predicted(subject, row) for row in rows.tolist()]
+    if weights is None:
+        return texts
+    names, values = [str(name) for name in weights.columns], weights.to_numpy()[rows]
+    largest = np.argsort(-values, axis=1, kind="stable")[:, :_MOST_WEIGHTS]
+    found = []
+    for text, own, order in zip(texts, values, largest.tolist(), strict=True):
+        parts = [f"{names[place]} {own[place]:.2f}" for place in order if own[place] > 0.0]
+        found.append("; ".join(part for part in (text, ", ".join(parts)) if part))
+    return found
 
 
 def true_and_predicted(subject: Subject, row: int, target: int | None = None) -> str:

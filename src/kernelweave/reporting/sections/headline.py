@@ -15,11 +15,11 @@ _FEW_SAMPLES = 50
 _FEW_OF_A_CLASS = 10
 
 
-def headline(subject: Subject, evaluation: Evaluation) -> list[str]:
-    """Sentences in plain words, the most important first."""
-    found = [performance(subject, evaluation), what_it_is(subject)]
+def headline(subject: Subject, evaluation: Evaluation, *, compared: bool = False) -> list[str]:
+    """Sentences in plain words, the most important first; without a score where a comparison has one already."""
+    found = [] if compared else [performance(subject, evaluation)]
     view = which_view(subject, evaluation)
-    return [*found, *([view] if view else []), *doubts(subject, evaluation)]
+    return [*found, what_it_is(subject), *([view] if view else []), *doubts(subject, evaluation, compared=compared)]
 
 
 def what_it_is(subject: Subject) -> str:
@@ -93,10 +93,10 @@ def which_view(subject: Subject, evaluation: Evaluation) -> str:
     return f"The view with the largest weight is {weights.idxmax()} ({written(float(weights.max()))})."
 
 
-def doubts(subject: Subject, evaluation: Evaluation) -> list[str]:
+def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) -> list[str]:
     """What can be doubted."""
     found = []
-    if evaluation.views is None and subject.cohort is None and np.isfinite(evaluation.here):
+    if not compared and evaluation.views is None and subject.cohort is None and np.isfinite(evaluation.here):
         found.append(
             "If the model was fitted to these samples, that says little about new ones: it has seen the answers. "
             f"{evaluation.why_not}"
@@ -108,7 +108,7 @@ def doubts(subject: Subject, evaluation: Evaluation) -> list[str]:
                 f"The class {labels[counts.argmin()]} has only {counted(int(counts.min()), 'sample')}, so that what is "
                 "said about it is uncertain."
             )
-        found += _chance(evaluation, float(counts.max() / counts.sum()))
+        found += [] if compared else _chance(evaluation, float(counts.max() / counts.sum()))
     if subject.n_samples < _FEW_SAMPLES and evaluation.views is not None:
         found.append(f"With {counted(subject.n_samples, 'sample')} all scores are uncertain: look at their spread.")
     model = subject.model

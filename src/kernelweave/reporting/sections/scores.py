@@ -12,10 +12,11 @@ from sklearn.metrics import accuracy_score, check_scoring, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
-from ...model_selection import view_report
+from ...model_selection import view_importance, view_report
 from .subject import Subject
 
 _FOLDS = 5
+_REPEATS = 5  # of permutations
 _SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy")  # scores that are shares of samples
 _TOGETHER = ("all views", "together")
 
@@ -51,6 +52,8 @@ class Evaluation:
         The score on the samples of the report themselves; NaN where there are no targets.
     why_not : str
         Why there is no cross-validation; empty where there is one.
+    permuted : DataFrame or None
+        For a model without kernels, what `model_selection.view_importance` returns.
     """
 
     score: Score
@@ -59,6 +62,7 @@ class Evaluation:
     n_folds: int = 0
     here: float = np.nan
     why_not: str = ""
+    permuted: pd.DataFrame | None = None
 
     @property
     def together(self) -> pd.Series | None:
@@ -91,7 +95,7 @@ def evaluated(
     here = _score_here(subject, scoring)
     why_not = _why_not(subject, cv, scoring)
     if why_not:
-        return Evaluation(score, here=here, why_not=why_not)
+        return Evaluation(score, here=here, why_not=why_not, permuted=_permuted(subject, scoring, random_state))
     folds = _folds(subject, random_state) if cv is None else cv
     whole, X, y = (subject.estimator, subject.X, subject.y)
     if subject.cohort is not None:
@@ -107,7 +111,23 @@ def evaluated(
         if cv is not None:
             raise
         return Evaluation(score, here=here, why_not=f"The model could not be fitted to parts of these samples: {error}")
-    return Evaluation(score, views, by_fold, by_fold["fold"].nunique(), here)
+    found = Evaluation(score, views, by_fold, by_fold["fold"].nunique(), here)
+    if not np.isfinite(found.fold_scores).any():
+        return Evaluation(score, here=here, why_not=f"The {score.name} is not defined on parts of these samples.")
+    return found
+
+
+def _permuted(subject: Subject, scoring: Any, random_state: Any) -> pd.DataFrame | None:
+    """What a model without kernels loses where a view is permuted; None for others, and without targets."""
+    if subject.model is not None or subject.y is None or not isinstance(subject.X, pd.DataFrame):
+        return None
+    kinds = subject.cohort.kinds_
+    groups = {
+        view: [name for name in kinds.index[kinds["view"] == view] if name in subject.X] for view in subject.views
+    }
+    groups = {view: columns for view, columns in groups.items() if columns}
+    options = {"groups": groups, "scoring": scoring, "n_repeats": _REPEATS, "random_state": random_state}
+    return view_importance(subject.estimator, subject.X, subject.y, **options) if len(groups) > 1 else None
 
 
 def _score_here(subject: Subject, scoring: Any) -> float:
@@ -135,8 +155,9 @@ def _why_not(subject: Subject, cv: Any, scoring: Any) -> str:
 
 
 def _folds(subject: Subject, random_state: Any) -> Any:
-    """Five folds, or as many as the smallest class has samples; at least two."""
+    """Five folds, or as many as the smallest class has samples (of a regression, as there are pairs); at least two."""
     if subject.task != "classification":
-        return KFold(min(_FOLDS, subject.n_samples), shuffle=True, random_state=random_state)
+        n_folds = int(np.clip(subject.n_samples // 2, 2, _FOLDS))  # R² takes two samples to be defined
+        return KFold(n_folds, shuffle=True, random_state=random_state)
     smallest = np.unique(subject.y, return_counts=True)[1].min()
     return StratifiedKFold(int(np.clip(smallest, 2, _FOLDS)), shuffle=True, random_state=random_state)

@@ -14,16 +14,23 @@ from .wording import MOST, counted, listed, only_some, written
 
 _ROUNDING = 1e-12  # differences of scores that are none
 _LEVEL = 0.05  # of p-values that sentences speak of
+_SETTING = (
+    " The setting stayed the one that was chosen by all samples, which makes all these scores a little too good; "
+    "compare them with each other."
+)
 
 
 def views_section(subject: Subject, evaluation: Evaluation) -> Section:
     """What each view gives the model."""
     blocks: list[Block] = [Text(text=_explanation(subject, evaluation))]
     found = view_scores(subject, evaluation)
-    if evaluation.views is not None:
+    if evaluation.views is not None and len(found) > 1:
         blocks += [Text(text=sentence) for sentence in findings(subject, evaluation)]
         blocks.append(_chart(subject, evaluation, found))
-    blocks.append(_table(subject, evaluation, found))
+    if subject.model is not None:
+        blocks.append(_table(subject, evaluation, found))
+    elif evaluation.permuted is not None:
+        blocks += _permuted(evaluation.permuted, evaluation.score)
     return Section(id="views", title="What each view gives", blocks=blocks)
 
 
@@ -74,6 +81,8 @@ def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
 
 
 def _explanation(subject: Subject, evaluation: Evaluation) -> str:
+    if len(subject.views) == 1:
+        return "The model has a single view, so that there are no views to compare."
     if evaluation.views is None:
         return (
             "A view is one description of the samples. Which views are needed is best seen by fitting the model "
@@ -83,7 +92,7 @@ def _explanation(subject: Subject, evaluation: Evaluation) -> str:
         f"The model was fitted again to {evaluation.n_folds} different parts of the samples and scored on the rest "
         "(cross-validation): with all views, with each view alone, and with all views but one. A view that scores high "
         "alone is informative; one whose absence costs much has something that no other view has. Views that say the "
-        "same score high alone and cost little to leave out."
+        "same score high alone and cost little to leave out." + (_SETTING if subject.cohort is not None else "")
     )
 
 
@@ -118,8 +127,49 @@ def _chart(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Dot
     )
 
 
+def _permuted(importance: pd.DataFrame, score: Score) -> list[Block]:
+    """What a model without kernels loses where the values of a view are exchanged between samples."""
+    text = (
+        "Instead, the values of each view were exchanged between the samples given here, five times: the more the "
+        f"{score.name} falls, the more the model relies on that view. Where the model was fitted to these samples, "
+        "that shows what it uses rather than what new samples need."
+    )
+    dots = [
+        Dot(
+            str(view),
+            float(row["importance"]),
+            float(row["importance"] - row["std"]),
+            float(row["importance"] + row["std"]),
+        )
+        for view, row in importance.nlargest(MOST, "importance").iterrows()
+    ]
+    score_here = written(importance.attrs["score"], score.kind)
+    chart = Dots(
+        title="What is lost where a view is exchanged between samples",
+        description=f"The fall of the {score.name}, from {score_here} with all views as they are.",
+        note=only_some(len(dots), len(importance), "views on which the model relies most"),
+        axis=f"fall of the {score.name}",
+        kind=score.kind,
+        dots=dots,
+        reference=0.0,
+        reference_label="nothing is lost",
+    )
+    rows: list[list[Cell]] = [
+        [str(view), float(row["importance"]), float(row["std"]), int(row["samples"])]
+        for view, row in importance.iterrows()
+    ]
+    columns = [
+        Column("view"),
+        Column("lost", score.kind),
+        Column("standard deviation", score.kind),
+        Column("samples", "count"),
+    ]
+    return [Text(text=text), chart, Table(title="Views", columns=columns, rows=rows)]
+
+
 def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Table:
-    kind, scored = evaluation.score.kind, evaluation.views is not None
+    name, kind, scored = evaluation.score.name, evaluation.score.kind, evaluation.views is not None
+    compared = scored and len(found) > 1
     columns = [Column("view")]
     several = any(len(kernels) > 1 for kernels in subject.views.values())
     if several:
@@ -127,9 +177,11 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
     if subject.model is not None:
         columns.append(Column("weight", "number", "the sum over the kernels of the view" if several else ""))
     if scored:
-        name = evaluation.score.name
         columns += [
             Column(f"{name} alone", kind, "mean over the folds, of a model with this view only"),
+        ]
+    if compared:
+        columns += [
             Column(f"{name} without it", kind, "mean over the folds, of a model with all other views"),
             Column("lost without it", kind, "score of all views less that without this view, on the same samples"),
             Column("p-value", "p-value", "how likely so large a difference is by chance"),
@@ -144,10 +196,12 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
         cells += [len(subject.views[str(view)])] if several else []
         cells += [float(row["weight"])] if subject.model is not None else []
         if scored:
-            cells += [float(row[part]) for part in ("alone", "without", "loss", "without p")]
+            cells.append(float(row["alone"]))
+        if compared:
+            cells += [float(row[part]) for part in ("without", "loss", "without p")]
         rows.append([*cells, *([int(present[view].sum())] if lacking else [])])
     test = evaluation.views.attrs["test"] if evaluation.views is not None else ""
-    note = f"p-values by the {test}, not corrected for the number of views." if scored else ""
+    note = f"p-values by the {test}, not corrected for the number of views." if compared else ""
     return Table(title="Views", columns=columns, rows=rows, note=note)
 
 
