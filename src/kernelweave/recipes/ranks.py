@@ -96,6 +96,9 @@ class PairStructure:
         first, second = places[chosen], places[partner[chosen]]
         pairs = cls(first, second, np.sign(correlation[chosen, partner[chosen]]), 0.0, 1.0, 1)
         values = pairs.values(u[1::2])
+        values = values[~np.isnan(values)]  # samples that lack the view
+        if len(values) < 2:
+            return None
         mean, scale = float(values.mean()), float(values.std())
         if mean < _LEAST_CORRELATION or scale == 0.0:
             return None
