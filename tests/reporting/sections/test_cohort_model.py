@@ -35,6 +35,17 @@ def test_scores_keep_the_setting_and_are_those_of_the_machine_inside():
     assert "The setting stayed the one" in text(found, "views")
 
 
+def test_scores_of_a_regression_are_those_of_the_machine_on_its_own_scale():
+    X, _ = cohort()
+    y = (1000.0 + 50.0 * X["rna__0"] + 20.0 * X["noise__0"] ** 2).to_numpy()
+    model = fitted("mean", X, y)
+    folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    inner = (y - y.mean()) / y.std()
+    expected = view_report(model.model_, model.table(X), inner, cv=folds, random_state=0)["score"]
+    alone = column(block(report(model, X, y, cv=folds), "views", "table"), "R² alone")
+    assert alone == pytest.approx(expected.xs("alone", level="kernels").tolist(), rel=1e-6)
+
+
 def test_contributions_of_a_regression_are_in_units_of_the_target():
     X, _ = cohort()
     y = (1000.0 + 50.0 * X["rna__0"]).to_numpy()
