@@ -1,4 +1,7 @@
-"""Reports on a `CohortModel`, whose model may be a kernel machine or one without kernels."""
+"""Reports on a `CohortModel`, whose model may be a kernel machine or one without kernels.
+
+Each model searches its setting and is calibrated, which takes most of the time.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +17,8 @@ def fitted(method, X, y):
 
 def test_a_kernel_machine_has_all_sections_and_the_decisions():
     X, y = cohort(missing=[("protein", slice(0, 9))])
-    model = fitted("mean", X, y)
+    model = CohortModel("mean", cv=2, random_state=0).fit(X, y)
+    assert len(model.settings_) > 1
     found = report(model, X, y, cv=2)
     assert ids(found) == ["views", "weights", "contributions", "certificates", "data", "cite"]
     assert column(block(found, "views", "table"), "view") == ["rna", "protein", "noise"]
