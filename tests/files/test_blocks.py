@@ -183,6 +183,15 @@ class TestTypes:
         with pytest.raises(ValueError, match="no column beside the ids"):
             read_views_in_blocks(["a.csv"], columns=["b__w"], id="id")
 
+    def test_a_first_column_that_is_not_asked_for_holds_ids(self, write):
+        write({"a.csv": "id,n\n7,1\n3,2\n", "b.csv": "weight,n\n7.5,1\n3.5,2\n", "c.csv": "id,n\np,1\np,2\n"})
+        (X,) = read_views_in_blocks(["a.csv"], columns=["a__n"])
+        assert list(X.index) == ["7", "3"] and list(X.columns) == ["a__n"]
+        (X,) = read_views_in_blocks(["b.csv"], columns=["b__n"])
+        assert list(X.index) == [0, 1] and list(X.columns) == ["b__n"]
+        with pytest.raises(ValueError, match="the id 'p' stands in line 2 and again in line 3"):
+            read_views_in_blocks(["c.csv"], columns=["c__n"])
+
     def test_odd_cells_are_warned_of(self, write):
         rows = "".join(f"s{k},{k}\n" for k in range(30))
         write({"a.csv": f"id,n\n{rows}t,high\n{rows.replace('s', 'u')}"})

@@ -28,8 +28,7 @@ def load_model(path: str) -> CohortModel:
     model = load(path)
     if not isinstance(model, CohortModel):
         raise ValueError(
-            f"{path} holds a {type(model).__name__}; predict and explain take models of kernelweave compare and fit "
-            "(a CohortModel)"
+            f"{path} holds a {type(model).__name__}; explain takes models of compare and fit (a CohortModel)"
         )
     return model
 
@@ -45,10 +44,12 @@ def read_new_samples(chosen: argparse.Namespace, model: CohortModel) -> pd.DataF
         Its similarity matrices take the new samples.
     """
     from ..files.cohort import read_cohort
+    from .assigning import assigned
+    from .predicting import columns_of
 
     is_matrix = model.kinds_["kind"] == "similarity"
     cohort = read_cohort(
-        named_views(chosen.files, list(dict.fromkeys(model.kinds_["view"][~is_matrix]))),
+        assigned(chosen.files, columns_of(model).views, chosen).files,
         matrices=chosen.kernel,
         square=False,
         id=chosen.id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..validation import shown
 from ..views import stack_views
 from .joining import View, check_filled, check_shared, filled_rows, no_columns, overlap, overview
 from .kinds import NUMBER, TEXT, as_kind
-from .matching import Matching, match
+from .matching import Matching, as_text, is_text, is_whole, match
 from .reading import check_names, checked_options
 from .result import counted
 from .scanning import TextView, scan
@@ -59,7 +59,8 @@ def read_views_in_blocks(
         How many samples a block has at most.
     columns : iterable of str, optional
         What is read, named ``view__column`` as in X; None: all columns. A sample that has no value in these columns of
-        a view lacks the view.
+        a view lacks the view. A first column that is not among them holds the ids where it has text, or whole numbers
+        that are all different.
     types : mapping from str to "number" or "text", optional
         What columns, named as in X, hold, as in the training data of a model. Columns that are not named hold numbers
         where that is so in the whole file. A cell that is no number in a column of numbers is an error.
@@ -106,6 +107,9 @@ def read_views_in_blocks(
     views = [view for file in files for view in _opened(file, options, wanted, kinds, int(block_size))]
     tables = [view.table for view in views]
     check_names(tables)
+    if wanted is not None:
+        for table in tables:
+            _take_first_column_as_ids(table, wanted)
     matching = match(tables, options.id)
     parts = [_part(view, ids, key, matching) for view, ids, key in zip(views, matching.ids, matching.keys, strict=True)]
     how = dict(zip([table.name for table in tables], matching.how, strict=True))
@@ -238,6 +242,16 @@ def _checked_types(types: Any) -> dict[str, str]:
     return dict(types)
 
 
+def _take_first_column_as_ids(table: Table, columns: set[str]) -> None:
+    """Be certain of ids in a first column that no view has."""
+    key = table.key
+    if key is None or key.is_certain or f"{table.name}{SEPARATOR}{key.name}" in columns:
+        return
+    texts = as_text(key.values[: table.n_filled])
+    if is_text(key, texts) or (is_whole(texts) and len(set(texts)) == len(texts)):
+        table.key = replace(key, is_certain=True)
+
+
 def _opened(
     file: Source, options: Options, columns: set[str] | None, kinds: dict[str, str], size: int
 ) -> list[TextView | _Whole]:
@@ -251,6 +265,7 @@ def _opened(
     for table in tables:
         if not sp.issparse(table.values):
             table.values = _typed(table, options, columns, kinds)
+    tables = [table for table in tables if table.values.shape[1]]  # of several, some may have none that is asked for
     if not tables:
         raise ValueError(no_columns(file.shown))
     return [_Whole(table) for table in tables]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import pandas as pd
@@ -13,15 +16,29 @@ SUFFIXES = (".parquet", ".pq")
 
 def read(source: Source, options: Options, target: str | None) -> Loaded:
     """The table of a Parquet file; an index that pandas stored counts as its first column."""
-    try:
+    with _parquet(source):
         frame = pd.read_parquet(source.path)
+    return of_frame(frame, source, options, target)
+
+
+def names(source: Source) -> list[str]:
+    """The names of the columns of a Parquet file, its index included."""
+    with _parquet(source):
+        schema = import_module("pyarrow.parquet").read_schema(source.path)
+    return [str(name) for name in schema.names]
+
+
+@contextmanager
+def _parquet(source: Source) -> Iterator[None]:
+    """Errors of Parquet files name the file."""
+    try:
+        yield
     except ImportError as absent:
         raise ImportError(
             f"{source.shown}: pyarrow is needed to read Parquet; install kernelweave[parquet]"
         ) from absent
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         raise ValueError(f"{source.shown} cannot be read as Parquet: {error}") from error
-    return of_frame(frame, source, options, target)
 
 
 def of_frame(frame: pd.DataFrame, source: Source, options: Options, target: str | None) -> Loaded:

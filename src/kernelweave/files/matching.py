@@ -101,7 +101,7 @@ def _chosen_keys(tables: list[Table]) -> dict[int, list[str | None]]:
     known = {keys[one].name for one in chosen}
     for one in doubtful:
         # Ids of one table have the same name in others; one that repeats some is no table without ids.
-        if one not in chosen and keys[one].name in known and _is_text(keys[one], texts[one]):
+        if one not in chosen and keys[one].name in known and is_text(keys[one], texts[one]):
             chosen[one] = texts[one]
     return chosen
 
@@ -116,10 +116,10 @@ def _cut_empty_rows(tables: list[Table], chosen: dict[int, list[str | None]]) ->
 
 def _is_unique_text(key: Key, texts: list[str | None]) -> bool:
     there = [text for text in texts if text is not None]
-    return 2 * len(there) > len(texts) and len(set(there)) == len(there) and _is_text(key, texts)
+    return 2 * len(there) > len(texts) and len(set(there)) == len(there) and is_text(key, texts)
 
 
-def _is_text(key: Key, texts: list[str | None]) -> bool:
+def is_text(key: Key, texts: list[str | None]) -> bool:
     """Whether a column holds text; in a text file, mostly cells that are no numbers, or numbers such as 007."""
     there = [text for text in texts if text is not None]
     if not key.is_raw:
@@ -129,12 +129,17 @@ def _is_text(key: Key, texts: list[str | None]) -> bool:
     return 2 * sum(_NUMBER.fullmatch(text) is None for text in there) > len(there)
 
 
+def is_whole(texts: list[str | None]) -> bool:
+    """Whether all cells are whole numbers."""
+    return all(text is not None and _WHOLE.fullmatch(text) for text in texts)
+
+
 def _are_shared_numbers(keys: list[Key], texts: dict[int, list[str | None]]) -> bool:
     columns = [texts[id(key)] for key in keys]
     if len({key.name for key in keys}) > 1:
         return False
     for column in columns:
-        if len(set(column)) < len(column) or not all(text is not None and _WHOLE.fullmatch(text) for text in column):
+        if len(set(column)) < len(column) or not is_whole(column):
             return False
     first = set(columns[0])
     return all(2 * len(first & set(column)) >= min(len(first), len(column)) for column in columns[1:])
