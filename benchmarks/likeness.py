@@ -29,7 +29,7 @@ FILES = (
     *("concrete", "olivetti", "segment", "letter", "movies", "ngs", "reuters1200", "tr23"),
 )
 N_MOST = 300  # training samples
-COLUMNS_MOST = 600  # of a view
+COLUMNS_MOST = 300  # of a view
 
 
 def data_sets() -> dict[str, pd.DataFrame]:
@@ -153,7 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer splits")
     chosen = parser.parse_args()
-    n_splits, n_changed = (4, 1) if chosen.quick else (20, 2)
+    n_splits, n_changed = (6, 1) if chosen.quick else (20, 2)
     sets = data_sets()
     print(f"{len(sets)} data sets, {n_splits} splits each, {n_changed} of them changed")
     found = {size: {key: alarms(X, size, n_splits, n_changed) for key, X in sets.items()} for size in SIZES}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import pandas as pd
@@ -23,9 +24,8 @@ def read(source: Source, options: Options, target: str | None) -> Loaded:
 def names(source: Source) -> list[str]:
     """The names of the columns of a Parquet file, its index included."""
     with _parquet(source):
-        from pyarrow.parquet import read_schema
-
-        return [str(name) for name in read_schema(source.path).names]
+        schema = import_module("pyarrow.parquet").read_schema(source.path)
+    return [str(name) for name in schema.names]
 
 
 @contextmanager

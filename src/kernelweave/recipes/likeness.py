@@ -12,15 +12,22 @@ training samples), whatever the distribution and its tails. So
     shift  = sqrt(12) (mean of u - 1/2)
     spread = sqrt(12) (mean of |2 u - 1| - its mean over the training samples)
 
-have a variance of at most 1/n + 1/N, and so does the loss of correlation between pairs of columns that go together in
-the training samples, in units of its standard deviation over samples. A cell is far out where it is outside the
-training range by more than the width of that range, which has a probability below 2 / (N + 1).
+have a variance of at most 1/n + 1/N (but for the rounding of u by the grid, which is far below the effects that are
+reported), and so does the loss of correlation between pairs of columns that go together in the training samples, in
+units of its standard deviation over samples. A cell is far out where it is outside the training range by more than the
+width of that range, which has a probability below 2 / (N + 1).
 
 Columns of one view depend on each other, in the worst case all on one hidden number. The mean over columns of
 shift^2 / (1/n + 1/N) then has the upper tail of chi squared with one degree of freedom, and a lighter one otherwise:
 that is the bound of the test of a view. Columns are also tested one by one, with a bound that takes their number into
-account. What is significant in large cohorts and small is not reported (`_LEAST`). Measured on 16 data sets by
-``benchmarks/likeness.py``, see there.
+account. What is significant in large cohorts and small is not reported (`_LEAST`).
+
+``python -m benchmarks.likeness --quick`` counts sentences about new cohorts of 33 data sets (up to 300 training
+samples; 5 to 300 new ones): 1 false alarm in 990 random splits. Noticed, with 5 / 10 / 20 / 50 new samples: numbers
+times 10 in 86 / 100 / 100 / 100 % of the sets, all columns of a view shifted by one standard deviation in 28 / 76 / 100
+/ 100 %, the log scale in 53 / 80 / 80 / 80 % (those missed have numbers between 0 and 1, which log(1 + x) hardly
+changes, or a spread of several orders of magnitude), columns in another order in 67 / 89 / 93 / 93 % (those missed have
+columns that are alike), three columns times 1000 in 97 / 97 / 100 / 100 %, categories in capitals in all.
 """
 
 from __future__ import annotations
@@ -42,7 +49,6 @@ from .ranks import PairStructure, ranks
 _RISK = {"views": 0.004, "columns": 0.002, "cells": 0.001, "missing": 0.001, "categories": 0.002}
 _LEAST = {"view": 0.5, "column": 0.8, "far": 0.1, "missing": 0.2, "categories": 0.05}
 _NAMED = 3  # columns or categories that a sentence names
-_MOST_CATEGORIES = 1000  # of a column that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +160,7 @@ class CohortSummary:
             grid=grid,
             moments=moments,
             categories=categories,
-            values=[[value for value, _ in count.most_common(_MOST_CATEGORIES)] for count in counts],
+            values=[list(count) for count in counts],
             singles=np.array([sum(times == 1 for times in count.values()) for count in counts], dtype=float),
             pairs=[pair for pair in pairs if pair is not None],
         )
@@ -219,9 +225,9 @@ class NewCohort:
         self._sums += np.array([part.sum(axis=0) for part in parts], dtype=float)
         self._own += present[:, summary.measure_views].sum(axis=0)
         for place, pairs in enumerate(summary.pairs):
-            values = pairs.values(u)
-            values = values[~np.isnan(values)]
-            self._pairs[:, place] += len(values), values.sum()
+            together = pairs.values(u)
+            together = together[~np.isnan(together)]
+            self._pairs[:, place] += len(together), together.sum()
         for place, (name, values) in enumerate(zip(summary.categories, summary.values, strict=True)):
             if name in X:
                 cells = Counter(map(number_as_text, X[name].dropna()))

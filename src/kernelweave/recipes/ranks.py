@@ -77,6 +77,7 @@ class PairStructure:
         u : ndarray of shape (n_samples, n_measures)
         places : ndarray of int
         """
+        u = u[(u[:, places] != 0.5).any(axis=1)]  # samples that have the view
         if len(places) < 4 or len(u) < _FEWEST_SAMPLES:
             return None
         if len(places) > _N_COLUMNS:
@@ -96,6 +97,9 @@ class PairStructure:
         first, second = places[chosen], places[partner[chosen]]
         pairs = cls(first, second, np.sign(correlation[chosen, partner[chosen]]), 0.0, 1.0, 1)
         values = pairs.values(u[1::2])
+        values = values[~np.isnan(values)]
+        if len(values) < _FEWEST_SAMPLES // 4:
+            return None
         mean, scale = float(values.mean()), float(values.std())
         if mean < _LEAST_CORRELATION or scale == 0.0:
             return None
