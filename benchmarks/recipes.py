@@ -216,7 +216,6 @@ class Projection:
     C: float = 10.0
     l2: float = 0.1
     init: str = "lda"
-    max_iter: int = 200
 
     def __call__(self, draw: Draw) -> Any:
         combiner = Projected(
@@ -226,7 +225,6 @@ class Projection:
             n_init=self.n_init,
             l2=self.l2,
             init=self.init,
-            max_iter=self.max_iter,
         )
         kernels = []
         for name, (part, _) in draw.views.items():
@@ -243,7 +241,7 @@ def projected(n_draws: int, few: bool) -> None:
     settings |= {"gating_components=1": Projection(gating_components=1), "n_init=3": Projection(n_init=3)}
     settings |= {f"features={k}": Projection(features=k) for k in (20, 100)}
     settings |= {f"C={C:g}": Projection(C=C) for C in (1.0, 3.0, 100.0)}
-    settings |= {"l2=1": Projection(l2=1.0), "init=pca": Projection(init="pca"), "max_iter=30": Projection(max_iter=30)}
+    settings |= {"l2=1": Projection(l2=1.0), "init=pca": Projection(init="pca")}
     views = ("landuse21", "movies", "wikipedia", "protein_fold", "cub10")
     tables = ("ionosphere", "wdbc", "heart", "brain_tumor1", "concrete", "diabetes", "friedman")
     table("Projected", settings, FEW if few else views + tables, 1)

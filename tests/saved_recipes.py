@@ -32,10 +32,7 @@ def _new(X):
 
 RECIPES = {
     "recipe, mean": recipe("mean"),
-    "recipe, one view, several classes": recipe("alone:rna", several=True),
-    "recipe, localized": recipe("localized", task="regression"),
-    "recipe, projected": recipe("projected", several=True, calibrate=False),
+    "recipe, one view": recipe("alone:rna", several=True),
     "recipe, concatenation": recipe("concatenation", task="regression"),
-    "recipe, stacking": recipe("stacking", several=True),
-    "recipe, boosting": recipe("boosting"),
+    "recipe, stacking": recipe("stacking", several=True, calibrate=False),
 }

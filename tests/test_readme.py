@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 
 
-FILES, FIFTEEN = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+FIFTEEN, FILES = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 
 def test_the_example_runs_and_has_fifteen_lines(capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.cli.explaining import decided_samples, deciding_views, explaining_tables, view_of
+from kernelweave.cli.explaining import deciding_views, explaining_tables, view_of
 from kernelweave.recipes import CohortModel
 
 
@@ -85,14 +85,20 @@ def test_gates_have_weights_by_sample_and_none_for_features():
     assert "features.csv" not in tables and tables["weights.csv"].shape == (10, 5)
 
 
-def test_samples_that_cannot_be_decided_have_no_weights():
-    model, X = fitted("alone:a", 2)
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_rows_of_samples_that_cannot_be_decided_are_empty(n_classes):
+    model, X = fitted("alone:a", n_classes)
     X = X.copy()
-    X.iloc[:2, :2] = np.nan
+    X.loc[X.index[[1, 4]], [name for name in X if name.startswith("a__")]] = np.nan
     tables = explaining_tables(model, X)
-    assert tables["weights.csv"].iloc[:, 1:].isna().all(axis=1).tolist() == [True, True] + [False] * 8
-    assert decided_samples(tables["contributions.csv"].iloc[:, 1:]).tolist() == [False, False] + [True] * 8
-    assert (tables["contributions.csv"][["a-linear", "a-gaussian"]].iloc[:2] == 0.0).all(axis=None)
+    for name in ("contributions.csv", "weights.csv"):
+        assert tables[name]["who"].tolist() == X.index.tolist()
+        assert tables[name].iloc[:, 1:].isna().all(axis=1).tolist() == [place in (1, 4) for place in range(10)]
+    if n_classes == 3:
+        assert len(tables["contributions_by_class.csv"]) == 3 * 8 + 2
+    assert deciding_views(model, tables["contributions.csv"]).sum() == 8
+    with pytest.raises(ValueError, match="no sample has a view that the method alone:a needs"):
+        explaining_tables(model, X.iloc[[1, 4]])
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -30,7 +30,8 @@ def decisions(model, X):
 
 def parameters(model):
     """All but the matrices of precomputed kernels, of which only support columns are saved."""
-    return {name: value for name, value in model.get_params().items() if name.rpartition("__")[2] != "K"}
+    left_out = ("K", "matrices")
+    return {name: value for name, value in model.get_params().items() if name.rpartition("__")[2] not in left_out}
 
 
 def assert_same(first, second, path="model"):

@@ -9,7 +9,7 @@ from kernelweave import stack_views
 from kernelweave.recipes import CohortModel, method_names, unavailable
 from kernelweave.recipes import methods as methods_module
 from kernelweave.recipes.methods import is_simple
-from kernelweave.recipes.settings import EFFORTS, GRIDS, combiner_options, grid_of
+from kernelweave.recipes.settings import EFFORTS, combiner_options, grid_of
 from mixed_cohort import cohort
 
 
@@ -27,13 +27,19 @@ def test_simple_baselines():
     assert not any(is_simple(name) for name in ("mean", "lp", "convex", "localized", "projected", "stacking"))
 
 
-def test_every_method_has_settings_for_every_effort():
-    for name in method_names("classification", ["rna"]):
-        for effort in EFFORTS:
-            grid = grid_of(name, effort)
-            assert all(len(values) for values in grid.values())
-            assert isinstance(combiner_options(name, effort), dict)
-    assert all(set(efforts) == set(EFFORTS) for efforts in GRIDS.values())
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_every_method_has_settings_for_every_effort(task):
+    for name in method_names(task, ["rna"]):
+        full, quick = (grid_of(name, effort, task) for effort in EFFORTS)
+        assert all(len(values) for values in (*full.values(), *quick.values()))
+        assert set(quick) <= set(full)
+        assert all(set(values) <= set(full[parameter]) for parameter, values in quick.items())
+        assert all(isinstance(combiner_options(name, effort), dict) for effort in EFFORTS)
+
+
+def test_a_quick_classification_by_kernels_has_one_setting_and_the_full_one_several():
+    assert [len(grid_of("mean", effort, "classification")["C"]) for effort in ("quick", "full")] == [1, 3]
+    assert grid_of("localized", "full", "classification").keys() == {"C", "combiner__l2"}
 
 
 def test_matrices_alone_leave_out_what_needs_columns():

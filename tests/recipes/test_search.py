@@ -29,7 +29,7 @@ def searched(model, grid, table, y, splits):
         table,
         y,
         splits,
-        decide=lambda fitted, part: fitted.decision_function(part),
+        decide=lambda fitted, train, test: fitted.decision_function(table.iloc[test]),
         score=lambda values, labels: float((np.where(values > 0, "v", "u") == labels).mean()),
         shape=(len(table),),
     )

@@ -62,6 +62,7 @@ SERIES = {
     "only nan": [math.nan, math.nan],
     "huge": [1e308, -1e308, 1e300],
     "tiny": [5e-324, 1e-310, 2e-308],
+    "tiniest": [0.0, 5e-324],
     "both": [1e-300, 1e300, 1.0],
     "close": [1e9, 1e9 + 1e-3],
     "whole": [1, 2, 3],

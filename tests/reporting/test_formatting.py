@@ -65,6 +65,7 @@ def test_extreme_numbers_are_written_in_short(value, kind):
 
 def test_numbers_of_a_column_have_the_same_decimals():
     assert write_column([0.1595, 0.141, -0.5, math.nan], "number") == ["0.1595", "0.1410", "-0.5000", "–"]
+    assert write_column([2.4724, 0.35437, -0.06216], "number") == ["2.472", "0.354", "-0.062"]
     assert write_column([12.5, 3.25, 0.0], "number") == ["12.50", "3.25", "0.00"]
     assert write_column([163.5, 1e-9, 3.0], "number") == ["163.5", "1 × 10⁻⁹", "3"]
     assert write_column([163.5, 0.001], "number") == ["163.5", "0.001"]

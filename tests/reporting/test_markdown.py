@@ -41,21 +41,16 @@ def test_no_name_becomes_markup(parser, make):
     tokens = parser.parse(text)
     kinds = {token.type for token in tokens} | {c.type for token in tokens for c in token.children or []}
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "code_inline", "em_open", "hr"}
-    rows, width = 0, 0
-    for token in tokens:
-        if token.type == "tr_open":
-            width = 0
-        width += token.type in ("td_open", "th_open")
-        rows += token.type == "tr_close"
+    rows = sum(token.type == "tr_open" for token in tokens)
     tables = [block for section in make().sections for block in section.blocks if isinstance(block, Table)]
     assert rows > sum(min(len(table.rows), 300) for table in tables)
 
 
 def test_names_with_markup_are_read_back_as_they_are(parser):
-    table = Table(title="t", columns=[Column("name"), Column("n", "count")], rows=[[name, 1] for name in NASTY[:5]])
+    table = Table(title="t", columns=[Column("name"), Column("n", "count")], rows=[[name, 1] for name in NASTY[:6]])
     tokens = parser.parse(write_markdown(small(table)))
     cells = ["".join(c.content for c in token.children) for token in tokens if token.type == "inline"]
-    for name in NASTY[:5]:
+    for name in NASTY[:6]:
         assert name in cells
 
 

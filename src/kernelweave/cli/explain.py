@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from ..recipes import CohortModel
 from ..reporting import report
 from ..reporting.page import Report
-from .explaining import TABLES, decided_samples, deciding_views, explaining_tables
+from .explaining import TABLES, deciding_views, explaining_tables
 from .new_samples import load_model, read_new_samples
 from .telling import counted_samples, listed, say, working, write_table
 
@@ -30,7 +29,7 @@ def run(chosen: argparse.Namespace) -> int:
     X = read_new_samples(chosen, model)
     with working("explaining"):
         tables = explaining_tables(model, X)
-        page = _report(model, X, decided_samples(tables["contributions.csv"].iloc[:, 1:]))
+        page = _report(model, X)
     out: Path = chosen.out
     out.mkdir(parents=True, exist_ok=True)
     for name in TABLES:
@@ -53,16 +52,11 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _report(model: CohortModel, X: pd.DataFrame, decided: np.ndarray) -> Report:
-    """The report of the model on the samples that it decides on."""
-    if not decided.any():
-        raise ValueError(
-            f"no sample has a view that {model.method} reads ({', '.join(model.views)}); nothing to explain"
-        )
+def _report(model: CohortModel, X: pd.DataFrame) -> Report:
+    """The report of the model on the samples that have a view that it needs."""
+    decided = model.has_needed_views(X)
     rows = [("samples", f"{len(X)} new samples")]
     if not decided.all():
-        lacking = int((~decided).sum())
-        rows.append(
-            ("left out", f"{counted_samples(lacking)} without any view that the method needs; see contributions.csv")
-        )
+        lacking = counted_samples(int((~decided).sum()))
+        rows.append(("left out", f"{lacking} without any view that the method needs"))
     return report(model, X[decided], data=rows)

@@ -29,38 +29,30 @@ def explaining_tables(model: CohortModel, X: pd.DataFrame) -> dict[str, pd.DataF
     dict from file name to DataFrame
         ``contributions.csv``, one row for each sample; with more than two classes these are the parts of the predicted
         class, and ``contributions_by_class.csv`` has those of all. ``weights.csv`` where the model has kernels, and
-        ``features.csv`` where some kernel is linear and has one weight for all samples.
+        ``features.csv`` where some kernel is linear and has one weight for all samples. Rows of samples that lack all
+        views that the method needs are empty but for the id.
     """
+    decided = model.has_needed_views(X)
+    if not decided.any():
+        raise ValueError(f"no sample has a view that the method {model.method} needs ({', '.join(model.views)})")
+    everyone, X = X.index, X[decided]
     parts = model.contributions(X)
     taken = {name: f"{name} (view)" for name in LEADING[:-1]}  # a view may be called so
     parts = parts.rename(columns=taken, level=1) if parts.columns.nlevels > 1 else parts.rename(columns=taken)
     predicted = model.predict(X)
     files = {}
     if parts.columns.nlevels > 1:
-        files["contributions.csv"] = _with_ids(_of_predicted(parts, predicted), X)
-        files["contributions_by_class.csv"] = _with_ids(_of_all(parts), X)
+        files["contributions.csv"] = _with_ids(_of_predicted(parts, predicted), everyone)
+        files["contributions_by_class.csv"] = _with_ids(_of_all(parts), everyone)
     else:
         lead = {"label": predicted, "decision": parts.sum(axis=1)} if _has_classes(model) else {"prediction": predicted}
-        files["contributions.csv"] = _with_ids(_led(lead, parts), X)
+        files["contributions.csv"] = _with_ids(_led(lead, parts), everyone)
     if hasattr(model.model_, "kernel_weights"):
-        files["weights.csv"] = _with_ids(_kernel_weights(model, parts, X), X)
+        files["weights.csv"] = _with_ids(_kernel_weights(model, X), everyone)
         features = _feature_weights(model)
         if features is not None:
             files["features.csv"] = features
     return files
-
-
-def decided_samples(parts: pd.DataFrame) -> np.ndarray:
-    """Which samples the model decides on: it gives the others, which lack all views that it needs, the same prediction.
-
-    Parameters
-    ----------
-    parts : DataFrame
-        As `CohortModel.contributions` returns, or the table of ``contributions.csv``.
-    """
-    names = parts.columns.get_level_values(-1)
-    terms = [name not in LEADING for name in names]
-    return (parts.loc[:, terms].select_dtypes("number") != 0.0).to_numpy().any(axis=1)
 
 
 def deciding_views(model: CohortModel, table: pd.DataFrame) -> pd.Series:
@@ -78,17 +70,19 @@ def deciding_views(model: CohortModel, table: pd.DataFrame) -> pd.Series:
     Returns
     -------
     Series
-        By view, the most frequent first; ``"none"`` counts samples of which no view points to the prediction.
+        By view, the most frequent first; ``"none"`` counts samples of which no view points to the prediction. Samples
+        without a prediction do not count.
     """
+    table = table[table.iloc[:, 1].notna()]
     names = [name for name in table.columns[1:] if name not in LEADING]
     views = [view_of(name, model.views) for name in names]
-    parts = table[names].T.groupby(views, sort=False).sum().T
+    parts = table[names].astype(float).T.groupby(views, sort=False).sum().T
     if _has_classes(model):
         several = len(model.classes_) > 2
         sign = 1.0 if several else np.where(table["label"] == model.classes_[1], 1.0, -1.0)[:, None]
     else:
         parts = parts - parts.mean()
-        sign = np.sign(table["prediction"] - table["prediction"].mean()).to_numpy()[:, None]
+        sign = np.sign(table["prediction"].astype(float) - table["prediction"].mean()).to_numpy()[:, None]
     toward = parts * sign
     found = np.where(toward.max(axis=1) > 0.0, toward.columns[toward.to_numpy().argmax(axis=1)], "none")
     return pd.Series(found).value_counts()
@@ -135,22 +129,23 @@ def _led(lead: dict[str, Any], parts: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(lead, index=parts.index), parts], axis=1)
 
 
-def _with_ids(table: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
-    """The index as the first column, under the name that it has in the files."""
-    ids = pd.Series(table.index, table.index, name="sample" if X.index.name is None else X.index.name)
+def _with_ids(table: pd.DataFrame, everyone: pd.Index) -> pd.DataFrame:
+    """The index as the first column, under the name that it has in the files, and empty rows for other samples."""
+    lacking = everyone[~everyone.isin(table.index)]
+    if len(lacking):
+        table = pd.concat([table, pd.DataFrame(index=lacking, columns=table.columns, dtype=object)])
+    place = pd.Series(range(len(everyone)), everyone)
+    table = table.iloc[np.argsort(place.loc[table.index].to_numpy(), kind="stable")]
+    ids = pd.Series(table.index, table.index, name="sample" if everyone.name is None else everyone.name)
     return pd.concat([ids, table], axis=1).reset_index(drop=True)
 
 
-def _kernel_weights(model: CohortModel, parts: pd.DataFrame, X: pd.DataFrame) -> pd.DataFrame:
-    """Weights of kernels by sample; missing for samples that lack all views that the method needs."""
-    decided = decided_samples(parts)
-    table = model.table(X)
-    weights = model.model_.kernel_weights(table.iloc[np.flatnonzero(decided)])
+def _kernel_weights(model: CohortModel, X: pd.DataFrame) -> pd.DataFrame:
+    """Weights of kernels by sample."""
+    weights = model.model_.kernel_weights(model.table(X))
     if weights.columns.nlevels > 1:
         weights = weights.set_axis([f"{output}: {kernel}" for output, kernel in weights.columns], axis=1)
-    full = pd.DataFrame(np.nan, table.index, weights.columns)
-    full[decided] = weights.to_numpy()
-    return full
+    return weights.set_axis(X.index, axis=0)
 
 
 def _feature_weights(model: CohortModel) -> pd.DataFrame | None:

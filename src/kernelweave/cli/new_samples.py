@@ -28,8 +28,7 @@ def load_model(path: str) -> CohortModel:
     model = load(path)
     if not isinstance(model, CohortModel):
         raise ValueError(
-            f"{path} holds a {type(model).__name__}; predict and explain take models of kernelweave compare and fit "
-            "(a CohortModel)"
+            f"{path} holds a {type(model).__name__}; explain takes models of compare and fit (a CohortModel)"
         )
     return model
 

@@ -166,6 +166,7 @@ class CohortModel(CohortFit, BaseEstimator):
         with unchanged_on_failure(self):
             given = check_parameters(self)
             check_row_labels(X, y=y, groups=groups)
+            _check_unique(X)
             X, _ = check_training_data(self, X)
             self.decisions_ = []
             targets = self._fit_task(y, X.shape[0])
@@ -235,19 +236,7 @@ class CohortModel(CohortFit, BaseEstimator):
     def _values(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Decision values, or standardised predictions, and which samples the model decides on."""
         table, decided = self._table(X)
-        constant = self._constant()
-        values = np.repeat(constant[None], len(table), axis=0)
-        values = values[:, 0] if len(constant) == 1 else values
-        if decided.any():
-            values[decided] = self._decided(self.model_, table if decided.all() else table.iloc[decided])
-        return values, decided
-
-    def _constant(self) -> np.ndarray:
-        """Decision values of samples that the model cannot decide on."""
-        if self.task_ == "regression":
-            return np.zeros(1)
-        logs = np.log(self._prior)
-        return logs[1:] - logs[:1] if len(logs) == 2 else logs
+        return self._with_constants(self.model_, table, decided), decided
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value, or predicted numbers.
@@ -364,3 +353,12 @@ class CohortModel(CohortFit, BaseEstimator):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         return tags
+
+
+def _check_unique(X: Any) -> None:
+    """Refuse a data frame that has two columns of one name."""
+    columns = getattr(X, "columns", None)
+    if isinstance(columns, pd.Index) and columns.has_duplicates:
+        raise ValueError(
+            f"the column {columns[columns.duplicated()][0]!r} occurs more than once in X; rename or remove it"
+        )

@@ -38,6 +38,7 @@ class CohortFit:
     model_: Any
     _layout: TableLayout
     _needs: list[str]
+    _prior: np.ndarray
 
     def _fit_task(self, y: Any, n_samples: int) -> np.ndarray:
         """Targets as the model takes them: positions of classes, or standardised numbers."""
@@ -103,10 +104,15 @@ class CohortFit:
         return np.asarray(present[:, [self._layout.names.index(name) for name in self._needs]].any(axis=1))
 
     def _fitted_to(self, present: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Positions of the samples that the model is fitted to; all where the others have one class only."""
+        """Positions of the samples that the model is fitted to, or an error where they are of one class."""
         kept = np.flatnonzero(self._decidable(present))
-        too_few = len(kept) < 2 or (self.task_ == "classification" and len(np.unique(targets[kept])) < 2)
-        return np.arange(len(present)) if too_few else kept
+        if self.task_ == "classification" and len(np.unique(targets[kept])) < 2:
+            only = self.classes_[targets[kept]][:1].tolist()
+            raise ValueError(
+                f"the method {self.method!r} cannot be had for these data: all samples that have a view it needs "
+                f"({', '.join(self._needs)}) are of one class, {', '.join(map(repr, only))}"
+            )
+        return kept
 
     def _fit_model(
         self, given: Any, table: pd.DataFrame, present: np.ndarray, targets: np.ndarray, groups: np.ndarray | None
@@ -169,11 +175,19 @@ class CohortFit:
         quick = given.effort == "quick"
         labels = targets if is_classes else np.zeros(len(targets), dtype=int)
         n_folds = QUICK_PARTS if quick else given.cv
-        splits = inner_splits(labels, groups, n_folds, given.random_state, only_first=quick)
-        splits = [(train, test) for train, test in splits if not is_classes or len(np.unique(labels[train])) > 1]
+        splits = []
+        for train, test in inner_splits(labels, groups, n_folds, given.random_state, only_first=quick):
+            train = train[maker.decidable(present[train], present[train])]
+            if len(train) > 1 and (not is_classes or len(np.unique(labels[train])) > 1):
+                splits.append((train, test))
         if not splits:
             self.decisions_.append("There are too few samples, classes or groups for inner validation.")
         several = is_classes and len(self.classes_) > 2
+
+        def decide(model: Any, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+            known = maker.decidable(present[train], present[test])
+            return self._with_constants(model, table.iloc[test], known)
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of settings that may not be chosen; the last fit's count
             return search(
@@ -183,7 +197,7 @@ class CohortFit:
                 self.classes_[targets] if is_classes else targets,
                 splits,
                 groups=groups,
-                decide=self._decided,
+                decide=decide,
                 score=self._accuracy if is_classes else _explained,
                 shape=(len(table), len(self.classes_)) if several else (len(table),),
             )
@@ -207,6 +221,22 @@ class CohortFit:
         every = np.repeat(values.min(axis=1, keepdims=True) - 1.0, len(self.classes_), axis=1)
         every[:, np.searchsorted(self.classes_, model.classes_)] = values
         return every
+
+    def _with_constants(self, model: Any, table: pd.DataFrame, decided: np.ndarray) -> np.ndarray:
+        """Decision values of all samples of a table, of which the model decides on some."""
+        constant = self._constant()
+        values = np.repeat(constant[None], len(table), axis=0)
+        values = values[:, 0] if len(constant) == 1 else values
+        if decided.any():
+            values[decided] = self._decided(model, table if decided.all() else table.iloc[decided])
+        return values
+
+    def _constant(self) -> np.ndarray:
+        """Decision values of samples that the model cannot decide on."""
+        if self.task_ == "regression":
+            return np.zeros(1)
+        logs = np.log(self._prior)
+        return logs[1:] - logs[:1] if len(logs) == 2 else logs
 
     def _accuracy(self, values: np.ndarray, y: np.ndarray) -> float:
         return float((self._labels(values) == y).mean())

@@ -205,6 +205,18 @@ class ModelMaker:
         kernels = self._kernels(self._there(present), table)
         return self._machine(kernels, self._combiner(present))
 
+    def decidable(self, training: np.ndarray, present: np.ndarray) -> np.ndarray:
+        """Which samples a model that is fitted to training samples can decide on.
+
+        Parameters
+        ----------
+        training, present : ndarray of bool, shape (n_samples, n_views)
+            Which training samples, and which of the samples in question, have which view.
+        """
+        read = {view.name for view in (self.layout.views if self.layout.joined else self._there(training))}
+        places = [place for place, name in enumerate(self.layout.names) if name in self.needs and name in read]
+        return np.asarray(present[:, places].any(axis=1))
+
     def _there(self, present: np.ndarray) -> list[ViewColumns]:
         """The views that at least two of the samples have."""
         return [view for view, count in zip(self.layout.views, present.sum(axis=0), strict=True) if count > 1]

@@ -55,7 +55,7 @@ def search(
     splits: Sequence[tuple[np.ndarray, np.ndarray]],
     *,
     groups: np.ndarray | None = None,
-    decide: Callable[[Any, Any], np.ndarray],
+    decide: Callable[[Any, np.ndarray, np.ndarray], np.ndarray],
     score: Callable[[np.ndarray, np.ndarray], float],
     shape: tuple[int, ...],
 ) -> Found:
@@ -73,7 +73,7 @@ def search(
     groups : ndarray, optional
         For models whose `fit` takes them.
     decide : callable
-        From a fitted model and a table to its decision values.
+        From a fitted model, and positions of the samples of its fit and of others, to decision values of the others.
     score : callable
         From decision values and targets to a score, the larger the better.
     shape : tuple of int
@@ -84,7 +84,7 @@ def search(
     scores: list[list[float]] = [[] for _ in settings]
     for train, test in splits:
         for place, model in _fitted(make(train), settings, table, y, train, test, groups):
-            decided = decide(model, table.iloc[test])
+            decided = decide(model, train, test)
             values[place][test] = decided
             scores[place].append(score(decided, y[test]))
     means = np.array([np.mean(own) if own else np.nan for own in scores])

@@ -48,7 +48,8 @@ def write_column(values: Sequence[Cell], kind: str = "text") -> list[str]:
     plain = all(is_missing(value) or type(value) is float for value in values)
     if kind != "number" or not plain or not sizes or min(sizes) < 1e-3 or max(sizes) >= 1e3 * min(sizes):
         return texts
-    decimals = max(len(text.partition(".")[2]) for text in texts)
+    needed = max(len(text.partition(".")[2]) for text in texts)
+    decimals = min(needed, max(0, 3 - math.floor(math.log10(max(sizes)))))  # four digits of the largest
     return [text if is_missing(value) else f"{value:.{decimals}f}" for text, value in zip(texts, values, strict=True)]
 
 

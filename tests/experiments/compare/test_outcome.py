@@ -4,17 +4,22 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from kernelweave.experiments.compare import words
 from kernelweave.experiments.compare.outcome import gather, simplicity
 from kernelweave.experiments.compare.words import (
     incomplete_sentence,
     nested_sentence,
-    recommendation,
     score_text,
     simpler_choice,
 )
 from kernelweave.experiments.engine.comparison import Problem
 from kernelweave.experiments.engine.comparison_run import MeasuredRow
 from kernelweave.model_selection import NestedFolds
+
+
+def recommendation(outcome):
+    return " ".join(words.recommendation(outcome))
+
 
 LABELS = {"alone:rna": "rna alone", "mean": "mean of kernels", "localized": "localized MKL", "boosting": "boosting"}
 SCORES = {

@@ -1,4 +1,7 @@
-"""Reports on a `CohortModel`, whose model may be a kernel machine or one without kernels."""
+"""Reports on a `CohortModel`, whose model may be a kernel machine or one without kernels.
+
+Each model searches its setting and is calibrated, which takes most of the time.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +17,8 @@ def fitted(method, X, y):
 
 def test_a_kernel_machine_has_all_sections_and_the_decisions():
     X, y = cohort(missing=[("protein", slice(0, 9))])
-    model = fitted("mean", X, y)
+    model = CohortModel("mean", cv=2, random_state=0).fit(X, y)
+    assert len(model.settings_) > 1
     found = report(model, X, y, cv=2)
     assert ids(found) == ["views", "weights", "contributions", "certificates", "data", "cite"]
     assert column(block(found, "views", "table"), "view") == ["rna", "protein", "noise"]
@@ -33,6 +37,17 @@ def test_scores_keep_the_setting_and_are_those_of_the_machine_inside():
     without = expected["score"].xs("without", level="kernels")
     assert column(block(found, "views", "table"), "accuracy without it") == pytest.approx(without.tolist())
     assert "The setting stayed the one" in text(found, "views")
+
+
+def test_scores_of_a_regression_are_those_of_the_machine_on_its_own_scale():
+    X, _ = cohort()
+    y = (1000.0 + 50.0 * X["rna__0"] + 20.0 * X["noise__0"] ** 2).to_numpy()
+    model = fitted("mean", X, y)
+    folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    inner = (y - y.mean()) / y.std()
+    expected = view_report(model.model_, model.table(X), inner, cv=folds, random_state=0)["score"]
+    alone = column(block(report(model, X, y, cv=folds), "views", "table"), "R² alone")
+    assert alone == pytest.approx(expected.xs("alone", level="kernels").tolist(), rel=1e-6)
 
 
 def test_contributions_of_a_regression_are_in_units_of_the_target():

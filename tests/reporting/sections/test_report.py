@@ -1,4 +1,7 @@
-"""`kernelweave.report`: which sections which model gets, what may be given to it, and what is refused."""
+"""`kernelweave.report`: which sections which model gets, what may be given to it, and what is refused.
+
+Models of over thirty kinds are fitted.
+"""
 
 import json
 import warnings

@@ -24,7 +24,7 @@ def chance_label(outcome: CompareOutcome) -> str:
 
 def headline(outcome: CompareOutcome) -> list[str]:
     """The sentences to read first."""
-    sentences = [recommendation(outcome), nested_sentence(outcome)]
+    sentences = [*recommendation(outcome), nested_sentence(outcome)]
     return sentences if outcome.is_complete else [*sentences, incomplete_sentence(outcome)]
 
 
@@ -34,11 +34,6 @@ def warnings_text(result: MethodResult) -> str:
         return ""
     number = "1 warning" if result.n_warnings == 1 else f"{result.n_warnings} warnings"
     return f"{number} in the folds, such as {result.warning}"
-
-
-def _note(result: MethodResult, outcome: CompareOutcome) -> str:
-    notes = ["best simple method" if result is outcome.baseline else "", warnings_text(result)]
-    return "; ".join(note for note in notes if note)
 
 
 def methods_section(outcome: CompareOutcome, declared: Declared) -> Section:
@@ -71,18 +66,21 @@ def _table(outcome: CompareOutcome) -> Table:
         Column("seconds", "seconds", "to choose the setting, fit and predict, for a fold"),
         Column("difference", kind, f"of the mean score, {against}"),
         Column("p-value", "p-value", f"corrected resampled t test {against}"),
-        Column("note"),
     ]
-    rows = [_row(result, outcome) for result in [*outcome.results, *outcome.failed]]
+    notes = [warnings_text(result) for result in outcome.results]
+    notes += [f"could not be fitted: {result.failed}" for result in outcome.failed]
+    rows = [_row(result) for result in [*outcome.results, *outcome.failed]]
     for label, scores in ((CHOICE, outcome.nested), (chance_label(outcome), outcome.chance)):
-        row: list[Cell] = [label, float(scores.mean()), float(scores.std(ddof=1)), None, None, None, None]
-        rows.append([*row, "method chosen inside each fold" if label == CHOICE else "for comparison"])
+        rows.append([label, float(scores.mean()), float(scores.std(ddof=1)), None, None, None, None])
+    if any(notes):
+        columns.append(Column("note"))
+        rows = [[*row, note or None] for row, note in zip(rows, [*notes, None, None], strict=True)]
     return Table(title="Methods", columns=columns, rows=rows, marked=[0])
 
 
-def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
+def _row(result: MethodResult) -> list[Cell]:
     if result.failed is not None:
-        return [result.label, None, None, None, None, None, None, f"could not be fitted: {result.failed}"]
+        return [result.label, None, None, None, None, None, None]
     stored = result.mean_stored
     return [
         result.label,
@@ -92,7 +90,6 @@ def _row(result: MethodResult, outcome: CompareOutcome) -> list[Cell]:
         float(result.seconds.mean()),
         result.difference,
         result.pvalue,
-        _note(result, outcome),
     ]
 
 
@@ -186,7 +183,7 @@ def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
         "score": _measure(outcome),
         "winner": outcome.winner.method,
         "baseline": None if outcome.baseline is None else outcome.baseline.method,
-        "recommendation": recommendation(outcome),
+        "recommendation": " ".join(recommendation(outcome)),
         "is_complete": outcome.is_complete,
         "n_samples": len(declared.problem.y),
         "n_folds": protocol.n_folds,

@@ -32,8 +32,8 @@ def p_text(pvalue: float) -> str:
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
 
 
-def recommendation(outcome: CompareOutcome) -> str:
-    """What to use and why, in two or three sentences; the simpler choice where the difference is within noise."""
+def recommendation(outcome: CompareOutcome) -> list[str]:
+    """What to use and why, in one to three sentences; the simpler choice where the difference is within noise."""
     winner = outcome.winner
     text = []
     if not outcome.beats_chance:
@@ -45,14 +45,14 @@ def recommendation(outcome: CompareOutcome) -> str:
     text.append(f"{start} {winner.label}: {_reason(outcome)}.")
     alternative = simpler_choice(outcome)
     if alternative is None:
-        return " ".join([*text, *_beside(outcome)])
+        return [*text, *_beside(outcome)]
     gap = gap_text(abs(winner.mean - alternative.mean), outcome.is_classification)
     pvalue = outcome.pvalue(alternative.scores, winner.scores)
     text.append(
         f"The difference to {alternative.label} of {gap} is within noise ({p_text(pvalue)}): {alternative.label} is "
         "the simpler choice, and these data do not show that it is worse."
     )
-    return " ".join(text)
+    return text
 
 
 def simpler_choice(outcome: CompareOutcome) -> MethodResult | None:

@@ -21,8 +21,10 @@ from .linear import LinearScores
 from .trees import TreeSum
 
 ESTIMATORS = ("linear", "forest", "boosting")
-# Small trees, coarse bins and some columns for each split: on multifeat three to five times as fast as scikit-learn's
-# defaults, and as accurate in validation on 15 data sets; without l2_regularization rare classes can diverge.
+# Small trees, coarse bins and some columns for each split take a quarter to half of the time of scikit-learn's defaults
+# (CUB10 9.8 s for 38.7 s, MULTIFEAT 4.1 s for 17.0 s, LANDUSE21 4.2 s for 8.5 s; 400 to 467 samples) and were no less
+# accurate in validation there; other sizes of trees were compared on eleven more data sets. Without l2_regularization
+# gradient boosting can diverge on rare classes (PROTEIN FOLD, learning rate 0.2: accuracy 0.10 for 0.60).
 BOOSTING: dict[str, Any] = {
     "max_leaf_nodes": 8,
     "min_samples_leaf": 5,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -95,8 +94,3 @@ def transformer_in_words(transformer: Any) -> str:
     if parts is not None:
         return " beside ".join(dict.fromkeys(transformer_in_words(part[1]) for part in parts))
     return transformer if isinstance(transformer, str) else type(transformer).__name__
-
-
-def without_repeats(text: str) -> str:
-    """One line of text without line breaks, for names that people gave."""
-    return re.sub(r"\s+", " ", text).strip()

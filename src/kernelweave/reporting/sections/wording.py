@@ -8,7 +8,7 @@ from typing import Any
 
 MOST = 25  # labels that a chart shows
 
-_IRREGULAR = {"class": "classes", "this sample": "these samples"}
+_IRREGULAR = {"class": "classes"}
 
 
 def counted(count: int, noun: str) -> str:
