@@ -53,8 +53,9 @@ class CohortFit:
             self.classes_, labels = encode_labels(self, check_labels(self, y, n_samples))
             self._prior = np.bincount(labels) / len(labels)
             return labels
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
-            raise ValueError(f"CohortModel predicts one target, but y has {np.shape(y)[1]} columns; fit one for each")
+        shape = np.asarray(as_pandas(y)).shape
+        if len(shape) == 2 and shape[1] > 1:
+            raise ValueError(f"CohortModel predicts one target, but y has {shape[1]} columns; fit one for each")
         values, _ = check_numeric_target(self, check_target(self, y, n_samples), n_samples)
         self.target_mean_, spread = float(values.mean()), float(values.std())
         self.target_scale_ = spread if np.isfinite(spread) and spread > 0 else 1.0
