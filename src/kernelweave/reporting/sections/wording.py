@@ -50,6 +50,17 @@ def written(value: float, kind: str = "number") -> str:
     return f"{value:.0f}" if abs(value) >= 1000.0 else f"{value:.3g}"
 
 
+def p_text(pvalue: float) -> str:
+    """A p-value in a sentence.
+
+    Examples
+    --------
+    >>> p_text(0.01234), p_text(1e-5)
+    ('p = 0.012', 'p < 0.001')
+    """
+    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
+
+
 def sample_labels(index: Any, n_samples: int) -> list[str]:
     """The names of samples: the labels of a data frame, or positions from 0.
 
