@@ -1,4 +1,8 @@
-"""People's own files from end to end: four folders, five commands as processes, interruptions and wrong calls."""
+"""People's own files from end to end: four folders, five commands as processes, interruptions and wrong calls.
+
+Takes long because it starts some twenty processes, each of which imports everything, and compares methods in four of
+them.
+"""
 
 import json
 import os
