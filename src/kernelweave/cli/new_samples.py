@@ -59,12 +59,17 @@ def read_new_samples(chosen: argparse.Namespace, model: CohortModel) -> pd.DataF
     )
     matrices = list(model.kinds_["view"][is_matrix])
     for name in cohort.matrices:
-        if name not in matrices:
-            there = f"its matrices are {', '.join(matrices)}" if matrices else "it has none"
-            raise ValueError(f"--kernel {name}: the model has no similarity matrix of that name; {there}")
+        check_matrix(name, matrices)
     if cohort.matrices:
         model.extend_kernels(cohort.matrices, given_diagonals(chosen) or None)
     return cohort.tables.X
+
+
+def check_matrix(name: str, matrices: Sequence[str]) -> None:
+    """Refuse a matrix of --kernel that is none of the model's."""
+    if name not in matrices:
+        there = f"its matrices are {', '.join(matrices)}" if matrices else "it has none"
+        raise ValueError(f"--kernel {name}: the model has no similarity matrix of that name; {there}")
 
 
 def given_diagonals(chosen: argparse.Namespace) -> dict[str, float]:

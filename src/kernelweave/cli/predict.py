@@ -25,7 +25,7 @@ from ..persistence.replacing import replace_file
 from ..recipes.likeness import NewCohort
 from .assigning import assigned
 from .failing import one_line
-from .new_samples import given_diagonals
+from .new_samples import check_matrix, given_diagonals
 from .predicting import PREDICTS, ModelColumns, columns_of, has_classes, predictions
 from .telling import listed
 
@@ -83,9 +83,7 @@ def _matrices(chosen: argparse.Namespace, columns: ModelColumns) -> dict[str, pd
     options = Options(None, chosen.sep, chosen.decimal, chosen.encoding)
     found = {}
     for source in sources(chosen.kernel):
-        if source.name not in columns.matrices:
-            there = f"its matrices are {', '.join(columns.matrices)}" if columns.matrices else "it has none"
-            raise ValueError(f"--kernel {source.name}: the model has no similarity matrix of that name; {there}")
+        check_matrix(source.name, columns.matrices)
         found[source.name] = with_text_labels(read_matrix(source, options, square=False))
     return found
 
