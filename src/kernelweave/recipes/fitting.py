@@ -215,9 +215,7 @@ class CohortFit:
         share = len(lacking) / len(targets)
         self.validation_score_ = (1.0 - share) * self.validation_score_ + share * score
         scores, spread = self.settings_["score"], self.settings_["std"]
-        self.settings_ = self.settings_.assign(
-            score=(1.0 - share) * scores + share * score, std=(1.0 - share) * spread
-        )
+        self.settings_ = self.settings_.assign(score=(1.0 - share) * scores + share * score, std=(1.0 - share) * spread)
 
     def _calibrated(self, values: np.ndarray, targets: np.ndarray, table: pd.DataFrame) -> Calibration:
         """The calibration by decision values of samples that models were not fitted to."""
