@@ -32,7 +32,7 @@ BOOSTING: dict[str, Any] = {
     "categorical_features": None,
 }
 # Smaller trees and some columns for each split are better for few samples (docs/recipes.md), and worse for many where
-# columns interact: R2 0.50 for 0.83 of a sum of products, 3000 samples; 0.52 for 0.60, 600 samples.
+# columns interact: R2 0.50 for 0.83 of a sum of two products, 3000 samples.
 FEW = 500
 FOR_FEW = {"max_leaf_nodes": 8, "min_samples_leaf": 5, "max_features": 0.3}
 LEAF, SMALL_LEAF = 20, 5  # samples of a leaf; the smaller one where most columns are flags of rare categories
