@@ -235,5 +235,7 @@ def test_a_majority_that_changes_from_fold_to_fold_makes_no_method_better_than_c
     rows = np.arange(100)
     splits = [Split(rows[50:], rows[:0], test=rows[:50]), Split(rows[:50], rows[:0], test=rows[50:])]
     problem = Problem(np.zeros((100, 1)), y, is_classification=True)
-    outcome = gather(MeasuredRow(problem, splits, {("mean", 0): [record(0.5)], ("mean", 1): [record(0.5)]}), {"mean": ""})
+    outcome = gather(
+        MeasuredRow(problem, splits, {("mean", 0): [record(0.5)], ("mean", 1): [record(0.5)]}), {"mean": ""}
+    )
     assert outcome.chance.tolist() == [0.0, 0.0] and not outcome.beats_chance
