@@ -201,7 +201,7 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
             cells += [float(row[part]) for part in ("without", "loss", "without p")]
         rows.append([*cells, *([int(present[view].sum())] if lacking else [])])
     test = evaluation.views.attrs["test"] if evaluation.views is not None else ""
-    note = f"p-values by the {test}, not corrected for the number of views." if compared else ""
+    note = f"The p-values are those of the {test}, not corrected for the number of views." if compared else ""
     return Table(title="Views", columns=columns, rows=rows, note=note)
 
 
