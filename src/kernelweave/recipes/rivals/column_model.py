@@ -208,6 +208,41 @@ class ColumnModel(Decisions):
         parts[:, :, -1] = values - parts[:, :, :-1].sum(axis=2)
         return self._as_contributions(parts, list(groups), X)
 
+    def coefficients(self) -> pd.Series | pd.DataFrame:
+        """The coefficients of logistic or ridge regression.
+
+        They are those of features as the preparation makes them: of numbers in units of their standard deviation, as
+        `CohortModel` and the default prepare them, of categories and of words.
+
+        Returns
+        -------
+        Series, or DataFrame of shape (n_features, n_classes)
+            By view and feature; a data frame with a column for each class where there are more than two.
+
+        Raises
+        ------
+        ValueError
+            If the model is a forest or gradient boosting, which have none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from kernelweave.recipes.rivals import ColumnModel
+        >>> X = pd.DataFrame({"a__0": [0.0, 1.0, 2.0], "b__0": [1.0, 0.0, 2.0]})
+        >>> ColumnModel("linear", task="regression", C=1e6).fit(X, [2.0, 3.0, 7.0]).coefficients().round(2)
+        view  feature
+        a     0          1.63
+        b     0          0.82
+        dtype: float64
+        """
+        check_is_fitted(self)
+        if not isinstance(self.scores_, LinearScores):
+            raise ValueError(f'coefficients needs estimator="linear", and this model is a {self.kind_!r}')
+        index = self.design_.features(getattr(self, "feature_names_in_", None))
+        if len(self.scores_.coef) == 1:
+            return pd.Series(self.scores_.coef[0], index)
+        return pd.DataFrame(self.scores_.coef.T, index, columns=self._outputs())
+
     def _task(self) -> str:
         return self.task
 
