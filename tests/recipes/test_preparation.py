@@ -63,6 +63,22 @@ def test_wide_views_are_reduced():
         assert clone(lean).fit_transform(values).shape == (20, 5)
 
 
+def test_a_fold_has_fewer_components_than_all_samples(tmp_path):
+    rng = np.random.default_rng(0)
+    layout, table = prepared(
+        stack_views({"a": rng.normal(size=(20, 30)), "w": sp.csr_matrix(rng.poisson(1, (20, 30)))})
+    )
+    kernels = []
+    for view in layout.views:
+        lean = reduced(view_transformer(view, table), view, table, widest=25, components=25)
+        kernels += view_kernels(view, lean)
+    fold, y = table.iloc[::2], np.arange(10) % 2
+    model = MKLClassifier(kernels).fit(fold, y)  # ten samples: nine components, of nineteen for all
+    save(model, tmp_path / "model.kw")
+    expected = model.decision_function(table)
+    np.testing.assert_allclose(load(tmp_path / "model.kw").decision_function(table), expected)
+
+
 @pytest.mark.parametrize("method", ["each view", "joined"])
 def test_a_saved_model_can_hold_every_transformer(method, tmp_path):
     X, y, _, _ = cohort()

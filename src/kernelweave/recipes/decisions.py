@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -22,23 +25,41 @@ def about_columns(kinds: pd.DataFrame) -> list[str]:
     kinds : DataFrame
         As `column_kinds` returns.
     """
-    found = []
+    alike: dict[tuple[str, ...], dict[str, pd.DataFrame]] = {}
     for view, part in kinds.groupby("view", sort=False):
-        counts = part["kind"].value_counts()
-        used = counts.drop(LEFT_OUT, errors="ignore")
-        if used.empty:
-            found.append(f"The view {view!r} is left out: none of its columns can be used.")
-        elif list(used.index) == [SIMILARITY]:
-            found.append(f"The view {view!r} is a similarity matrix.")
-        else:
-            found.append(f"The view {view!r} has {_counted(part, used)}.")
+        used = part["kind"].value_counts().drop(LEFT_OUT, errors="ignore")
+        alike.setdefault(tuple(str(kind) for kind in used.index), {})[str(view)] = part
+    found = [_about_views(used, parts) for used, parts in alike.items()]
     for why, part in kinds[kinds["kind"] == LEFT_OUT].groupby("why", sort=False):
-        names = [repr(str(name)) for name in part.index[:_SHOWN]]
-        more = f" and {len(part) - _SHOWN} more" if len(part) > _SHOWN else ""
         word = "column" if len(part) == 1 else "columns"
         verb = "is" if len(part) == 1 else "are"
-        found.append(f"The {word} {', '.join(names)}{more} {verb} left out: {why}.")
+        found.append(f"The {word} {_names(part.index)} {verb} left out: {why}.")
     return found
+
+
+def _about_views(used: tuple[str, ...], parts: dict[str, pd.DataFrame]) -> str:
+    """One sentence about views that hold the same kinds of columns."""
+    (view, part), *others = parts.items()
+    if not others:
+        if not used:
+            return f"The view {view!r} is left out: none of its columns can be used."
+        if used == (SIMILARITY,):
+            return f"The view {view!r} is a similarity matrix."
+        return f"The view {view!r} has {_counted(part, part['kind'].value_counts().drop(LEFT_OUT, errors='ignore'))}."
+    views = f"The views {_names(parts)}"
+    if not used:
+        return f"{views} are left out: none of their columns can be used."
+    if used == (SIMILARITY,):
+        return f"{views} are similarity matrices."
+    count = sum(int((one["kind"] != LEFT_OUT).sum()) for one in parts.values())
+    return f"{views} have columns of {' and of '.join(_WORDS[kind] for kind in used)}, {count} in all."
+
+
+def _names(names: Iterable[Any]) -> str:
+    """Names in quotes, of which at most some are given."""
+    given = [repr(str(name)) for name in names]
+    more = f" and {len(given) - _SHOWN} more" if len(given) > _SHOWN else ""
+    return f"{', '.join(given[:_SHOWN])}{more}"
 
 
 def _counted(part: pd.DataFrame, used: pd.Series) -> str:

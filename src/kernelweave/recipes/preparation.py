@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from ..kernels import Gaussian, Kernel, Linear
+from .components import FewComponents
 from .kinds import CATEGORY, NUMBER, TEXT
 from .layout import TableLayout, ViewColumns
 from .settings import MOST_WORDS, RARE_CATEGORY
@@ -84,8 +84,7 @@ def reduced(transformer: Any, view: ViewColumns, table: pd.DataFrame, *, widest:
     n_components = min(components, n_samples - 1, width - 1)
     if n_components < 1 or (width <= widest and not (is_sparse and width > components)):
         return transformer
-    reduction = TruncatedSVD(n_components, random_state=0) if is_sparse else PCA(n_components, random_state=0)
-    return Pipeline([("prepared", transformer), ("reduced", reduction)])
+    return Pipeline([("prepared", transformer), ("reduced", FewComponents(n_components))])
 
 
 def prepared_width(transformer: Any, view: ViewColumns, table: pd.DataFrame) -> tuple[int, bool]:

@@ -43,7 +43,7 @@ COMBINERS: dict[str, dict[str, dict[str, Any]]] = {
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     "stacking": {"full": {"machine_C": 3.0}, "quick": {"machine_C": 3.0}},
     "forest": {"full": {"n_trees": 300}, "quick": {"n_trees": 100}},
-    "boosting": {"full": {"learning_rate": 0.1}, "quick": {"learning_rate": 0.2}},
+    "boosting": {"full": {"learning_rate": 0.1}, "quick": {"learning_rate": 0.1}},
 }
 
 EPSILON = 0.1  # of a regression whose target has variance 1

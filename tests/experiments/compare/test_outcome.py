@@ -14,7 +14,7 @@ from kernelweave.experiments.compare.words import (
 )
 from kernelweave.experiments.engine.comparison import Problem
 from kernelweave.experiments.engine.comparison_run import MeasuredRow
-from kernelweave.model_selection import NestedFolds
+from kernelweave.model_selection import NestedFolds, Split
 
 
 def recommendation(outcome):
@@ -214,3 +214,26 @@ def test_one_method_alone():
 def test_the_best_simpler_method_is_named_where_simple_ones_are_clearly_worse():
     outcome = gather(measured(SCORES | {"mean": [0.95, 0.90, 0.92, 0.88]}), LABELS)
     assert outcome.winner.method == "localized" and simpler_choice(outcome).method == "mean"
+
+
+@pytest.mark.parametrize("is_classification", [True, False])
+def test_samples_of_one_group_with_one_target_count_as_one(is_classification):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 10)
+    y = np.array(["ill", "well"])[groups % 2].astype(object) if is_classification else rng.normal(size=20)[groups]
+    score = 0.65 if is_classification else 0.1
+    for own, found in ((None, True), (groups, False), (np.arange(200), True), (np.arange(200) // 2 % 4, True)):
+        problem = Problem(np.zeros((200, 1)), y, is_classification=is_classification, groups=own)
+        splits = NestedFolds(4).split(y, is_classification)
+        row = MeasuredRow(problem, splits, {("mean", fold): [record(score)] for fold in range(4)})
+        assert gather(row, {"mean": "mean"}).beats_chance is found
+
+
+def test_a_majority_that_changes_from_fold_to_fold_makes_no_method_better_than_chance():
+    # The majority of the training samples is the minority of the test samples where groups are of one class each.
+    y = np.array(["ill"] * 50 + ["well"] * 50, dtype=object)
+    rows = np.arange(100)
+    splits = [Split(rows[50:], rows[:0], test=rows[:50]), Split(rows[:50], rows[:0], test=rows[50:])]
+    problem = Problem(np.zeros((100, 1)), y, is_classification=True)
+    outcome = gather(MeasuredRow(problem, splits, {("mean", 0): [record(0.5)], ("mean", 1): [record(0.5)]}), {"mean": ""})
+    assert outcome.chance.tolist() == [0.0, 0.0] and not outcome.beats_chance

@@ -12,6 +12,7 @@ from kernelweave.experiments.compare import writing
 from kernelweave.experiments.compare.contents import data_rows, folds_table, methods_section, results_data
 from kernelweave.experiments.compare.declaration import ROW, declare
 from kernelweave.experiments.compare.outcome import gather
+from kernelweave.experiments.compare.words import score_text
 from kernelweave.experiments.engine.comparison_run import measure_row
 from kernelweave.files.cohort import read_cohort
 
@@ -59,7 +60,9 @@ def test_the_section_has_every_method_the_choice_and_chance(compared):
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert table.rows[0][1] == outcome.winner.mean and table.rows[-2][1] == outcome.nested.mean()
     assert [dot.label for dot in chart.dots] == [*names[:3], "choice by validation"]
-    assert chart.reference == outcome.chance.mean() and chart.kind == "percent"
+    assert chart.reference == outcome.baseline.mean and chart.kind == "percent"
+    assert chart.reference_label == f"best simple method: {outcome.baseline.label}"
+    assert f"most frequent class reaches {score_text(outcome.chance.mean(), True)}" in chart.description
 
 
 def test_rows_on_data_say_what_was_decided(compared):
@@ -70,13 +73,19 @@ def test_rows_on_data_say_what_was_decided(compared):
     assert decided["samples"] == "60 with a target" and decided["task"] == "classification"
     assert decided["groups"] == "20 of house, never in training and test at once"
     assert decided["folds"].startswith("3 folds") and decided["random seed"] == "0"
-    assert "training samples" not in decided and "number" in decided["columns"]
+    assert "training samples" not in decided
+    assert decided["columns"] == "4 columns of numbers, 1 column of categories"
     few = dataclasses.replace(declared.comparison, protocol=dataclasses.replace(declared.protocol, max_train=20))
     limited = dataclasses.replace(declared, comparison=few)
     assert ("training samples", "at most 20 in a fold, because of --quick; the saved model is fitted to all") in (
         data_rows(cohort, limited)
     )
-    assert ("rows matched by", "rna: column 'sample'") in rows
+    assert [row for row in rows if row[0] == "rows matched by"] == [
+        ("rows matched by", "column 'sample'", "the same in every file")
+    ]
+    tables = dataclasses.replace(cohort.tables, matched_by=pd.Series({"a": "row order", "b": "ids", "c": "ids"}))
+    _, *differing = data_rows(dataclasses.replace(cohort, tables=tables), declared)
+    assert [row[1:] for row in differing if row[0] == "rows matched by"] == [("row order", "a"), ("ids", "b and c")]
 
 
 def test_the_table_of_folds(compared):

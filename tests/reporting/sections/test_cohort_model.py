@@ -8,6 +8,7 @@ import pytest
 
 from kernelweave.model_selection import view_importance, view_report
 from kernelweave.recipes import CohortModel
+from kernelweave.reporting.sections.data import folded
 from reported import block, blocks, cohort, column, ids, report, text
 
 
@@ -26,6 +27,21 @@ def test_a_kernel_machine_has_all_sections_and_the_decisions():
     assert decisions == model.decisions_
     tried = block(found, "data", "table", "Settings that were tried")
     assert column(tried, "score") == pytest.approx(model.settings_["score"].tolist())
+
+
+def test_decisions_about_many_views_are_one_row():
+    many = [f"The view 'v{i}' is reduced to its 39 leading components for this method." for i in range(40)]
+    assert folded(["The task is classification: why.", *many, "The view 'w' is left out: no sample has it."]) == [
+        "The task is classification: why.",
+        "Each of the views 'v0', 'v1', 'v2', 'v3', 'v4', 'v5' and 34 more is reduced to its 39 leading components "
+        "for this method.",
+        "The view 'w' is left out: no sample has it.",
+    ]
+
+
+def test_values_of_training_samples_are_called_optimistic():
+    X, y = cohort()
+    assert "optimistic" in text(report(fitted("linear", X, y), X, y), "contributions")
 
 
 def test_scores_keep_the_setting_and_are_those_of_the_machine_inside():

@@ -9,12 +9,21 @@ import pandas as pd
 
 from ...files.cohort import Cohort
 from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
+from ...reporting.sections.wording import listed
 from ..engine.comparison_run import MeasuredRow
 from .declaration import Declared
 from .outcome import CompareOutcome, MethodResult
 from .words import incomplete_sentence, nested_sentence, recommendation, score_text
 
 CHOICE = "choice by validation"
+_SHOWN = 5  # files that a row lists
+_COLUMNS = {
+    "number": ("column of numbers", "columns of numbers"),
+    "category": ("column of categories", "columns of categories"),
+    "text": ("column of text", "columns of text"),
+    "similarity": ("similarity matrix", "similarity matrices"),
+    "left out": ("column left out", "columns left out"),
+}
 
 
 def chance_label(outcome: CompareOutcome) -> str:
@@ -104,17 +113,17 @@ def _chart(outcome: CompareOutcome) -> Dots:
         )
         for label, scores in ranges
     ]
-    chance, first = float(outcome.chance.mean()), outcome.winner
+    chance, first, base = float(outcome.chance.mean()), outcome.winner, outcome.baseline
     return Dots(
         title=f"{_measure(outcome).capitalize()} of each method",
-        description=f"{first.label} has the highest mean, {score_text(first.mean, outcome.is_classification)}; lines "
-        f"reach one standard deviation over folds to either side. {chance_label(outcome).capitalize()}: "
-        f"{score_text(chance, outcome.is_classification)}.",
+        description=f"The highest mean is {score_text(first.mean, outcome.is_classification)}, by {first.label}; lines "
+        "reach one standard deviation over folds to either side. The axis does not begin at chance: always predicting "
+        f"the {chance_label(outcome)} reaches {score_text(chance, outcome.is_classification)}.",
         axis=_measure(outcome),
         dots=dots,
         kind="percent" if outcome.is_classification else "number",
-        reference=chance,
-        reference_label=chance_label(outcome),
+        reference=None if base is None else base.mean,
+        reference_label="" if base is None else f"best simple method: {base.label}",
         marked=[first.label],
     )
 
@@ -140,15 +149,14 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
             for name, row in zip(tables.overlap.index, tables.overlap.to_numpy(), strict=True)
         ],
     )
-    counts = declared.kinds["kind"].value_counts()
     folds = f"{protocol.n_folds} folds" + (f", {protocol.n_repeats} times" if protocol.n_repeats > 1 else "")
     if declared.problem.is_classification:
         folds += ", each with the shares of the classes"
     rows: list[Any] = [
         overlap,
         ("samples", f"{len(declared.problem.y)} with a target"),
-        *(("rows matched by", f"{name}: {how}") for name, how in tables.matched_by.items()),
-        ("columns", ", ".join(f"{count} {kind}" for kind, count in counts.items())),
+        *_matching(tables.matched_by),
+        *_columns(declared.kinds["kind"].value_counts()),
         ("task", declared.task, declared.why),
         ("folds", folds),
         ("settings", "chosen inside the training samples of each fold"),
@@ -166,6 +174,20 @@ def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
         rows.append(("groups", f"{n_groups} of {cohort.groups.name}, never in training and test at once"))
     rows += [("note", note) for note in declared.notes]
     return rows
+
+
+def _matching(matched_by: pd.Series) -> list[tuple[str, ...]]:
+    """By what the rows of the files belong together: one row where it is the same for all files."""
+    hows = matched_by.astype(str)
+    if hows.nunique() == 1:
+        return [("rows matched by", hows.iloc[0], "the same in every file" if len(hows) > 1 else "")]
+    return [("rows matched by", how, listed(part.index, _SHOWN)) for how, part in hows.groupby(hows, sort=False)]
+
+
+def _columns(counts: pd.Series) -> list[tuple[str, ...]]:
+    """How many columns of each kind there are."""
+    words = [f"{count:,} {_COLUMNS[str(kind)][count != 1]}" for kind, count in counts.items()]
+    return [("columns", ", ".join(words))] if words else []
 
 
 def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:

@@ -113,8 +113,10 @@ class CompareOutcome:
     is_classification : bool
     ratio : float
         Test samples over training samples of a fold, for the tests.
-    n_tested : int
-        Samples that were tested in at least one fold.
+    n_tested : float
+        Samples that were tested in at least one fold; fewer where samples of a group have like targets.
+    largest_share : float
+        Of these samples, the share of the most frequent class; 0 for a regression.
     nested : ndarray
         The score of the method that validation chooses, in each fold.
     nested_methods : list of str
@@ -133,7 +135,8 @@ class CompareOutcome:
     failed: list[MethodResult]
     is_classification: bool
     ratio: float
-    n_tested: int
+    n_tested: float
+    largest_share: float
     nested: np.ndarray
     nested_methods: list[str]
     chance: np.ndarray
@@ -167,9 +170,11 @@ class CompareOutcome:
         """Whether the winner is better than chance, by more than the best of as many methods is by luck.
 
         The share of right labels of all tested samples is compared with a binomial distribution, and R2, as a squared
-        correlation, with Student's t; a test over a few folds would find too little.
+        correlation, with Student's t; a test over a few folds would find too little. Where groups make the most
+        frequent class of the training samples rare among the test samples, its share of all samples is chance.
         """
-        score, chance, n_tested = self.winner.mean, float(self.chance.mean()), self.n_tested
+        score, n_tested = self.winner.mean, self.n_tested
+        chance = max(float(self.chance.mean()), self.largest_share)
         if score <= chance:
             return False
         if self.is_classification:
@@ -211,16 +216,19 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
     if not results:
         raise ValueError(f"no method could be fitted; {failed[0].label}: {failed[0].failed}")
     splits = [measured.splits[fold] for fold in folds]
+    tested = np.unique(np.concatenate([split.test for split in splits]))
+    problem = measured.problem
     nested = [_chosen(results, place) for place in range(len(folds))]
     outcome = CompareOutcome(
         results=results,
         failed=failed,
-        is_classification=measured.problem.is_classification,
+        is_classification=problem.is_classification,
         ratio=float(np.mean([len(split.test) / len(split.train) for split in splits])),
-        n_tested=len(np.unique(np.concatenate([split.test for split in splits]))),
+        n_tested=_independent(problem, tested),
+        largest_share=float(_indicators(problem, tested).mean(axis=0).max()) if problem.is_classification else 0.0,
         nested=np.array([result.scores[place] for place, result in enumerate(nested)]),
         nested_methods=[result.method for result in nested],
-        chance=np.array([_chance(measured.problem, split) for split in splits]),
+        chance=np.array([_chance(problem, split) for split in splits]),
         folds=folds,
         n_folds=n_folds,
         n_cells=len(labels) * n_folds,
@@ -298,3 +306,32 @@ def _chance(problem: Problem, split: Split) -> float:
         return float(np.mean(true == classes[counts.argmax()]))
     variance = np.var(true)
     return 0.0 if variance == 0.0 else float(1.0 - np.mean((true - known.mean()) ** 2) / variance)
+
+
+def _indicators(problem: Problem, rows: np.ndarray) -> np.ndarray:
+    """Targets as columns of numbers, one for each class."""
+    y = problem.y[rows]
+    return y[:, None] == np.unique(y) if problem.is_classification else y[:, None].astype(np.float64)
+
+
+def _independent(problem: Problem, rows: np.ndarray) -> float:
+    """How many independent samples some are worth: ``n / (1 + (m - 1) r)`` for groups of about m samples.
+
+    The correlation r of targets within groups is that of an analysis of variance; m is ``sum n_g^2 / n``.
+    """
+    n_samples = len(rows)
+    if problem.groups is None:
+        return float(n_samples)
+    _, group_of, counts = np.unique(problem.groups[rows].astype(str), return_inverse=True, return_counts=True)
+    n_groups = len(counts)
+    if n_groups in (1, n_samples):
+        return float(n_groups)
+    values = _indicators(problem, rows) - _indicators(problem, rows).mean(axis=0)
+    means = np.array([np.bincount(group_of, column) for column in values.T]) / counts
+    between = float((counts * means**2).sum())
+    within = float((values**2).sum()) - between
+    between, within = between / (n_groups - 1), within / (n_samples - n_groups)
+    size = float((counts**2).sum()) / n_samples
+    usual = (n_samples - size) / (n_groups - 1)  # samples of a group, as the mean squares count them
+    correlation = (between - within) / (between + (usual - 1.0) * within)
+    return n_samples / (1.0 + (size - 1.0) * min(max(correlation, 0.0), 1.0))

@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from ...recipes.components import FewComponents
 from .analysis import LONGEST_NGRAM, check_pattern
 from .base import Operation
 from .categories import UNKNOWN, OneHotOperation, OrdinalOperation, codes_of
@@ -325,6 +326,10 @@ def _truncated(given: TruncatedSVD, where: str, width: int) -> Operation:
     return RotateOperation(_own(given.components_), mean=None, scale=None, prefix="truncatedsvd")
 
 
+def _few(given: FewComponents, where: str, width: int) -> Operation:
+    return _converted(given.reduction_, where, width)
+
+
 def _function(given: FunctionTransformer, where: str, width: int) -> Operation:
     if given.func is not None:
         refuse_transformer(where, "FunctionTransformer with a function")
@@ -373,6 +378,7 @@ CONVERTERS: dict[type, Callable[[Any, str, int], Operation]] = {
     TfidfTransformer: _weighed,
     PCA: _pca,
     TruncatedSVD: _truncated,
+    FewComponents: _few,
     FunctionTransformer: _function,
     Pipeline: _pipeline,
     ColumnTransformer: _by_columns,

@@ -20,6 +20,9 @@ from .subject import INTERCEPT, Subject
 
 _MOST_PARTS = 9
 _OTHERS = "other views"
+_OPTIMISTIC = (
+    "Values of samples to which the model was fitted are optimistic: those of new samples tend to lie nearer to 0."
+)
 _EXACT = ("stacking", "linear")  # methods without kernels whose parts are sums over the views
 
 
@@ -166,7 +169,8 @@ def _explanation(subject: Subject) -> str:
         intercept = "The intercept is the rest: what all samples share, and what views do only together."
     if subject.task == "regression":
         return (
-            f"A prediction is a sum over the views. These are the samples whose prediction is furthest off. {intercept}"
+            "A prediction is a sum over the views. These are the samples whose prediction is furthest off; errors of "
+            f"samples to which the model was fitted are smaller than those of new ones. {intercept}"
         )
     if subject.task == "novelty":
         return (
@@ -181,7 +185,7 @@ def _explanation(subject: Subject) -> str:
     )
     return (
         "A decision value is a sum over the views. Where it is near 0 the views disagree or say little, and the "
-        f"prediction is a close call. {sides} {intercept}"
+        f"prediction is a close call. {sides} {_OPTIMISTIC} {intercept}"
     )
 
 

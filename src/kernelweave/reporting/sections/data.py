@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from .naming import combiner_in_words, normalisation_in_words
 from .subject import Subject
 from .wording import counted, listed, written
 
+_ABOUT_A_VIEW = re.compile(r"""The view ('.*?'|".*?") ((?:is|has) .*)""", re.DOTALL)
 _MOST_PATTERNS = 10
 _MOST_ROWS = 200
 _NOT_SETTINGS = ("kernels", "combiner", "normalize", "verbose", "n_jobs", "dtype", "matrices", "kinds")
@@ -177,7 +179,7 @@ def _cohort(cohort: Any) -> list[Block]:
     """What a `CohortModel` decided about columns and settings."""
     blocks: list[Block] = []
     if len(cohort.decisions_):
-        rows: list[list[Cell]] = [[str(sentence)] for sentence in cohort.decisions_]
+        rows: list[list[Cell]] = [[sentence] for sentence in folded(cohort.decisions_)]
         blocks.append(Table(title="What was decided about the data", columns=[Column("decision")], rows=rows))
     kinds = cohort.kinds_
     if len(kinds):
@@ -192,6 +194,28 @@ def _cohort(cohort: Any) -> list[Block]:
             columns = [Column("column"), Column("view"), Column("why it was left out")]
             blocks.append(Table(title="Columns that were left out", columns=columns, rows=rows))
     return [*blocks, *_cohort_settings(cohort)]
+
+
+def folded(decisions: Iterable[str]) -> list[str]:
+    """Sentences that say the same about several views as one sentence, where the first of them stood.
+
+    Examples
+    --------
+    >>> folded(["The view 'rna' is left out.", "Yes.", "The view 'lab' is left out."])
+    ["Each of the views 'rna' and 'lab' is left out.", 'Yes.']
+    """
+    views: dict[str, list[str]] = {}
+    for decision in map(str, decisions):
+        found = _ABOUT_A_VIEW.fullmatch(decision)
+        rest = views.setdefault(found.group(2) if found else decision, [])
+        rest += [found.group(1)] if found else []
+    return [_about(names, rest) for rest, names in views.items()]
+
+
+def _about(views: list[str], rest: str) -> str:
+    if len(views) > 1:
+        return f"Each of the views {listed(views)} {rest}"
+    return f"The view {views[0]} {rest}" if views else rest
 
 
 def _cohort_settings(cohort: Any) -> list[Block]:
