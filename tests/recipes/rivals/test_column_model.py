@@ -228,3 +228,11 @@ def test_one_class_and_several_targets_are_errors():
         ColumnModel().fit(VALUES, ["a"] * N)
     with pytest.raises(ValueError, match="takes one target, but y has 2"):
         ColumnModel(task="regression").fit(VALUES, VALUES[:, :2])
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_gradient_boosting_learns_from_few_samples(task):
+    X = pd.DataFrame({"a__x": [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0]})
+    y = (X["a__x"] > 5.0).astype(int)
+    model = ColumnModel("boosting", task=task).fit(X, y)
+    assert model.score(X, y) > 0.9
