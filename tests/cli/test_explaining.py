@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.cli.explaining import deciding_views, explaining_tables, view_of
+from kernelweave.kernels import Gaussian, Linear
 from kernelweave.recipes import CohortModel
 
 
@@ -74,9 +76,68 @@ def test_weights_of_features_of_a_regression_are_in_units_of_the_target():
     assert np.allclose(np.sort(weights), np.sort(inner * model.target_scale_)) and model.target_scale_ > 1.2
 
 
-def test_a_model_without_kernels_has_no_weights():
-    model, X = fitted("linear", 2)
+def test_a_model_without_kernels_and_coefficients_has_no_weights():
+    model, X = fitted("forest", 2)
     assert set(explaining_tables(model, X)) == {"contributions.csv"}
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_coefficients_of_a_regression_on_all_columns(n_classes):
+    model, X = fitted("linear", n_classes)
+    tables = explaining_tables(model, X)
+    assert "weights.csv" not in tables
+    features = tables["features.csv"]
+    assert list(features) == ["view", "feature", *(["class"] if n_classes > 2 else []), "weight"]
+    assert features["weight"].abs().is_monotonic_decreasing
+    names = {("a", f"x{k}") for k in range(max(n_classes, 2))} | {("b", "noise"), ("b", "kind_u"), ("b", "kind_v")}
+    assert names <= set(zip(features["view"], features["feature"], strict=True))
+    if n_classes != 2:
+        return
+    moved = X.iloc[:1].copy()  # by one standard deviation of the training samples, which the weight is for
+    moved["a__x0"] += cohort(2)[0]["a__x0"][:-10].std(ddof=0)
+    change = model.decision_function(moved) - model.decision_function(X.iloc[:1])
+    weight = features.set_index(["view", "feature"])["weight"][("a", "x0")]
+    assert np.allclose(change, weight) and abs(weight) > 0.1
+
+
+KERNELS = [Linear("a"), Gaussian("a"), ("noise", Linear(["b__noise"]))]
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "pairs", "number", "numbers", "one class"])
+def test_models_of_the_library(kind):
+    X, y = cohort({"two": 2, "number": 0, "numbers": 0}.get(kind, 3))
+    X = X.drop(columns="b__kind")
+    if kind in ("number", "numbers"):
+        model = MKLRegressor(KERNELS).fit(X, np.column_stack([y, -y]) if kind == "numbers" else y)
+    elif kind == "one class":
+        model = MKLOneClass(KERNELS).fit(X)
+    else:
+        model = MKLClassifier(KERNELS, multiclass="one-vs-one" if kind == "pairs" else "one-vs-all").fit(X, y)
+    X = X[-10:].copy()
+    X.loc["s52"] = np.nan
+    tables = explaining_tables(model, X)
+    table = tables["contributions.csv"]
+    assert list(dict.fromkeys(table["who"])) == list(X.index)
+    known = table[table["who"] != "s52"]
+    assert table[table["who"] == "s52"].iloc[:, 1:].isna().all(axis=None)
+    value = "prediction" if kind.startswith("number") else "decision"
+    assert np.allclose(known[["a", "a-2", "noise", "intercept"]].sum(axis=1).astype(float), known[value].astype(float))
+    there = X.drop(index="s52")
+    if kind == "numbers":
+        assert np.allclose(known["prediction"].to_numpy(float).reshape(-1, 2), model.predict(there))
+        assert len(set(known["target"])) == 2
+    elif kind == "number":
+        assert np.allclose(known["prediction"].astype(float), model.predict(there))
+    else:
+        assert list(known["label"][:: 3 if kind == "pairs" else 1]) == list(model.predict(there))
+    assert ("pair" in table) == (kind == "pairs")
+    assert ("contributions_by_class.csv" in tables) == (kind == "three")
+    assert tables["weights.csv"].columns[0] == "who" and len(tables["weights.csv"]) == 10
+    assert set(tables["features.csv"]["kernel"]) == {"a", "noise"}
+    counts = deciding_views(model, table)
+    assert counts.sum() == 9 and set(counts.index) <= {"a", "b", "none"}
+    if kind != "one class":
+        assert counts.index[0] == "a"
 
 
 def test_gates_have_weights_by_sample_and_none_for_features():
@@ -110,7 +171,27 @@ def test_views_may_be_called_as_columns_of_the_table(n_classes):
     columns = ["who", "label", "decision", "label (view)", "class (view)", "intercept"]
     assert list(tables["contributions.csv"]) == columns
     assert tables["contributions.csv"]["label"].tolist() == model.predict(X).tolist()
-    assert deciding_views(model, tables["contributions.csv"]).index[0] == "label (view)"
+    assert deciding_views(model, tables["contributions.csv"]).index[0] == "label"
+
+
+@pytest.mark.parametrize("method", ["linear", "stacking"])
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_views_may_be_called_as_the_intercept_or_the_column_of_ids(method, n_classes):
+    X, y = cohort(n_classes)
+    X = X.rename(columns=lambda name: name.replace("a__", "intercept__").replace("b__", "who__"))
+    model = CohortModel(method, effort="quick", random_state=0).fit(X[:-10], y[:-10])
+    table = explaining_tables(model, X[-10:])["contributions.csv"]
+    assert list(table)[-3:] == ["intercept (view)", "who (view)", "intercept"] and table.columns.is_unique
+    value = "decision" if n_classes else "prediction"
+    assert np.allclose(table.iloc[:, -3:].sum(axis=1), table[value])
+    counts = deciding_views(model, table)
+    assert counts.index[0] == "intercept" and counts.sum() == 10
+
+
+def test_ids_may_stand_in_a_column_called_as_another():
+    model, X = fitted("mean", 2)
+    table = explaining_tables(model, X.rename_axis("label"))["contributions.csv"]
+    assert list(table)[:3] == ["label", "label", "decision"] and deciding_views(model, table).sum() == 10
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])

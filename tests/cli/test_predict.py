@@ -141,9 +141,33 @@ def test_a_view_that_the_model_does_not_read(cohort, tmp_path, capsys):
     found = predict(tmp_path / "rna.kw", *both(folder), out=tmp_path / "p.csv")
     assert len(found) == N_NEW
     printed = capsys.readouterr()
-    assert "is not read: the model does without the view 'clinical'" in printed.out and printed.err == ""
+    assert "second.csv is read for its samples only: the model does without the view 'clinical'" in printed.out
+    assert printed.err == ""
     assert main(["predict", str(tmp_path / "rna.kw"), f"clinical={folder / 'second.csv'}"]) == 2
     assert "no file has a view that the model reads; it reads rna" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ids", ["p{}", "{}"])
+def test_samples_of_views_that_the_model_does_without_have_empty_rows(cohort, tmp_path, capsys, ids):
+    folder, _ = cohort
+    tables = read_views([folder / "rna.csv", folder / "clinical.csv"], "labels.csv:diagnosis")
+    save(CohortModel("alone:rna", effort="quick", random_state=0).fit(tables.X, tables.y), tmp_path / "rna.kw")
+    rna = pd.read_csv(folder / "rna-new.csv", index_col=0)
+    rna.set_axis([ids.format(k) for k in range(len(rna))]).to_csv(tmp_path / "rna.csv", index_label="who")
+    clinical = pd.read_csv(folder / "second.csv", index_col=0)
+    names = [ids.format(k) for k in range(18, 18 + len(clinical))]
+    clinical.set_axis(names).to_csv(tmp_path / "clinical.csv", index_label="who")
+    found = predict(tmp_path / "rna.kw", tmp_path / "rna.csv", tmp_path / "clinical.csv", out=tmp_path / "p.csv")
+    assert found.index.astype(str).tolist() == [ids.format(k) for k in range(33)] and found.index.name == "who"
+    assert found["label"].isna().tolist() == [k >= 23 for k in range(33)]
+    warned = f"10 samples have no view that the model needs, and so no prediction ({', '.join(names[5:8])}, ...)"
+    assert warned in capsys.readouterr().err
+    files = [str(tmp_path / name) for name in ("rna.kw", "rna.csv", "clinical.csv")]
+    assert main(["explain", *files, "--out", str(tmp_path / "why")]) == 0
+    table = pd.read_csv(tmp_path / "why" / "contributions.csv", index_col=0)
+    assert table.index.tolist() == found.index.tolist() and table.index.name == "who"
+    assert table["label"].isna().tolist() == found["label"].isna().tolist()
+    assert warned in capsys.readouterr().err
 
 
 def test_models_of_the_library_itself(cohort, tmp_path):
@@ -160,6 +184,11 @@ def test_models_of_the_library_itself(cohort, tmp_path):
     for name, model in models.items():
         save(model, tmp_path / f"{name}.kw")
         found = predict(tmp_path / f"{name}.kw", folder / "rna-new.csv", out=tmp_path / "p.csv")
+        files = [str(tmp_path / f"{name}.kw"), str(folder / "rna-new.csv")]
+        assert main(["explain", *files, "--out", str(tmp_path / name)]) == 0
+        explained = pd.read_csv(tmp_path / name / "contributions.csv", index_col=0, dtype={"label": str})
+        assert explained.iloc[:, 0].equals(found.iloc[:, 0]) or np.allclose(explained.iloc[:, 0], found.iloc[:, 0])
+        assert (tmp_path / name / "report.html").exists()
         expected = model.predict(X)
         if name == "r":
             assert np.allclose(found["prediction"], expected)
@@ -207,6 +236,13 @@ class TestMatrices:
         found = predict(folder / "model.kw", *words, out=tmp_path / "p.csv")
         assert found.index.tolist() == [f"p{k}" for k in range(55, 70)]
         assert "no file has the view rna" in capsys.readouterr().err
+        assert found.index.name == "sample"
+        pd.read_csv(folder / "trees-new.csv", index_col=0).to_csv(tmp_path / "trees.csv", index_label="leaf")
+        words = ["--kernel", f"trees={tmp_path / 'trees.csv'}"]
+        assert predict(folder / "model.kw", *words, out=tmp_path / "p.csv").index.name == "leaf"
+        assert main(["explain", str(folder / "model.kw"), *words, "--out", str(tmp_path / "why")]) == 0
+        table = pd.read_csv(tmp_path / "why" / "contributions.csv")
+        assert table.columns[0] == "leaf" and table["leaf"].tolist() == found.index.tolist()
 
     def test_another_scale_of_similarities_is_warned_of(self, folder, tmp_path, capsys):
         (pd.read_csv(folder / "trees-new.csv", index_col=0) * 50).to_csv(tmp_path / "trees.csv")

@@ -74,3 +74,16 @@ def test_perfect_and_useless_decisions():
     np.testing.assert_allclose(useless, [[2 / 3, 1 / 3]] * 2, atol=0.01)
     backwards = Calibration.fit(-(2.0 * (labels > 0) - 1.0), (labels > 0).astype(int))
     assert backwards.slope[0] > 0
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("size", [1e-310, 1.1, 1e4, 1e200])
+def test_equal_decision_values_give_the_shares_of_the_classes_whatever_their_rounding(size, several):
+    rng = np.random.default_rng(0)
+    labels = np.arange(30) % 5 == 0
+    values = -size * (1.0 + 1e-16 * rng.integers(-3, 4, 30))
+    values = np.column_stack([values, values, values]) if several else values
+    found = Calibration.fit(values, labels.astype(int)).probabilities(values)
+    assert np.allclose(found, 1 / 3 if several else [25 / 32 + 1e-3, 7 / 32], atol=0.02)
+    assert np.ptp(found, axis=0).max() < 1e-6

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from kernelweave import MKLClassifier
 from kernelweave.combiners import LpMKL
 from kernelweave.kernels import Gaussian, Linear
-from kernelweave.recipes.search import search, setting_text
+from kernelweave.recipes.search import search, setting_text, watched
 
 
 @pytest.fixture
@@ -75,3 +75,13 @@ def test_without_folds_a_setting_in_the_middle_is_taken(problem):
 
 def test_settings_in_words():
     assert setting_text({"C": 10.0, "n": 3, "name": "x"}) == "C=10, n=3, name=x"
+
+
+@pytest.mark.parametrize("model", [SVC(), MKLClassifier([Gaussian("a")])])
+def test_progress_is_shown_after_each_fit(problem, model):
+    seen = []
+    with watched(lambda done, total: seen.append((done, total))):
+        searched(model, {"C": (1.0, 10.0)}, *problem)
+    assert seen == [(k, 6) for k in range(1, 7)]
+    searched(SVC(), {"C": (1.0,)}, *problem)
+    assert len(seen) == 6  # of what is watched only

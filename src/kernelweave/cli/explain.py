@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from ..recipes import CohortModel
+from .._warnings import warn
 from ..reporting import report
 from ..reporting.page import Report
 from .explaining import TABLES, deciding_views, explaining_tables
-from .new_samples import load_model, read_new_samples
+from .predicting import decided
+from .reading import NAMED, NewSamples, load_model, without_prediction
 from .telling import counted_samples, listed, say, working, write_table
 
 REPORTS = ("report.json", "report.html", "report.md")
@@ -25,11 +28,13 @@ def run(chosen: argparse.Namespace) -> int:
     chosen : Namespace
         The options of `explain`, as `options.parse` returns them.
     """
-    model = load_model(chosen.model)
-    X = read_new_samples(chosen, model)
+    model = load_model(chosen)
+    samples = NewSamples(chosen, model)
+    X = samples.whole()
+    able = decided(model, X)
     with working("explaining"):
         tables = explaining_tables(model, X)
-        page = _report(model, X)
+        page = _report(model, X, able)
     out: Path = chosen.out
     out.mkdir(parents=True, exist_ok=True)
     for name in TABLES:
@@ -39,11 +44,15 @@ def run(chosen: argparse.Namespace) -> int:
             (out / name).unlink(missing_ok=True)  # of an earlier call with another model
     for name in REPORTS:
         page.save(out / name)
+    if not able.all():
+        warn(without_prediction(list(X.index[~able][:NAMED]), int((~able).sum()), samples.wanted))
     counts = deciding_views(model, tables["contributions.csv"])
     views = listed([f"{view} ({counted_samples(count)})" for view, count in counts.items()])
+    name = getattr(model, "method", type(model).__name__)
     say(
         [
-            f"Explained the predictions of {len(X)} samples by {model.method}.",
+            *samples.notes,
+            f"Explained the predictions of {counted_samples(int(able.sum()))} by {name}.",
             f"Most was added to the decision by {views}.",
             f"Written to {out}: {', '.join([*tables, *REPORTS])}",
             f"Report: {out / 'report.html'}",
@@ -52,11 +61,10 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _report(model: CohortModel, X: pd.DataFrame) -> Report:
+def _report(model: Any, X: pd.DataFrame, able: np.ndarray) -> Report:
     """The report of the model on the samples that have a view that it needs."""
-    decided = model.has_needed_views(X)
     rows = [("samples", f"{len(X)} new samples")]
-    if not decided.all():
-        lacking = counted_samples(int((~decided).sum()))
-        rows.append(("left out", f"{lacking} without any view that the method needs"))
-    return report(model, X[decided], data=rows)
+    if not able.all():
+        lacking = counted_samples(int((~able).sum()))
+        rows.append(("left out", f"{lacking} without any view that the model needs"))
+    return report(model, X[able], data=rows)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..estimators.kernel_lists.subsets import kernels_by_view
 from ..recipes import CohortModel
+from .predicting import decided, has_classes
 
 TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
-LEADING = ("label", "class", "decision", "prediction", "intercept")  # columns that are no parts of views
+LEADING = ("label", "class", "pair", "target", "decision", "prediction")  # columns in front of the parts
+INTERCEPT = "intercept"  # the last part
 _KINDS = ("-linear", "-gaussian")  # what the kernels of a view are called by, behind its name
 
 
-def explaining_tables(model: CohortModel, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def explaining_tables(model: Any, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The tables that explain the predictions of samples, by the names of their files.
 
     Parameters
     ----------
-    model : CohortModel
+    model : CohortModel, MKLClassifier, MKLRegressor or MKLOneClass
         Fitted.
     X : DataFrame of shape (n_samples, n_features)
         The samples, with their ids as index.
@@ -28,42 +32,48 @@ def explaining_tables(model: CohortModel, X: pd.DataFrame) -> dict[str, pd.DataF
     -------
     dict from file name to DataFrame
         ``contributions.csv``, one row for each sample; with more than two classes these are the parts of the predicted
-        class, and ``contributions_by_class.csv`` has those of all. ``weights.csv`` where the model has kernels, and
-        ``features.csv`` where some kernel is linear and has one weight for all samples. Rows of samples that lack all
-        views that the method needs are empty but for the id.
+        class, and ``contributions_by_class.csv`` has those of all. One row for each sample and target, or pair of
+        classes, where a model of the library has such decision values. ``weights.csv`` where the model has kernels, and
+        ``features.csv`` where some kernel is linear and has one weight for all samples, or the model is a regression on
+        all columns. Rows of samples that lack all views that the model needs are empty but for the id.
     """
-    decided = model.has_needed_views(X)
-    if not decided.any():
-        raise ValueError(f"no sample has a view that the method {model.method} needs ({', '.join(model.views)})")
-    everyone, X = X.index, X[decided]
+    able = decided(model, X)
+    if not able.any():
+        who = f"method {model.method}" if isinstance(model, CohortModel) else "model"
+        raise ValueError(f"no sample has a view that the {who} needs ({', '.join(_views(model))})")
+    everyone, X = X.index, X[able]
     parts = model.contributions(X)
-    taken = {name: f"{name} (view)" for name in LEADING[:-1]}  # a view may be called so
-    parts = parts.rename(columns=taken, level=1) if parts.columns.nlevels > 1 else parts.rename(columns=taken)
-    predicted = model.predict(X)
+    outputs = _outputs(parts)
+    values = parts.to_numpy().reshape(len(parts), max(len(outputs), 1), -1)
+    names = list(_column_names(_terms(parts), everyone.name))
+    tables = [pd.DataFrame(values[:, place], X.index, names) for place in range(values.shape[1])]
     files = {}
-    if parts.columns.nlevels > 1:
-        files["contributions.csv"] = _with_ids(_of_predicted(parts, predicted), everyone)
-        files["contributions_by_class.csv"] = _with_ids(_of_all(parts), everyone)
+    if not outputs:
+        files["contributions.csv"] = _of_one(model, X, tables[0])
+    elif has_classes(model) and outputs == list(model.classes_):
+        files["contributions.csv"] = _of_predicted(model.predict(X), outputs, tables)
+        files["contributions_by_class.csv"] = _of_all({}, "class", "decision", outputs, tables)
+    elif has_classes(model):
+        files["contributions.csv"] = _of_all({"label": model.predict(X)}, "pair", "decision", outputs, tables)
     else:
-        lead = {"label": predicted, "decision": parts.sum(axis=1)} if _has_classes(model) else {"prediction": predicted}
-        files["contributions.csv"] = _with_ids(_led(lead, parts), everyone)
-    if hasattr(model.model_, "kernel_weights"):
-        files["weights.csv"] = _with_ids(_kernel_weights(model, X), everyone)
-        features = _feature_weights(model)
-        if features is not None:
-            files["features.csv"] = features
-    return files
+        files["contributions.csv"] = _of_all({}, "target", "prediction", outputs, tables)
+    if hasattr(_inner(model), "kernel_weights"):
+        files["weights.csv"] = _kernel_weights(model, X)
+    files = {name: _with_ids(table, everyone) for name, table in files.items()}
+    features = _feature_weights(model)
+    return files if features is None else {**files, "features.csv": features}
 
 
-def deciding_views(model: CohortModel, table: pd.DataFrame) -> pd.Series:
+def deciding_views(model: Any, table: pd.DataFrame) -> pd.Series:
     """For each view how many samples it decided: its part is the largest in the direction of the prediction.
 
     The direction is that of the predicted class and, for numbers, away from the mean prediction of these samples, from
-    which parts are measured then.
+    which parts are measured then. Where a sample has several rows, its parts in these directions are added, each in
+    units of the spread of its decision value.
 
     Parameters
     ----------
-    model : CohortModel
+    model : CohortModel, MKLClassifier, MKLRegressor or MKLOneClass
     table : DataFrame
         The table of ``contributions.csv``.
 
@@ -73,17 +83,23 @@ def deciding_views(model: CohortModel, table: pd.DataFrame) -> pd.Series:
         By view, the most frequent first; ``"none"`` counts samples of which no view points to the prediction. Samples
         without a prediction do not count.
     """
-    table = table[table.iloc[:, 1].notna()]
-    names = [name for name in table.columns[1:] if name not in LEADING]
-    views = [view_of(name, model.views) for name in names]
-    parts = table[names].astype(float).T.groupby(views, sort=False).sum().T
-    if _has_classes(model):
-        several = len(model.classes_) > 2
-        sign = 1.0 if several else np.where(table["label"] == model.classes_[1], 1.0, -1.0)[:, None]
+    ids, table = table.iloc[:, 0], table.iloc[:, 1:]
+    is_known = table.iloc[:, 0].notna()
+    ids, table = ids[is_known], table[is_known]
+    views = _term_views(model, ids.name)
+    names = [name for name in table.columns if name not in LEADING][:-1]
+    parts = table[names].astype(float).T.groupby([views.get(name, name) for name in names], sort=False).sum().T
+    value = table["decision" if has_classes(model) else "prediction"].astype(float)
+    output = next((table[name] for name in ("pair", "target") if name in table), pd.Series("", table.index))
+    if has_classes(model):
+        several = len(getattr(model, "classes_", ())) > 2 and "pair" not in table
+        sign = pd.Series(1.0, table.index) if several else np.sign(value)
     else:
-        parts = parts - parts.mean()
-        sign = np.sign(table["prediction"].astype(float) - table["prediction"].mean()).to_numpy()[:, None]
-    toward = parts * sign
+        parts = parts - parts.groupby(output).transform("mean")
+        sign = np.sign(value - value.groupby(output).transform("mean"))
+    if output.nunique() > 1:
+        sign = sign / value.groupby(output).transform("std").replace(0.0, 1.0).fillna(1.0)
+    toward = parts.mul(sign, axis=0).groupby(ids.to_numpy(), sort=False).sum()
     found = np.where(toward.max(axis=1) > 0.0, toward.columns[toward.to_numpy().argmax(axis=1)], "none")
     return pd.Series(found).value_counts()
 
@@ -102,30 +118,80 @@ def view_of(term: str, views: list[str]) -> str:
     return next((view for view in views for kind in _KINDS if term == view + kind), term)
 
 
-def _has_classes(model: CohortModel) -> bool:
-    return model.task_ == "classification"
+def _inner(model: Any) -> Any:
+    """The model that the recipe made, or the model itself."""
+    return model.model_ if isinstance(model, CohortModel) else model
 
 
-def _of_predicted(parts: pd.DataFrame, predicted: np.ndarray) -> pd.DataFrame:
+def _views(model: Any) -> list[str]:
+    return model.views if isinstance(model, CohortModel) else list(kernels_by_view(model))
+
+
+def _terms(parts: pd.DataFrame) -> list[str]:
+    """The kernels or views of contributions, and the intercept."""
+    if parts.columns.nlevels == 1:
+        return [str(name) for name in parts.columns]
+    return [str(name) for name in parts.columns.get_level_values(1)][: len(parts.columns) // len(_outputs(parts))]
+
+
+def _outputs(parts: pd.DataFrame) -> list[Any]:
+    """The classes, pairs of classes or targets of contributions; none where there is one decision value."""
+    return [] if parts.columns.nlevels == 1 else list(dict.fromkeys(parts.columns.get_level_values(0)))
+
+
+def _column_names(terms: Sequence[str], id_name: Any) -> dict[str, str]:
+    """What the columns of parts are called, all different: a view may be called as another column is."""
+    taken = {*LEADING, INTERCEPT, str(id_name)}
+    found: dict[str, str] = {}
+    for place, term in enumerate(terms):
+        name = term
+        while place < len(terms) - 1 and name in taken:
+            name = f"{name} (view)"
+        taken.add(name)
+        found[name] = term
+    return found
+
+
+def _term_views(model: Any, id_name: Any) -> dict[str, str]:
+    """The view of each column of parts, by its name."""
+    inner = _inner(model)
+    terms = list(inner.kernel_names_ if hasattr(inner, "kernel_names_") else inner.views)
+    own = {}
+    if not isinstance(model, CohortModel):
+        own = {kernel: view for view, kernels in kernels_by_view(model).items() for kernel in kernels}
+    names = _column_names([*map(str, terms), INTERCEPT], id_name)
+    return {name: own.get(term) or view_of(term, _views(model)) for name, term in names.items()}
+
+
+def _of_one(model: Any, X: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
+    """One row for each sample, of a model with one decision value."""
+    if not has_classes(model):
+        return _led({"prediction": np.ravel(model.predict(X))}, parts)
+    return _led({"label": model.predict(X), "decision": parts.sum(axis=1)}, parts)
+
+
+def _of_predicted(predicted: np.ndarray, outputs: list[Any], tables: list[pd.DataFrame]) -> pd.DataFrame:
     """One row for each sample: the parts of the class that is predicted."""
-    outputs = list(dict.fromkeys(parts.columns.get_level_values(0)))
-    terms = list(dict.fromkeys(parts.columns.get_level_values(1)))
-    values = parts.to_numpy().reshape(len(parts), len(outputs), len(terms))
     places = [outputs.index(label) for label in predicted]
-    own = pd.DataFrame(values[np.arange(len(parts)), places], parts.index, terms)
+    values = np.stack([table.to_numpy() for table in tables])[places, np.arange(len(places))]
+    own = pd.DataFrame(values, tables[0].index, tables[0].columns)
     return _led({"label": predicted, "decision": own.sum(axis=1)}, own)
 
 
-def _of_all(parts: pd.DataFrame) -> pd.DataFrame:
-    """One row for each sample and class."""
-    outputs = list(dict.fromkeys(parts.columns.get_level_values(0)))
-    own = [_led({"class": label, "decision": parts[label].sum(axis=1)}, parts[label]) for label in outputs]
-    places = np.tile(np.arange(len(parts)), len(outputs))
+def _of_all(
+    lead: dict[str, Any], output_name: str, value_name: str, outputs: list[Any], tables: list[pd.DataFrame]
+) -> pd.DataFrame:
+    """One row for each sample and output."""
+    own = [
+        _led({**lead, output_name: output, value_name: table.sum(axis=1)}, table)
+        for output, table in zip(outputs, tables, strict=True)
+    ]
+    places = np.tile(np.arange(len(tables[0])), len(outputs))
     return pd.concat(own).iloc[np.argsort(places, kind="stable")]
 
 
 def _led(lead: dict[str, Any], parts: pd.DataFrame) -> pd.DataFrame:
-    """Columns in front of the parts; a term that is called as one of them keeps its name."""
+    """Columns in front of the parts."""
     return pd.concat([pd.DataFrame(lead, index=parts.index), parts], axis=1)
 
 
@@ -140,20 +206,33 @@ def _with_ids(table: pd.DataFrame, everyone: pd.Index) -> pd.DataFrame:
     return pd.concat([ids, table], axis=1).reset_index(drop=True)
 
 
-def _kernel_weights(model: CohortModel, X: pd.DataFrame) -> pd.DataFrame:
+def _kernel_weights(model: Any, X: pd.DataFrame) -> pd.DataFrame:
     """Weights of kernels by sample."""
-    weights = model.model_.kernel_weights(model.table(X))
+    weights = _inner(model).kernel_weights(model.table(X) if isinstance(model, CohortModel) else X)
     if weights.columns.nlevels > 1:
         weights = weights.set_axis([f"{output}: {kernel}" for output, kernel in weights.columns], axis=1)
     return weights.set_axis(X.index, axis=0)
 
 
-def _feature_weights(model: CohortModel) -> pd.DataFrame | None:
-    """Weights of the features of all linear kernels, the largest first; None where no kernel has such weights.
+def _feature_weights(model: Any) -> pd.DataFrame | None:
+    """Weights of the features of all linear kernels, or of a regression on all columns, the largest first.
 
-    Those of a regression are in units of y, as the contributions are.
+    None where there are no such weights. Those of a regression are in units of y, as the contributions are.
     """
-    inner: Any = model.model_
+    inner = _inner(model)
+    if getattr(inner, "kind_", None) == "linear":
+        found = [_of_columns(inner)]
+    else:
+        found = _of_kernels(inner) if hasattr(inner, "feature_weights") else []
+    if not found:
+        return None
+    table = pd.concat(found, ignore_index=True)
+    if isinstance(model, CohortModel) and not has_classes(model):
+        table["weight"] *= model.target_scale_
+    return table.iloc[np.argsort(-table["weight"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _of_kernels(inner: Any) -> list[pd.DataFrame]:
     found = []
     for name, kernel in zip(inner.kernel_names_, inner.kernels_, strict=True):
         if not kernel.is_linear:
@@ -162,23 +241,24 @@ def _feature_weights(model: CohortModel) -> pd.DataFrame | None:
             weights = inner.feature_weights(name)
         except ValueError:  # gates weigh each sample differently
             continue
-        found.append(_long(weights, name, kernel))
-    if not found:
-        return None
-    table = pd.concat(found, ignore_index=True)
-    if not _has_classes(model):
-        table["weight"] *= model.target_scale_
-    return table.iloc[np.argsort(-table["weight"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
+        view = kernel.view if isinstance(kernel.view, str) else "all views"
+        found.append(_long(weights, {"view": view, "kernel": name}))
+    return found
 
 
-def _long(weights: Any, name: str, kernel: Any) -> pd.DataFrame:
-    """Weights of one kernel, one row for each feature (and class)."""
-    view = kernel.view if isinstance(kernel.view, str) else "all views"
+def _of_columns(inner: Any) -> pd.DataFrame:
+    """Coefficients of a regression on all columns: for features as they were prepared."""
+    weights = inner.coefficients()
+    return _long(weights.droplevel("view"), {"view": list(weights.index.get_level_values("view"))})
+
+
+def _long(weights: Any, lead: dict[str, Any]) -> pd.DataFrame:
+    """Weights of features, one row for each (and class)."""
     table = weights if isinstance(weights, pd.DataFrame) else weights.to_frame()
     features = [str(feature) for feature in table.index]
     parts = []
     for output in table.columns:
-        part = {"view": view, "kernel": name, "feature": features}
+        part = {**lead, "feature": features}
         if isinstance(weights, pd.DataFrame):
             part["class"] = output
         parts.append(pd.DataFrame({**part, "weight": table[output].to_numpy()}))

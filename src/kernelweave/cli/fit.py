@@ -10,6 +10,7 @@ import pandas as pd
 from ..files.cohort import Cohort
 from ..persistence import save
 from ..recipes import CohortModel, guess_task, method_names, unavailable
+from ..recipes.search import watched
 from .telling import described_cohort, described_setting, say, working
 from .training_samples import read_training_samples
 
@@ -37,7 +38,7 @@ def run(chosen: argparse.Namespace) -> int:
         n_jobs=chosen.jobs,
         random_state=chosen.seed,
     )
-    with working(f"fitting {label}"):
+    with working(f"fitting {label}") as show, watched(lambda done, total: show(progress_text(label, done, total))):
         model.fit(X, y, groups=cohort.groups)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     save(model, chosen.out)
@@ -45,6 +46,20 @@ def run(chosen: argparse.Namespace) -> int:
     say(described_setting(model, label))
     say([f"Model saved: {chosen.out}"])
     return 0
+
+
+def progress_text(label: str, done: int, total: int) -> str:
+    """How far the choice of a setting is, in words.
+
+    Examples
+    --------
+    >>> from kernelweave.cli.fit import progress_text
+    >>> progress_text("mean of kernels", 2, 9)
+    'fitting mean of kernels: 2 of 9 fits to choose the setting'
+    >>> progress_text("mean of kernels", 9, 9)
+    'fitting mean of kernels: to all samples'
+    """
+    return f"fitting {label}: {f'{done} of {total} fits to choose the setting' if done < total else 'to all samples'}"
 
 
 def _check_numbers(y: Any) -> None:

@@ -1,81 +1,16 @@
-"""New samples for a saved model: what `predict` and `explain` share."""
+"""Which view of a model a file of new samples is, by its name."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .checking import without_suffix
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ..recipes import CohortModel
-
 _SEVERAL = (".npz", ".h5mu")  # files that may hold several views, with names of their own
-
-
-def load_model(path: str) -> CohortModel:
-    """The model in a file that `compare` or `fit` wrote."""
-    from ..persistence import load
-    from ..recipes import CohortModel
-
-    model = load(path)
-    if not isinstance(model, CohortModel):
-        raise ValueError(
-            f"{path} holds a {type(model).__name__}; explain takes models of compare and fit (a CohortModel)"
-        )
-    return model
-
-
-def read_new_samples(chosen: argparse.Namespace, model: CohortModel) -> pd.DataFrame:
-    """The samples of the files of a call, and their similarities, which the model is given.
-
-    Parameters
-    ----------
-    chosen : Namespace
-        The options of `explain`.
-    model : CohortModel
-        Its similarity matrices take the new samples.
-    """
-    from ..files.cohort import read_cohort
-    from .assigning import assigned
-    from .predicting import columns_of
-
-    is_matrix = model.kinds_["kind"] == "similarity"
-    cohort = read_cohort(
-        assigned(chosen.files, columns_of(model).views, chosen).files,
-        matrices=chosen.kernel,
-        square=False,
-        id=chosen.id,
-        sep=chosen.sep,
-        decimal=chosen.decimal,
-        encoding=chosen.encoding,
-    )
-    matrices = list(model.kinds_["view"][is_matrix])
-    for name in cohort.matrices:
-        check_matrix(name, matrices)
-    if cohort.matrices:
-        model.extend_kernels(cohort.matrices, given_diagonals(chosen) or None)
-    return cohort.tables.X
-
-
-def check_matrix(name: str, matrices: Sequence[str]) -> None:
-    """Refuse a matrix of --kernel that is none of the model's."""
-    if name not in matrices:
-        there = f"its matrices are {', '.join(matrices)}" if matrices else "it has none"
-        raise ValueError(f"--kernel {name}: the model has no similarity matrix of that name; {there}")
-
-
-def given_diagonals(chosen: argparse.Namespace) -> dict[str, float]:
-    """The numbers of ``--diagonal name=number``."""
-    words = [word.partition("=") for word in chosen.diagonal]
-    return {name: float(number) for name, _, number in words}
 
 
 def named_views(words: Sequence[str], views: Sequence[str]) -> list[str]:

@@ -16,21 +16,14 @@ from typing import Any, BinaryIO
 import pandas as pd
 
 from .._warnings import warn
-from ..files import ViewBlocks, read_views_in_blocks
-from ..files.matrices import read_matrix, with_text_labels
-from ..files.sources import sources
-from ..files.table import Options
-from ..persistence import load
 from ..persistence.replacing import replace_file
 from ..recipes.likeness import NewCohort
-from .assigning import assigned
 from .failing import one_line
-from .new_samples import check_matrix, given_diagonals
-from .predicting import PREDICTS, ModelColumns, columns_of, has_classes, predictions
+from .predicting import has_classes, predictions
+from .reading import NAMED, NewSamples, load_model, without_prediction
 from .telling import listed
 
 STANDARD_OUTPUT = Path("-")
-_NAMED = 3  # samples that a warning names
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -41,17 +34,8 @@ def run(chosen: argparse.Namespace) -> int:
     chosen : Namespace
         The options of `predict`, as `options.parse` returns them.
     """
-    model = load(chosen.model)
-    if not isinstance(model, PREDICTS):
-        known = ", ".join(one.__name__ for one in PREDICTS)
-        raise ValueError(f"{chosen.model} holds a {type(model).__name__}; predict takes models of these: {known}")
-    columns = columns_of(model)
-    files, notes = _files(chosen, columns)
-    matrices = _matrices(chosen, columns)
-    if not files and not matrices:
-        raise ValueError(_no_view(columns))
-    samples = _NewSamples(chosen, model, columns, files, matrices)
-    _warn_of_missing_views(samples.views, columns)
+    model = load_model(chosen)
+    samples = NewSamples(chosen, model)
     found = _Found(NewCohort(model.cohort_) if getattr(model, "cohort_", None) is not None else None)
     with tempfile.TemporaryFile() as file:
         _write(samples, model, found, file)
@@ -61,112 +45,9 @@ def run(chosen: argparse.Namespace) -> int:
     for sentence in found.sentences(samples.wanted):
         warn(sentence)
     told = sys.stderr if chosen.out == STANDARD_OUTPUT else sys.stdout
-    for line in [*notes, found.summary(has_classes(model)), f"Predictions: {chosen.out}"]:
+    for line in [*samples.notes, found.summary(has_classes(model)), f"Predictions: {chosen.out}"]:
         print(one_line(line), file=told)
     return 0
-
-
-def _files(chosen: argparse.Namespace, columns: ModelColumns) -> tuple[list[str], list[str]]:
-    """The files of views that the model reads, as ``"view=path"``, and sentences about what was decided."""
-    files, notes = assigned(chosen.files, columns.views, chosen)
-    unread = [word for word in files if word.partition("=")[0] in set(columns.views) - set(columns.read)]
-    for word in unread:
-        view, _, path = word.partition("=")
-        notes.append(f"{path} is not read: the model does without the view {view!r}.")
-    return [word for word in files if word not in unread], notes
-
-
-def _matrices(chosen: argparse.Namespace, columns: ModelColumns) -> dict[str, pd.DataFrame]:
-    """Similarities of the new samples (rows) with the training samples, by the matrix' name."""
-    if not chosen.kernel:
-        return {}
-    options = Options(None, chosen.sep, chosen.decimal, chosen.encoding)
-    found = {}
-    for source in sources(chosen.kernel):
-        check_matrix(source.name, columns.matrices)
-        found[source.name] = with_text_labels(read_matrix(source, options, square=False))
-    return found
-
-
-def _warn_of_missing_views(there: set[str], columns: ModelColumns) -> None:
-    """Warn of views that no file has; a call that leaves none is refused."""
-    missing = [view for view in columns.read if view not in there]
-    if len(missing) == len(columns.read):
-        raise ValueError(_no_view(columns))
-    if missing:
-        options = [f"--kernel {view}=FILE" if view in columns.matrices else f"{view}=FILE" for view in missing]
-        word, it = ("view", "it") if len(missing) == 1 else ("views", "them")
-        warn(
-            f"no file has the {word} {', '.join(missing)}, which the model reads: missing for all samples (give "
-            f"{' '.join(options)} to use {it})"
-        )
-
-
-def _no_view(columns: ModelColumns) -> str:
-    return f"no file has a view that the model reads; it reads {', '.join(columns.read)}, given as name=path"
-
-
-class _NewSamples:
-    """The new samples, in blocks, and their similarities, which the model is given."""
-
-    def __init__(
-        self,
-        chosen: argparse.Namespace,
-        model: Any,
-        columns: ModelColumns,
-        files: list[str],
-        matrices: dict[str, pd.DataFrame],
-    ):
-        self.matrices, self._size = matrices, chosen.block_size
-        self.wanted = ", ".join(columns.read)
-        self._blocks = _blocks(chosen, columns, files)
-        if matrices and self._blocks is not None and (self._blocks.matched_by == "row order").all():
-            raise ValueError(
-                "the files have no sample ids, by which the rows of --kernel are found; give them a column of ids and "
-                "name it by --id"
-            )
-        self._ids = pd.DataFrame(index=pd.Index([], dtype=object))
-        if matrices:
-            extended = model.extend_kernels(matrices, given_diagonals(chosen) or None)
-            self._ids = extended[[name for name in matrices if name in extended]]
-
-    @property
-    def views(self) -> set[str]:
-        """The views that there are."""
-        return {*self.matrices, *([] if self._blocks is None else self._blocks.matched_by.index)}
-
-    def __iter__(self) -> Iterator[pd.DataFrame]:
-        seen: set[str] = set()
-        name = None
-        for X in [] if self._blocks is None else self._blocks:
-            name = X.index.name
-            yield self._with_ids(X)
-            seen.update(X.index if len(self._ids) else ())
-        rest = self._ids[[sample not in seen for sample in self._ids.index]].rename_axis(name)
-        for start in range(0, len(rest), self._size):
-            yield rest.iloc[start : start + self._size]
-        if self._blocks is not None:
-            empty = self._blocks.empty[~self._blocks.empty.isin(rest.index)]
-            if len(empty):
-                yield pd.DataFrame(index=empty)
-
-    def _with_ids(self, X: pd.DataFrame) -> pd.DataFrame:
-        return X if not len(self._ids) else X.join(self._ids)
-
-
-def _blocks(chosen: argparse.Namespace, columns: ModelColumns, files: list[str]) -> ViewBlocks | None:
-    if not files:
-        return None
-    return read_views_in_blocks(
-        files,
-        id=chosen.id,
-        block_size=chosen.block_size,
-        columns=columns.columns,
-        types=columns.types,
-        sep=chosen.sep,
-        decimal=chosen.decimal,
-        encoding=chosen.encoding,
-    )
 
 
 @dataclass
@@ -188,7 +69,7 @@ class _Found:
         known = first.notna().to_numpy()
         self.n_samples += len(table)
         self.n_without += int((~known).sum())
-        self.without += list(table.index[~known][: _NAMED - len(self.without)])
+        self.without += list(table.index[~known][: NAMED - len(self.without)])
         if table.columns[0] == "label":
             self.labels.update(first[known])
         elif known.any():
@@ -202,11 +83,7 @@ class _Found:
         """What people should know about the new samples."""
         found = []
         if self.n_without:
-            named = ", ".join(map(str, self.without)) + (", ..." if self.n_without > _NAMED else "")
-            count = "1 sample has" if self.n_without == 1 else f"{self.n_without} samples have"
-            found.append(
-                f"{count} no view that the model needs, and so no prediction ({named}); the model reads {wanted}"
-            )
+            found.append(without_prediction(self.without, self.n_without, wanted))
         unlike = [] if self.cohort is None else self.cohort.sentences()
         return [*found, *(f"unlike the training data: {sentence}" for sentence in unlike)]
 
@@ -221,7 +98,7 @@ class _Found:
         return f"{start}: from {self.low:g} to {self.high:g}, mean {self.total / n:g}."
 
 
-def _write(samples: _NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
+def _write(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
     """Predict all blocks into a file."""
     names = None
     with _progress() as advance:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from ..estimators.fitted import presence_of
 from ..recipes import CohortModel
 from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
 
@@ -85,6 +86,23 @@ def has_classes(model: Any) -> bool:
     return model.task_ == "classification" if isinstance(model, CohortModel) else not isinstance(model, MKLRegressor)
 
 
+def decided(model: Any, X: pd.DataFrame) -> np.ndarray:
+    """Which samples have a view that the model needs.
+
+    Parameters
+    ----------
+    model : CohortModel, MKLClassifier, MKLRegressor or MKLOneClass
+    X : DataFrame
+    """
+    able = X.notna().to_numpy().any(axis=1)
+    if not able.any():
+        return able
+    if isinstance(model, CohortModel):
+        return able & model.has_needed_views(X)
+    able[able] = presence_of(model, X[able]).any(axis=1)
+    return able
+
+
 def predictions(model: Any, X: pd.DataFrame) -> pd.DataFrame:
     """Labels, decision values and probabilities of samples, or predicted numbers.
 
@@ -99,9 +117,7 @@ def predictions(model: Any, X: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         With the index of X; empty for samples that have no view that the model needs.
     """
-    able = X.notna().to_numpy().any(axis=1)
-    if isinstance(model, CohortModel) and able.any():
-        able &= model.has_needed_views(X)
+    able = decided(model, X)
     known = X[able]
     parts = _labelled(model, known) if has_classes(model) else _numbers(model, known)
     table = pd.DataFrame(parts, index=known.index)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,16 +85,19 @@ def described_setting(model: Any, label: str) -> list[str]:
 
 
 @contextmanager
-def working(description: str) -> Iterator[None]:
-    """Show on a terminal that something is going on, and for how long; what is no terminal is left alone."""
+def working(description: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what is going on, and for how long; what is no terminal is left alone.
+
+    Yields a function that replaces the description.
+    """
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        progress.add_task(one_line(description), total=None)
-        yield
+        task = progress.add_task(one_line(description), total=None)
+        yield lambda text: progress.update(task, description=one_line(text))
 
 
 def listed(parts: list[str]) -> str:

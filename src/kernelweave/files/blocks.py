@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ def read_views_in_blocks(
     block_size: int = 1000,
     columns: Iterable[str] | None = None,
     types: Mapping[str, str] | None = None,
+    ids_of: Mapping[str, Iterable[str]] | None = None,
     sep: str | None = None,
     decimal: str = ".",
     encoding: str | None = None,
@@ -64,6 +65,9 @@ def read_views_in_blocks(
     types : mapping from str to "number" or "text", optional
         What columns, named as in X, hold, as in the training data of a model. Columns that are not named hold numbers
         where that is so in the whole file. A cell that is no number in a column of numbers is an error.
+    ids_of : mapping from str to iterable of str, optional
+        Views of which the ids alone are read, each with the names of its columns, which hold no ids. Samples that
+        stand nowhere else are in ``ViewBlocks.empty``.
     sep, decimal, encoding, na_values
         As for `read_views`.
 
@@ -104,15 +108,23 @@ def read_views_in_blocks(
         raise ValueError(f"block_size must be a whole number of at least 1, not {shown(block_size)}")
     kinds = _checked_types(types)
     wanted = None if columns is None else set(columns)
-    views = [view for file in files for view in _opened(file, options, wanted, kinds, int(block_size))]
+    unread = {f"{view}{SEPARATOR}{name}" for view, names in (ids_of or {}).items() for name in names}
+    views = [
+        view
+        for file in files
+        for view in _opened(file, options, wanted, kinds, ids_of=tuple(ids_of or ()), size=int(block_size))
+    ]
     tables = [view.table for view in views]
     check_names(tables)
     if wanted is not None:
         for table in tables:
-            _take_first_column_as_ids(table, wanted)
+            _take_first_column_as_ids(table, wanted | unread)
     matching = match(tables, options.id)
-    matched = zip(views, matching.ids, matching.keys, strict=True)
-    parts = [_part(view, ids, key, matching, wanted) for view, ids, key in matched]
+    parts = [
+        _part(view, ids, key, matching, wanted)
+        for view, ids, key in zip(views, matching.ids, matching.keys, strict=True)
+        if view.table.name not in (ids_of or ())
+    ]
     how = dict(zip([table.name for table in tables], matching.how, strict=True))
     matched_by, order = overview([part.view for part in parts], how)
     check_shared([part.view for part in parts])
@@ -142,7 +154,7 @@ class ViewBlocks:
     matched_by : Series of str
         For each table how its rows were matched: the column of ids, or row order.
     empty : Index
-        The samples that have rows in the files and no value in any; no block has them.
+        The samples that have rows in the files and no value in any that is read; no block has them.
 
     Examples
     --------
@@ -254,10 +266,17 @@ def _take_first_column_as_ids(table: Table, columns: set[str]) -> None:
 
 
 def _opened(
-    file: Source, options: Options, columns: set[str] | None, kinds: dict[str, str], size: int
+    file: Source,
+    options: Options,
+    columns: set[str] | None,
+    kinds: dict[str, str],
+    *,
+    ids_of: Collection[str],
+    size: int,
 ) -> list[TextView | _Whole]:
     """The views of a file."""
     if format_suffix(file.path.name) in SEPARATORS:
+        columns = set() if file.name in ids_of else columns
         start = f"{file.name}{SEPARATOR}"
         own = None if columns is None else {name.removeprefix(start) for name in columns if name.startswith(start)}
         named = {name.removeprefix(start): kind for name, kind in kinds.items() if name.startswith(start)}
@@ -266,7 +285,8 @@ def _opened(
     for table in tables:
         if not sp.issparse(table.values):
             table.values = _typed(table, options, columns, kinds)
-    tables = [table for table in tables if table.values.shape[1]]  # of several, some may have none that is asked for
+    # Of several, some may have none that is asked for.
+    tables = [table for table in tables if table.values.shape[1] or table.name in ids_of]
     if not tables:
         raise ValueError(_lacking(file.shown, file.name, columns))
     return [_Whole(table) for table in tables]

@@ -36,7 +36,7 @@ def read_matrix(source: Source, options: Options, *, square: bool = True) -> pd.
     -------
     DataFrame
         Where rows and columns are the same samples, the columns are in the order of the rows. A matrix without any ids
-        (an NPY file) has pandas' own numbers as labels.
+        (an NPY file) has pandas' own numbers as labels. The rows of new samples are named as the first column is.
     """
     with warnings.catch_warnings():
         # Ids that are numbers look like a file without column names.
@@ -63,14 +63,14 @@ def read_matrix(source: Source, options: Options, *, square: bool = True) -> pd.
             f"{source.shown}, row {frame.index[row]!r}, column {frame.columns[column]!r}: the similarity is missing or "
             "not finite; leave samples without similarities out of the matrix, rows and columns"
         )
-    return _squared(frame, source) if square else frame
+    return _squared(frame, source) if square else frame.rename_axis(index=_id_name(table))
 
 
 def matrix_table(name: str, shown: str, matrix: pd.DataFrame) -> Table:
     """The samples of a matrix as a table to be matched with others; its one column holds their ids in the matrix."""
     ids = matrix.index.astype(str).to_numpy(dtype=object)
     is_labelled = not isinstance(matrix.index, pd.RangeIndex)
-    key = Key("", list(ids), "ids of the matrix", is_certain=True) if is_labelled else None
+    key = Key(str(matrix.index.name or ""), list(ids), "ids of the matrix", is_certain=True) if is_labelled else None
     return Table(name, shown, pd.DataFrame({ID_COLUMN: ids}), key)
 
 
@@ -79,6 +79,12 @@ def with_text_labels(matrix: pd.DataFrame) -> pd.DataFrame:
     if not isinstance(matrix.index, pd.RangeIndex):
         return matrix
     return matrix.set_axis(matrix.index.astype(str), axis=0).set_axis(matrix.columns.astype(str), axis=1)
+
+
+def _id_name(table: Table) -> str | None:
+    """What a file calls the column of ids; None for an array, and for a column without name."""
+    name = "" if table.key is None else str(table.key.name)
+    return None if not name or name.startswith("Unnamed: ") else name
 
 
 def _labelled(table: Table) -> pd.DataFrame:

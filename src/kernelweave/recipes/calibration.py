@@ -21,6 +21,7 @@ from scipy.special import expit, logsumexp
 
 # Slope times the spread of decision values: probabilities are nearly 1/2 or the share of a class, or 0 and 1.
 _FLATTEST, _STEEPEST = 1e-3, 1e3
+_SAME, _SMALLEST = 1e-9, 1e-150  # spread relative to the size of decision values, and size, that count as none
 _HELD = 1e-3  # share of the slope between 0 and where the sigmoid is 1/2
 
 
@@ -60,13 +61,18 @@ class Calibration:
             Decision values of samples that the model was not fitted to.
         labels : ndarray of int, shape (n_samples,)
         """
-        spread = values.std() if values.ndim == 1 else (values - values.mean(axis=1, keepdims=True)).std()
-        unit = float(spread) if np.isfinite(spread) and spread > 0 else 1.0
-        if values.ndim == 1:
-            slope, intercept = _sigmoid(values / unit, labels)
-        else:
-            slope, intercept = _temperature(values / unit, labels), 0.0
-        return cls(np.array([slope / unit]), np.array([intercept]))
+        size = float(np.abs(values).max())
+        size = size if size > _SMALLEST else 1.0
+        values = values / size
+        middle = float(values.mean()) if values.ndim == 1 else values.mean(axis=1, keepdims=True)
+        values = values - middle
+        spread = float(values.std())
+        if spread <= _SAME:  # all samples have one decision value, up to rounding
+            values, spread = np.zeros_like(values), 1.0
+        if values.ndim > 1:
+            return cls(np.array([_temperature(values / spread, labels) / spread / size]), np.zeros(1))
+        slope, intercept = _sigmoid(values / spread, labels)
+        return cls(np.array([slope / spread / size]), np.array([intercept - slope * middle / spread]))
 
     def probabilities(self, values: np.ndarray) -> np.ndarray:
         """Probabilities of all classes, of shape (n_samples, n_classes).

@@ -9,6 +9,8 @@ are a path, each solution the start of the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -23,6 +25,23 @@ from ..estimators.kernel_lists.sharing import SharedFoldKernels
 from ..estimators.path import fit_path
 
 TIE = 1e-12
+_watching: ContextVar[Callable[[int, int], None] | None] = ContextVar("watching", default=None)
+
+
+@contextmanager
+def watched(show: Callable[[int, int], None]) -> Iterator[None]:
+    """Have searches report their progress.
+
+    Parameters
+    ----------
+    show : callable
+        Called after each fit with the number of fits so far and the number of all, over settings and folds.
+    """
+    token = _watching.set(show)
+    try:
+        yield
+    finally:
+        _watching.reset(token)
 
 
 @dataclass(frozen=True)
@@ -82,11 +101,15 @@ def search(
     settings = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     values = [np.full(shape, np.nan) for _ in settings]
     scores: list[list[float]] = [[] for _ in settings]
+    show, done = _watching.get(), 0
     for train, test in splits:
         for place, model in _fitted(make(train), settings, table, y, train, test, groups):
             decided = decide(model, train, test)
             values[place][test] = decided
             scores[place].append(score(decided, y[test]))
+            done += 1
+            if show is not None:
+                show(done, len(splits) * len(settings))
     means = np.array([np.mean(own) if own else np.nan for own in scores])
     best = (
         (len(settings) - 1) // 2 if np.isnan(means).all() else int(np.flatnonzero(means >= np.nanmax(means) - TIE)[0])

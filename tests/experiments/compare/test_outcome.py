@@ -100,10 +100,20 @@ def test_of_equal_methods_the_simplest_wins():
     row = measured(same)
     row = MeasuredRow(row.problem, row.splits[:2], row.cells)
     outcome = gather(row, {method: LABELS[method] for method in same})
-    assert [result.method for result in outcome.results] == ["boosting", "mean", "localized"]
-    assert "as high as that of mean of kernels and localized MKL; " in recommendation(outcome)
-    order = ["alone:x", "linear", "concatenation", "boosting", "mean", "lp", "localized", "projected", "else"]
+    assert [result.method for result in outcome.results] == ["mean", "boosting", "localized"]
+    assert "as high as that of boosting and localized MKL; " in recommendation(outcome)
+    order = ["alone:x", "linear", "concatenation", "mean", "lp", "convex", "stacking"]
+    order += ["forest", "boosting", "localized", "projected", "else"]
     assert sorted(order, key=simplicity) == order
+
+
+def test_boosting_is_not_the_simpler_choice_beside_the_mean_of_kernels():
+    scores = {"alone:rna": [0.4] * 4, "mean": [0.95, 0.80, 0.99, 0.72], "boosting": [0.80, 0.83, 0.84, 0.81]}
+    outcome = gather(measured(scores), {method: LABELS[method] for method in scores})
+    assert outcome.winner.method == "mean" and outcome.baseline.method == "boosting"
+    assert simpler_choice(outcome) is None and "simpler" not in recommendation(outcome)
+    assert "The difference to the best simple method, boosting, of" in recommendation(outcome)
+    assert "is within noise (p = " in recommendation(outcome)
 
 
 def test_failed_methods_stand_at_the_end_with_the_reason():

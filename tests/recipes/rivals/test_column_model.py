@@ -274,3 +274,11 @@ def test_the_columns_that_a_preparation_reads(columns, read):
     expected = sorted(set(range(4)) - set(read))
     if expected:
         assert Design.fit(others, Views(X)).read.tolist() == expected
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_gradient_boosting_learns_from_few_samples(task):
+    X = pd.DataFrame({"a__x": [0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0]})
+    y = (X["a__x"] > 5.0).astype(int)
+    model = ColumnModel("boosting", task=task).fit(X, y)
+    assert model.score(X, y) > 0.9

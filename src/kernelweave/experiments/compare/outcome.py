@@ -30,10 +30,10 @@ from ...recipes.methods import ALONE, is_simple
 from ..engine.comparison import Problem
 from ..engine.comparison_run import MeasuredRow
 
-# From the simplest on: first what people would otherwise take, then by what there is to explain.
+# From the simplest on: by what there is to collect, then by what there is to learn, tune and explain.
 _BY_SIMPLICITY = (
-    *(ALONE, "linear", "concatenation", "forest", "boosting"),
-    *("mean", "lp", "convex", "stacking", "localized", "projected"),
+    *(ALONE, "linear", "concatenation", "mean", "lp", "convex", "stacking"),
+    *("forest", "boosting", "localized", "projected"),
 )
 _DIGITS = 10  # of scores that are compared: what differs by rounding is equal
 LEVEL = 0.05

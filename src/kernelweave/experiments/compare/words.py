@@ -133,6 +133,8 @@ def _beside(outcome: CompareOutcome) -> list[str]:
         return [f"It is better than the next, {second.label}, by {margin} ({pvalue})."]
     margin = gap_text(winner.mean - base.mean, outcome.is_classification)
     pvalue = p_text(outcome.pvalue(base.scores, winner.scores))
+    if outcome.within_noise(winner, base):
+        return [f"The difference to the best simple method, {base.label}, of {margin} is within noise ({pvalue})."]
     return [f"It is better than the best simple method, {base.label}, by {margin} ({pvalue})."]
 
 

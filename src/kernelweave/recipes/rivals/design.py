@@ -19,7 +19,7 @@ from sklearn.compose import ColumnTransformer
 from ...validation import shown
 from ...views import Views
 from ...views.handed import TableKind
-from ...views.selectors import prefixes
+from ...views.selectors import SEPARATOR, prefixes
 from .lean import lean_preparation
 
 REST = "rest"  # the view of columns without a prefix, as in `MKLClassifier`
@@ -165,6 +165,29 @@ class Design:
         found = {view: np.intersect1d(positions, self.read) for view, positions in groups.items()}
         return {view: positions for view, positions in found.items() if len(positions)}
 
+    def features(self, names: np.ndarray | None) -> pd.MultiIndex:
+        """The view and the name of each feature: the column, a category behind it, or a word behind it.
+
+        Parameters
+        ----------
+        names : ndarray of str or None
+            Those of all columns of X.
+        """
+        views = [] if names is None else sorted((view for view in prefixes(names) if view), key=len, reverse=True)
+        columns = [f"x{place}" for place in range(self.n_in)] if names is None else [str(name) for name in names]
+        documents = {f"text{number}__": columns[place] for number, place in enumerate(self.documents.tolist())}
+        pairs = []
+        for feature in _names_out(self.transformer, columns, self.width):
+            part = next((part for part in documents if feature.startswith(part)), None)
+            rest = feature.partition(SEPARATOR)[2]
+            if part is not None:
+                feature = f"{documents[part]}{SEPARATOR}{feature.removeprefix(part)}"
+            elif any(rest.startswith(column) for column in columns):  # behind the name of a part of the transformer
+                feature = rest
+            view = next((view for view in views if feature.startswith(f"{view}{SEPARATOR}")), REST)
+            pairs.append((view, feature.removeprefix(f"{view}{SEPARATOR}")))
+        return pd.MultiIndex.from_tuples(pairs, names=["view", "feature"])
+
     def _handed(self, views: Views) -> Any:
         table, _ = self.kind.table(views, np.arange(self.n_in), "X")
         return table
@@ -179,6 +202,23 @@ class Design:
             else:
                 table[:, place] = np.where(pd.isna(table[:, place]), "", table[:, place])
         return table
+
+
+def _names_out(transformer: Any, columns: list[str], width: int) -> list[str]:
+    """What a transformer calls its features, or their numbers."""
+    for names in ([], [columns]):  # of a table without names it has to be given them
+        try:
+            found = [str(name) for name in transformer.get_feature_names_out(*names)]
+        except (ValueError, TypeError, AttributeError, NotImplementedError):
+            continue
+        if len(found) == width and (names or not _are_numbered(found, columns)):
+            return found
+    return [f"feature {number}" for number in range(width)]
+
+
+def _are_numbered(found: list[str], columns: list[str]) -> bool:
+    """Whether names are scikit-learn's own for columns without names."""
+    return found[:1] == ["x0"] and columns[0] != "x0"
 
 
 def _documents(transformer: ColumnTransformer, table: Any) -> np.ndarray:
