@@ -100,7 +100,7 @@ def test_numbers_in_cells_have_contrast(visit, html, scheme):
     assert len(cells) > 40
     for text, fill, share in cells:
         mixed = [share * own + (1 - share) * below for own, below in zip(channels(fill), back, strict=True)]
-        assert contrast(text, f"rgb({', '.join(str(round(part)) for part in mixed)})") >= 3.8, (fill, share)
+        assert contrast(text, f"rgb({', '.join(str(round(part)) for part in mixed)})") >= 4.5, (fill, share)
 
 
 def test_a_page_with_thousands_of_points_is_drawn(visit, html):

@@ -333,3 +333,15 @@ def test_two_columns_of_one_name():
     X = pd.DataFrame(np.eye(6), columns=["v__a", "v__a", *"bcde"])
     with pytest.raises(ValueError, match="column 'v__a' occurs more than once"):
         CohortModel("mean").fit(X, [0, 1] * 3)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_inner_scores_count_samples_without_the_view(task):
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=300)
+    X = pd.DataFrame({"a__x": score + 0.1 * rng.normal(size=300), "b__x": rng.normal(size=300)})
+    X.loc[rng.random(300) < 0.5, "a__x"] = np.nan
+    y = score if task == "regression" else np.where(score > 0, "p", "q")
+    model = CohortModel("alone:a", effort="quick", task=task, random_state=0).fit(X[:200], y[:200])
+    assert model.validation_score_ == pytest.approx(model.score(X[200:], y[200:]), abs=0.12)
+    assert model.validation_score_ == model.settings_["score"].max()

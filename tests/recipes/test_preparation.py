@@ -25,6 +25,12 @@ def test_numbers_without_gaps_are_scaled():
     assert isinstance(view_transformer(layout.views[0], table), StandardScaler)
 
 
+def test_many_categories_of_few_samples_each_are_kept_apart():
+    X = pd.DataFrame({"a__site": [f"s{number % 200}" for number in range(800)]})
+    layout, table = prepared(X)
+    assert view_transformer(layout.views[0], table).fit_transform(table).shape == (800, 200)
+
+
 def test_gaps_become_the_median_and_rare_categories_are_pooled():
     X = pd.DataFrame({"a__x": [1.0, 2.0, np.nan, 9.0] * 60, "a__s": ["u", "v", "u", "v"] * 60})
     X.loc[0, "a__s"] = "rare"

@@ -214,3 +214,14 @@ def test_the_charts_of_whole_reports(make):
         for block in section.blocks:
             if isinstance(block, Chart):
                 assert check(block)
+
+
+@pytest.mark.parametrize("label", ["protein", "protein-gaussian", "gradient boosting", "x" * 25])
+def test_labels_that_decide_the_width_of_their_column_are_not_cut(label):
+    for chart in (dots([1.0, 2.0], [label, "rna"]), bars([1.0, 2.0], [label, "rna"])):
+        assert f">{label}</text>" in draw(chart, DETAIL, "c").pictures["wide"]
+
+
+def test_numbers_beside_dots_have_the_same_decimals():
+    picture = draw(dots([0.8508, 0.746, -0.008376]), DETAIL, "c").pictures["wide"]
+    assert re.findall(r'class="value"[^>]*>([^<]*)<', picture) == ["0.8508", "0.7460", "-0.0084"]

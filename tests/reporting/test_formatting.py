@@ -78,3 +78,10 @@ def test_text_is_made_fit_for_files():
     assert clean("tab\tline\n\x00\x1b\ud800ü") == "tab\tline\n���ü"
     assert one_line(" a \n\n b\t") == "a b"
     assert one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_small_numbers_beside_larger_ones_have_their_decimals():
+    assert write_column([0.869, 0.00285, 1.166e-4, 0.0], "number") == ["0.8690", "0.0029", "0.0001", "0.0000"]
+    assert write_column([0.869, 1.2e-7], "number") == ["0.869", "1.2 × 10⁻⁷"]
+    assert write_column([5e5, 0.7], "number") == ["500000", "0.7"]
+    assert write_cell(1.0, "seconds") == "1.0 s"

@@ -86,7 +86,7 @@ def test_a_long_table_is_cut_and_says_so():
 
 def test_a_short_chart_has_its_numbers():
     chart = Dots(title="C", description="What.", note="All.", axis="score", dots=[Dot("a", 0.5)], kind="percent")
-    assert "| a | – | 50.0 % | – | – |" in write_markdown(small(chart))
+    assert "| a | 50.0 % | – | – |" in write_markdown(small(chart))
 
 
 def test_code_with_backticks_stays_code(parser):

@@ -80,7 +80,8 @@ class CohortModel(CohortFit, BaseEstimator):
     settings_ : DataFrame
         Inner score of each setting, mean and standard deviation over folds.
     validation_score_ : float
-        Inner score of the chosen setting, accuracy or R2 (relative to the variance of all training targets).
+        Inner score of the chosen setting, accuracy or R2 (relative to the variance of all training targets). Samples
+        that the fit leaves out count by what is predicted for them.
     calibration_ : Calibration or None
     target_mean_, target_scale_ : float
         Of a regression, whose target is standardised for the fit.
@@ -175,6 +176,7 @@ class CohortModel(CohortFit, BaseEstimator):
             kept = self._fitted_to(present, targets)
             own = None if groups is None else groups[kept]
             self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own)
+            self._count_lacking(targets, kept)
             self.n_samples_ = X.shape[0]
             self.cohort_ = CohortSummary.of(X, self.kinds_, given.matrices)
         return self

@@ -39,6 +39,8 @@ class CohortFit:
     _layout: TableLayout
     _needs: list[str]
     _prior: np.ndarray
+    settings_: pd.DataFrame
+    validation_score_: float
 
     def _fit_task(self, y: Any, n_samples: int) -> np.ndarray:
         """Targets as the model takes them: positions of classes, or standardised numbers."""
@@ -203,6 +205,18 @@ class CohortFit:
                 shape=(len(table), len(self.classes_)) if several else (len(table),),
             )
 
+    def _count_lacking(self, targets: np.ndarray, kept: np.ndarray) -> None:
+        """Let inner scores count also the samples that the fit leaves out, so that scores of all methods compare."""
+        lacking = np.delete(targets, kept)
+        if not len(lacking):
+            return
+        predicted = self._prior.argmax()
+        score = float((lacking == predicted).mean()) if self.task_ == "classification" else _explained(0.0, lacking)
+        share = len(lacking) / len(targets)
+        self.validation_score_ = (1.0 - share) * self.validation_score_ + share * score
+        scores, spread = self.settings_["score"], self.settings_["std"]
+        self.settings_ = self.settings_.assign(score=(1.0 - share) * scores + share * score, std=(1.0 - share) * spread)
+
     def _calibrated(self, values: np.ndarray, targets: np.ndarray, table: pd.DataFrame) -> Calibration:
         """The calibration by decision values of samples that models were not fitted to."""
         tested = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
@@ -256,6 +270,6 @@ def checked_groups(groups: Any, n_samples: int) -> np.ndarray:
     return np.unique(groups.astype(str), return_inverse=True)[1]
 
 
-def _explained(values: np.ndarray, y: np.ndarray) -> float:
+def _explained(values: np.ndarray | float, y: np.ndarray) -> float:
     """R2 of standardised targets, relative to the variance of all training samples."""
     return 1.0 - float(((values - y) ** 2).mean())

@@ -55,7 +55,7 @@ QUICK_PARTS = 4
 WIDEST = {"localized": 1000, "projected": 50}
 COMPONENTS = {"localized": 200, "projected": 50}
 
-RARE_CATEGORY = 0.01  # share of the samples below which categories are pooled
+RARE_CATEGORY = 2  # training samples; categories of fewer are pooled
 MOST_WORDS = 20_000  # of a column of documents
 
 

@@ -153,12 +153,13 @@ class Dots(Chart):
 
     def table(self) -> Table:
         """One row for each dot."""
-        columns = [Column("name"), Column("series"), *(Column(n, self.kind) for n in (self.axis, "from", "to"))]
-        return Table(
-            title=self.title,
-            columns=columns,
-            rows=[[dot.label, dot.series, dot.value, dot.low, dot.high] for dot in self.dots],
-        )
+        with_series = any(dot.series for dot in self.dots)
+        columns = [Column("name"), *([Column("series")] if with_series else [])]
+        columns += [Column(name, self.kind) for name in (self.axis, "from", "to")]
+        rows: list[list[Cell]] = [
+            [dot.label, *([dot.series] if with_series else []), dot.value, dot.low, dot.high] for dot in self.dots
+        ]
+        return Table(title=self.title, columns=columns, rows=rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,11 +46,17 @@ def write_column(values: Sequence[Cell], kind: str = "text") -> list[str]:
     texts = [write_cell(value, kind) for value in values]
     sizes = [abs(value) for value in values if isinstance(value, float) and not is_missing(value) and value]
     plain = all(is_missing(value) or type(value) is float for value in values)
-    if kind != "number" or not plain or not sizes or min(sizes) < 1e-3 or max(sizes) >= 1e3 * min(sizes):
+    if kind != "number" or not plain or not sizes or not 1e-2 <= max(sizes) < 1e6:
         return texts
-    needed = max(len(text.partition(".")[2]) for text in texts)
+    if max(sizes) >= 10 and max(sizes) >= 1e3 * min(sizes):
+        return texts
+    needed = max(len(text.partition(".")[2]) for text in texts if "×" not in text)
     decimals = min(needed, max(0, 3 - math.floor(math.log10(max(sizes)))))  # four digits of the largest
-    return [text if is_missing(value) else f"{value:.{decimals}f}" for text, value in zip(texts, values, strict=True)]
+    least = 0.5 * 10.0**-decimals  # smaller numbers would be written as 0
+    return [
+        text if is_missing(value) or (value and abs(value) < least) else f"{value:.{decimals}f}"
+        for text, value in zip(texts, values, strict=True)
+    ]
 
 
 def clean(text: str) -> str:
@@ -106,7 +112,7 @@ def _seconds(value: float) -> str:
     if value < 0.0995:
         return f"{1000 * value:.0f} ms"
     if value < 59.95:
-        return f"{value:.2g} s" if value < 9.95 else f"{value:.0f} s"
+        return f"{value:.2g} s" if value < 0.95 else f"{value:.1f} s" if value < 9.95 else f"{value:.0f} s"
     if value < 3600 - 0.5:
         minutes, seconds = divmod(round(value), 60)
         return f"{minutes} min {seconds} s" if seconds else f"{minutes} min"

@@ -190,7 +190,7 @@ def lay_out_table(table: Table, name: str, detail: Detail) -> ShownTable:
 
 
 def _column(values: list[Cell], kind: str, longest: int) -> list[ShownCell]:
-    texts = [one_line(text, longest) for text in write_column(values, kind)]
+    texts = [one_line(text, longest) or DASH for text in write_column(values, kind)]
     return [_cell(value, text, kind) for value, text in zip(values, texts, strict=True)]
 
 

@@ -101,7 +101,7 @@ def test_of_equal_methods_the_simplest_wins():
     row = MeasuredRow(row.problem, row.splits[:2], row.cells)
     outcome = gather(row, {method: LABELS[method] for method in same})
     assert [result.method for result in outcome.results] == ["boosting", "mean", "localized"]
-    assert "as high as that of mean of kernels, localized MKL" in recommendation(outcome)
+    assert "as high as that of mean of kernels and localized MKL; " in recommendation(outcome)
     order = ["alone:x", "linear", "concatenation", "boosting", "mean", "lp", "localized", "projected", "else"]
     assert sorted(order, key=simplicity) == order
 
@@ -197,7 +197,7 @@ def test_regression():
     for place, split in enumerate(row.splits):
         true, mean = row.problem.y[split.test], row.problem.y[split.train].mean()
         assert outcome.chance[place] == pytest.approx(1 - np.mean((true - mean) ** 2) / np.var(true))
-    assert "its R2 of 0.915" in recommendation(outcome) and "R2 is 0.840" in nested_sentence(outcome)
+    assert "its R² of 0.915" in recommendation(outcome) and "R² is 0.840" in nested_sentence(outcome)
     assert score_text(0.5, False) == "0.500"
     labels = {"mean": "mean of kernels"}
     assert gather(measured({"mean": [0.3] * 4}, is_classification=False), labels).beats_chance
@@ -235,5 +235,7 @@ def test_a_majority_that_changes_from_fold_to_fold_makes_no_method_better_than_c
     rows = np.arange(100)
     splits = [Split(rows[50:], rows[:0], test=rows[:50]), Split(rows[:50], rows[:0], test=rows[50:])]
     problem = Problem(np.zeros((100, 1)), y, is_classification=True)
-    outcome = gather(MeasuredRow(problem, splits, {("mean", 0): [record(0.5)], ("mean", 1): [record(0.5)]}), {"mean": ""})
+    outcome = gather(
+        MeasuredRow(problem, splits, {("mean", 0): [record(0.5)], ("mean", 1): [record(0.5)]}), {"mean": ""}
+    )
     assert outcome.chance.tolist() == [0.0, 0.0] and not outcome.beats_chance

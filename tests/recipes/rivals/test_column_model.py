@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -193,11 +193,29 @@ def test_boosting_takes_gaps_as_they_are_and_few_components_of_text():
     assert model.scores_.width == 51 and given.transformers == parts
 
 
+@pytest.mark.parametrize("kind", ["interactions", "categories", "few"])
+def test_boosting_is_as_good_as_that_of_scikit_learn(kind):
+    own = np.random.default_rng(1)
+    if kind == "categories":
+        effects, sites = 2.0 * own.normal(size=80), own.integers(80, size=1600)
+        table, target = np.eye(80)[sites], effects[sites]
+    else:
+        table = own.normal(size=(2000 if kind == "interactions" else 60, 8))
+        target = 3.0 * table[:, 0]
+        if kind == "interactions":
+            target = table[:, 0] * table[:, 1] + np.sin(3.0 * table[:, 2]) * table[:, 3]
+    target = target + 0.3 * own.normal(size=len(target))
+    half = len(table) // 2
+    usual = HistGradientBoostingRegressor(random_state=0).fit(table[:half], target[:half])
+    model = ColumnModel("boosting", task="regression", random_state=0).fit(table[:half], target[:half])
+    assert model.score(table[half:], target[half:]) > usual.score(table[half:], target[half:]) - 0.02
+
+
 def test_only_large_cohorts_without_rare_classes_stop_early():
-    given = ColumnModel("boosting", learning_rate=0.2)
+    given, table = ColumnModel("boosting", learning_rate=0.2), np.ones((100, 3))
     large, rare = np.arange(10_001) % 2, np.r_[np.zeros(10_001, dtype=int), np.ones(RAREST - 1, dtype=int)]
-    assert boosting(given, large).early_stopping and boosting(given, large).max_iter == 50
-    assert not boosting(given, rare).early_stopping and not boosting(given, large[1:]).early_stopping
+    assert boosting(given, table, large).early_stopping and boosting(given, table, large).max_iter == 50
+    assert not boosting(given, table, rare).early_stopping and not boosting(given, table, large[1:]).early_stopping
 
 
 @pytest.mark.parametrize(

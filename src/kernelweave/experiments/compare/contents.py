@@ -10,7 +10,7 @@ import pandas as pd
 from ...files.cohort import Cohort
 from ...recipes.search import setting_text
 from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
-from ...reporting.sections.wording import listed
+from ...reporting.sections.wording import listed, reach
 from ..engine.comparison_run import MeasuredRow
 from .declaration import Declared
 from .outcome import CompareOutcome, MethodResult
@@ -105,24 +105,20 @@ def _row(result: MethodResult) -> list[Cell]:
 
 def _chart(outcome: CompareOutcome) -> Dots:
     ranges = [(result.label, result.scores) for result in outcome.results] + [(CHOICE, outcome.nested)]
+    kind = "percent" if outcome.is_classification else "number"
     dots = [
-        Dot(
-            label,
-            float(scores.mean()),
-            float(scores.mean() - scores.std(ddof=1)),
-            float(scores.mean() + scores.std(ddof=1)),
-        )
+        Dot(label, float(scores.mean()), *reach(float(scores.mean()), float(scores.std(ddof=1)), kind))
         for label, scores in ranges
     ]
     chance, first, base = float(outcome.chance.mean()), outcome.winner, outcome.baseline
     return Dots(
         title=f"{_measure(outcome).capitalize()} of each method",
         description=f"The highest mean is {score_text(first.mean, outcome.is_classification)}, by {first.label}; lines "
-        "reach one standard deviation over folds to either side. The axis does not begin at chance: always predicting "
+        "reach one standard deviation over folds to either side. For comparison, always predicting "
         f"the {chance_label(outcome)} reaches {score_text(chance, outcome.is_classification)}.",
         axis=_measure(outcome),
         dots=dots,
-        kind="percent" if outcome.is_classification else "number",
+        kind=kind,
         reference=None if base is None else base.mean,
         reference_label="" if base is None else f"best simple method: {base.label}",
         marked=[first.label],
@@ -130,7 +126,7 @@ def _chart(outcome: CompareOutcome) -> Dots:
 
 
 def _measure(outcome: CompareOutcome) -> str:
-    return "accuracy" if outcome.is_classification else "R2"
+    return "accuracy" if outcome.is_classification else "R²"
 
 
 def data_rows(cohort: Cohort, declared: Declared) -> list[Any]:
@@ -203,7 +199,7 @@ def results_data(outcome: CompareOutcome, declared: Declared) -> dict[str, Any]:
     return {
         "task": declared.task,
         "task_reason": declared.why,
-        "score": _measure(outcome),
+        "score": "accuracy" if outcome.is_classification else "R2",
         "winner": outcome.winner.method,
         "baseline": None if outcome.baseline is None else outcome.baseline.method,
         "recommendation": " ".join(recommendation(outcome)),

@@ -7,7 +7,7 @@ from .outcome import CompareOutcome, MethodResult, simplicity
 
 
 def score_text(value: float, is_classification: bool) -> str:
-    """A score as people read it: accuracy in per cent, R2 as a number.
+    """A score as people read it: accuracy in per cent, R² as a number.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def gap_text(value: float, is_classification: bool) -> str:
 
 
 def recommendation(outcome: CompareOutcome) -> list[str]:
-    """What to use and why, in one to three sentences; the simpler choice where the difference is within noise."""
+    """What to use and why, in one to four sentences; the simpler choice where the difference is within noise."""
     winner = outcome.winner
     text = []
     if not outcome.beats_chance:
@@ -39,6 +39,7 @@ def recommendation(outcome: CompareOutcome) -> list[str]:
         )
     start = "Use" if outcome.beats_chance else "If a model is needed nevertheless, use"
     text.append(f"{start} {winner.label}: {_reason(outcome)}.")
+    text += _ties(outcome)
     alternative = simpler_choice(outcome)
     if alternative is None:
         return [*text, *_beside(outcome)]
@@ -70,7 +71,7 @@ def simpler_choice(outcome: CompareOutcome) -> MethodResult | None:
 
 def nested_sentence(outcome: CompareOutcome) -> str:
     """The score of the whole procedure, the choice of a method included."""
-    what = "accuracy" if outcome.is_classification else "R2"
+    what = "accuracy" if outcome.is_classification else "R²"
     mean = score_text(float(outcome.nested.mean()), outcome.is_classification)
     std = score_text(float(outcome.nested.std(ddof=1)), outcome.is_classification)
     names = {result.method: result.label for result in outcome.results}
@@ -98,15 +99,21 @@ def incomplete_sentence(outcome: CompareOutcome) -> str:
 
 def _reason(outcome: CompareOutcome) -> str:
     winner = outcome.winner
-    what = "accuracy" if outcome.is_classification else "R2"
+    what = "accuracy" if outcome.is_classification else "R²"
     mean = score_text(winner.mean, outcome.is_classification)
     if len(outcome.results) == 1:
         return f"it is the only method here, with {what} {mean}"
-    reason = f"its {what} of {mean} is the highest of {len(outcome.results)} methods"
-    others = [result for result in outcome.results[1:] if round(result.mean - winner.mean, 10) == 0.0]
-    if others:
-        reason += f" (as high as that of {', '.join(other.label for other in others)}, and it is the simplest of them)"
-    return reason
+    return f"its {what} of {mean} is the highest of {len(outcome.results)} methods"
+
+
+def _ties(outcome: CompareOutcome) -> list[str]:
+    """Which methods are as good as the winner to the last digit."""
+    winner = outcome.winner
+    others = [result.label for result in outcome.results[1:] if round(result.mean - winner.mean, 10) == 0.0]
+    if not others:
+        return []
+    names = others[0] if len(others) == 1 else f"{', '.join(others[:-1])} and {others[-1]}"
+    return [f"That is as high as that of {names}; {winner.label} is the simplest of them."]
 
 
 def _beside(outcome: CompareOutcome) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..blocks import Dot, Dots
 from ..detail import Detail
-from ..formatting import DASH, write_cell
+from ..formatting import DASH, write_cell, write_column
 from .frame import FONT, WIDE, Drawing, begin, for_both, key_of_points, mark, point, tip, x_axis
 from .scales import Scale, can_draw
 from .svg import Element, element, fitted, text_width
@@ -31,7 +31,8 @@ def draw_dots(chart: Dots, detail: Detail, name: str) -> Drawing:
 
 def _draw(chart: Dots, rows: dict[str, list[Dot]], series: list[str], width: float, name: str, longest: int) -> Element:
     above = width < WIDE  # labels above their line
-    written = {label: write_cell(dots[0].value, chart.kind) for label, dots in rows.items()} if len(series) < 2 else {}
+    values = write_column([dots[0].value for dots in rows.values()], chart.kind)
+    written = dict(zip(rows, values, strict=True)) if len(series) < 2 else {}
     beside = max((text_width(text, FONT) for text in written.values()), default=0.0) + (14 if written else 10)
     left = 10.0 if above else min(max(text_width(label, FONT) for label in rows) + 18, 230.0)
     height = max(26.0, 11.0 * len(series) + 8) + (18 if above else 0)

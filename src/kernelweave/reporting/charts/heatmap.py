@@ -12,6 +12,7 @@ from .scales import can_draw, finite
 from .svg import Element, element, fitted, markup, text_width, wrapped
 
 _SMALL = 11.5  # font of the numbers in cells
+_MIDDLE, _STRONG = 0.604, 0.823  # shares of the largest number beyond which dark mode and light mode change ink
 _TALLEST, _LINES = 150.0, 3  # room for names of columns: turned, and not turned
 _LARGE = 400  # cells, of which there are too many to be drawn twice
 
@@ -92,7 +93,7 @@ def _draw_cell(
     made = mark(row, path, about, kind="cell minus" if value < 0 else "cell plus")
     made.set("fill-opacity", f"{0.04 + 0.96 * share:.2f}")
     if text:
-        look = "number strong" if share > 0.78 else "number middle" if share > 0.59 else "number"
+        look = "number strong" if share > _STRONG else "number middle" if share > _MIDDLE else "number"
         middle = y + height / 2 + 0.35 * _SMALL
         element("text", row, text, class_=look, x=x + width / 2, y=middle, text_anchor="middle")
 

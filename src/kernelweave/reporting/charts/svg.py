@@ -11,6 +11,7 @@ from ..formatting import clean, one_line
 
 Element = ElementTree.Element
 Attribute = str | float | int
+_ROUNDING = 1e-6  # of widths: a text fits into a place of just its width
 
 
 def element(tag: str, parent: Element | None = None, text: str = "", **attributes: Attribute) -> Element:
@@ -67,7 +68,7 @@ def fitted(text: str, width: float, size: float) -> str:
     'gradie…'
     """
     text = one_line(text)
-    if text_width(text, size) <= width:
+    if text_width(text, size) <= width + _ROUNDING:
         return text
     while text and text_width(text, size) + size > width:
         text = text[:-1]

@@ -152,7 +152,7 @@ def _patterns(subject: Subject) -> list[Block]:
 def _model(subject: Subject) -> list[Block]:
     model = subject.model
     text = (
-        f"The model is a {type(model).__name__}, which combines {counted(len(model.kernel_names_), 'kernel')} by "
+        f"The model is an {type(model).__name__}, which combines {counted(len(model.kernel_names_), 'kernel')} by "
         f"{combiner_in_words(model.combiner_)}. Before that, {normalisation_in_words(model.normalize)}."
     )
     rows: list[list[Cell]] = [[name, value] for name, value in _settings(model)]

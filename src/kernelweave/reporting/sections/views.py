@@ -10,7 +10,7 @@ import pandas as pd
 from ..content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from .scores import Evaluation, Score
 from .subject import Subject
-from .wording import MOST, counted, listed, only_some, p_text, written
+from .wording import MOST, counted, listed, only_some, p_text, reach, written
 
 _ROUNDING = 1e-12  # differences of scores that are none
 _LEVEL = 0.05  # of p-values that sentences speak of
@@ -25,7 +25,7 @@ def views_section(subject: Subject, evaluation: Evaluation) -> Section:
     blocks: list[Block] = [Text(text=_explanation(subject, evaluation))]
     found = view_scores(subject, evaluation)
     if evaluation.views is not None and len(found) > 1:
-        blocks += [Text(text=sentence) for sentence in findings(subject, evaluation)]
+        blocks += [Text(text=sentence) for sentence in findings(subject, evaluation)[1:]]  # the headline has the first
         blocks.append(_chart(subject, evaluation, found))
     if subject.model is not None:
         blocks.append(_table(subject, evaluation, found))
@@ -104,8 +104,8 @@ def _chart(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Dot
         for part, series in (("alone", "this view alone"), ("without", "all views but this one")):
             if np.isfinite(row[part]):
                 spread = row[f"{part} std"] if np.isfinite(row[f"{part} std"]) else 0.0
-                low, high = row[part] - spread, row[part] + spread
-                dots.append(Dot(str(view), float(row[part]), float(low), float(high), series))
+                low, high = reach(float(row[part]), float(spread), evaluation.score.kind)
+                dots.append(Dot(str(view), float(row[part]), low, high, series))
     return Dots(
         title="Each view alone, and all views without it",
         description=(

@@ -61,6 +61,18 @@ def p_text(pvalue: float) -> str:
     return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
 
 
+def reach(mean: float, spread: float, kind: str) -> tuple[float, float]:
+    """How far a line about a score reaches: its spread to both sides, shares not beyond 0 and 1.
+
+    Examples
+    --------
+    >>> reach(0.5, 0.25, "percent"), reach(1.0, 0.25, "percent"), reach(1.0, 0.25, "number")
+    ((0.25, 0.75), (0.75, 1.0), (0.75, 1.25))
+    """
+    low, high = mean - spread, mean + spread
+    return (max(low, 0.0), min(high, 1.0)) if kind == "percent" else (low, high)
+
+
 def sample_labels(index: Any, n_samples: int) -> list[str]:
     """The names of samples: the labels of a data frame, or positions from 0.
 
