@@ -21,7 +21,7 @@ from .linear import LinearScores
 from .trees import TreeSum
 
 ESTIMATORS = ("linear", "forest", "boosting")
-# Scikit-learn's defaults but for coarse bins, which take half of the time (interactions of 2 of 200 columns, 1400 samples:
+# Scikit-learn's defaults but for coarse bins, which take half of the time (pairs of 200 columns, 1400 samples:
 # 2.4 s for 7.0 s) and were as accurate on all of twelve data sets, and for l2_regularization, without which gradient
 # boosting can diverge on rare classes (PROTEIN FOLD, learning rate 0.2: accuracy 0.10 for 0.60). Smaller trees and some
 # columns for each split are worse where columns interact (R2 0.50 for 0.83 of a product of two, 3000 samples).
