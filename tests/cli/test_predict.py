@@ -259,7 +259,10 @@ class TestMatrices:
 WRONG = {
     "unknown view": (["{f}/model.kw", "protein={f}/rna-new.csv"], "the model has no view 'protein'"),
     "unclear file": (["{f}/model.kw", "{f}/labels.csv"], "it is not clear which view"),
-    "lacking columns": (["{f}/model.kw", "rna={f}/few.csv"], "X lacks 1 of 6 columns of the view 'rna': 'rna__f'"),
+    "lacking columns": (
+        ["{f}/model.kw", "rna={f}/few.csv"],
+        "the files lack 1 of 6 columns of the view 'rna': 'rna__f'",
+    ),
     "no number": (["{f}/model.kw", "rna={f}/odd.csv"], "odd.csv, line 3, column 'c': 'high' is no number"),
     "no matrix": (["{f}/model.kw", "{f}/rna-new.csv", "--kernel", "trees={f}/rna-new.csv"], "no similarity matrix"),
     "repeated ids": (["{f}/model.kw", "rna={f}/twice.csv"], "the id"),

@@ -31,6 +31,11 @@ def write(folder, **files):
         ({"a": b"s,x\np,\xe9\nq,2\n"}, {}, "such as --encoding cp1252 (Western Windows) or --encoding latin-1"),
         ({"a": "s,x\np,1\np,2\n", "b": "s,y\np,1\nq,2\n"}, {}, "--id"),
         ({"a": "x\n1\n2\n", "b": "y\n1\n2\n3\n"}, {}, "pass its name as --id"),
+        (
+            {"a": "s,x\np,1\n", "b": "s,y\np,1\nq,2\n"},
+            {"id": False},
+            "without sample ids rows are matched by their order",
+        ),
         ({"a": "s,x,y\np,1,2\nq,2\n"}, {}, "pass the separator as --sep"),
         ({"a": "s,x\np,1\nq,2\n", "b": "s,x\np,1\nq,2\n"}, {"target": "x"}, "--target"),
     ],

@@ -182,6 +182,8 @@ class TestTypes:
         assert list(blocks.empty) == ["q"]
         with pytest.raises(ValueError, match="no column beside the ids"):
             read_views_in_blocks(["a.csv"], columns=["b__w"], id="id")
+        with pytest.raises(ValueError, match=r"a.csv has none of the 1 columns of the view 'a' \('other'\)"):
+            read_views_in_blocks(["a.csv"], columns=["a__other"], id="id")
 
     def test_a_first_column_that_is_not_asked_for_holds_ids(self, write):
         write({"a.csv": "id,n\n7,1\n3,2\n", "b.csv": "weight,n\n7.5,1\n3.5,2\n", "c.csv": "id,n\np,1\np,2\n"})

@@ -17,12 +17,13 @@ from rich.text import Text
 from ..experiments.compare.contents import CHOICE, chance_label, headline, warnings_text
 from ..experiments.compare.declaration import ROW, Declared, declare
 from ..experiments.compare.outcome import CompareOutcome, MethodResult, gather
-from ..experiments.compare.words import p_text, score_text
+from ..experiments.compare.words import score_text
 from ..experiments.compare.writing import fitted_models, write_results
 from ..experiments.engine.comparison_run import MeasuredRow, measure_row
-from ..files.cohort import read_cohort
+from ..reporting.sections.wording import p_text
 from .failing import one_line
 from .telling import described_cohort, say, working
+from .training_samples import read_training_samples
 
 _CELLS = "cells"
 
@@ -44,16 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _run(chosen: argparse.Namespace, until: float | None) -> int:
-    cohort = read_cohort(
-        chosen.files,
-        chosen.target,
-        matrices=chosen.kernel,
-        groups=chosen.groups,
-        id=chosen.id,
-        sep=chosen.sep,
-        decimal=chosen.decimal,
-        encoding=chosen.encoding,
-    )
+    cohort = read_training_samples(chosen)
     assert cohort.tables.y is not None  # there is a target
     declared = declare(
         cohort.tables.X,

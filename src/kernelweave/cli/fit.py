@@ -7,11 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from ..files.cohort import Cohort, read_cohort
+from ..files.cohort import Cohort
 from ..persistence import save
 from ..recipes import CohortModel, guess_task, method_names, unavailable
 from ..recipes.search import watched
 from .telling import described_cohort, described_setting, say, working
+from .training_samples import read_training_samples
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -22,16 +23,7 @@ def run(chosen: argparse.Namespace) -> int:
     chosen : Namespace
         The options of `fit`, as `options.parse` returns them.
     """
-    cohort = read_cohort(
-        chosen.files,
-        chosen.target,
-        matrices=chosen.kernel,
-        groups=chosen.groups,
-        id=chosen.id,
-        sep=chosen.sep,
-        decimal=chosen.decimal,
-        encoding=chosen.encoding,
-    )
+    cohort = read_training_samples(chosen)
     X, y = cohort.tables.X, cohort.tables.y
     task, why = (chosen.task, "as given by --task") if chosen.task else guess_task(y)
     label = _label(chosen.method, cohort, task)

@@ -121,7 +121,7 @@ def read_views_in_blocks(
             _take_first_column_as_ids(table, wanted | unread)
     matching = match(tables, options.id)
     parts = [
-        _part(view, ids, key, matching)
+        _part(view, ids, key, matching, wanted)
         for view, ids, key in zip(views, matching.ids, matching.keys, strict=True)
         if view.table.name not in (ids_of or ())
     ]
@@ -288,8 +288,18 @@ def _opened(
     # Of several, some may have none that is asked for.
     tables = [table for table in tables if table.values.shape[1] or table.name in ids_of]
     if not tables:
-        raise ValueError(no_columns(file.shown))
+        raise ValueError(_lacking(file.shown, file.name, columns))
     return [_Whole(table) for table in tables]
+
+
+def _lacking(shown: str, name: str, columns: set[str] | None) -> str:
+    """A message: a file has no column, or none of those that are asked for."""
+    start = f"{name}{SEPARATOR}"
+    wanted = sorted(column.removeprefix(start) for column in columns or () if column.startswith(start))
+    if not wanted:
+        return no_columns(shown)
+    listed = ", ".join(map(repr, wanted[:3])) + (", ..." if len(wanted) > 3 else "")
+    return f"{shown} has none of the {len(wanted)} columns of the view {name!r} ({listed}); is it the right file?"
 
 
 def _typed(table: Table, options: Options, columns: set[str] | None, kinds: dict[str, str]) -> pd.DataFrame:
@@ -309,7 +319,9 @@ def _typed(table: Table, options: Options, columns: set[str] | None, kinds: dict
     return pd.DataFrame(typed, index=table.values.index)
 
 
-def _part(view: TextView | _Whole, ids: np.ndarray, key: Key | None, matching: Matching) -> _Part:
+def _part(
+    view: TextView | _Whole, ids: np.ndarray, key: Key | None, matching: Matching, wanted: set[str] | None
+) -> _Part:
     table = view.table
     if isinstance(view, _Whole):
         whole = filled_rows(table, ids, key, None, matching.name)
@@ -317,7 +329,7 @@ def _part(view: TextView | _Whole, ids: np.ndarray, key: Key | None, matching: M
         return _Part(whole, whole.values.iloc[:0], np.arange(len(whole.ids)), None, key)
     columns = view.columns(key)
     if not columns:
-        raise ValueError(no_columns(table.shown))
+        raise ValueError(_lacking(table.shown, table.name, wanted))
     is_filled = view.is_filled(key)
     check_filled(table, is_filled)
     index = pd.Index(ids, name=matching.name)[is_filled]

@@ -176,8 +176,8 @@ def _check_lengths(tables: list[Table]) -> None:
     if len({n_rows for _, n_rows in lengths}) > 1:
         listed = ", ".join(f"{shown} has {n_rows}" for shown, n_rows in lengths)
         raise ValueError(
-            f"the tables have no sample ids in their first columns and different numbers of rows ({listed}), so rows "
-            "cannot be matched by their order either; give each table a column of ids and pass its name as id="
+            f"without sample ids rows are matched by their order, but the tables have different numbers of rows "
+            f"({listed}); give each table a column of ids and pass its name as id="
         )
 
 

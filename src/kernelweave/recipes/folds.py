@@ -1,10 +1,53 @@
-"""The splits of the inner validation: balanced folds in which rare classes are always trained on."""
+"""Folds of about equal size and shares of classes, groups kept together, and the splits of the inner validation."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .rivals.folds import balanced_folds
+
+def balanced_folds(
+    groups: np.ndarray, labels: np.ndarray, n_folds: int, random_state: np.random.RandomState
+) -> np.ndarray:
+    """The fold of each sample.
+
+    Groups are dealt out one by one, large ones first and in random order among those of one size, each to the fold in
+    which ``sum_c (n_cf / n_c)^2`` grows least (n_cf samples of class c in fold f, n_c in all). Unlike scikit-learn's
+    splitters it takes classes of a single sample, and fewer groups than folds: some folds are empty then.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n_samples,)
+    labels : ndarray of int, shape (n_samples,)
+        Classes from 0; all 0 for a regression.
+    n_folds : int
+    random_state : RandomState
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.recipes.folds import balanced_folds
+    >>> labels = np.array([0, 0, 0, 0, 1, 1])
+    >>> folds = balanced_folds(np.arange(6), labels, 2, np.random.RandomState(0))
+    >>> [np.bincount(labels[folds == fold]).tolist() for fold in range(2)]
+    [[2, 1], [2, 1]]
+    """
+    _, group_of = np.unique(groups, return_inverse=True)
+    group_of = group_of.reshape(-1)
+    counts = np.zeros((group_of.max() + 1, labels.max() + 1))
+    np.add.at(counts, (group_of, labels), 1.0)
+    counts /= np.maximum(counts.sum(axis=0), 1.0)
+    order = random_state.permutation(len(counts))
+    order = order[np.argsort(-np.bincount(group_of)[order], kind="stable")]
+    filled = np.zeros((n_folds, counts.shape[1]))
+    fold_of = np.empty(len(counts), dtype=int)
+    for group in order:
+        growth = 2.0 * filled @ counts[group]
+        # Classes of one sample each would all go to the first fold: among equals the emptiest one takes it.
+        best = np.flatnonzero(growth <= growth.min() + 1e-12)
+        fold = best[filled[best].sum(axis=1).argmin()]
+        filled[fold] += counts[group]
+        fold_of[group] = fold
+    return fold_of[group_of]
 
 
 def inner_splits(

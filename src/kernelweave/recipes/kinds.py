@@ -27,13 +27,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from pandas.api import types
 
 from ..validation import shown
 from ..validation.inputs import is_date
 from ..validation.tables import as_pandas
 from ..views.selectors import SEPARATOR
-from ..views.sparse_rows import SparseRowsDtype
+from ..views.sparse_rows import SparseRows, SparseRowsDtype
 
 NUMBER, CATEGORY, TEXT, LEFT_OUT, SIMILARITY = "number", "category", "text", "left out", "similarity"
 KINDS = (NUMBER, CATEGORY, TEXT, LEFT_OUT)
@@ -109,26 +110,24 @@ def given_kinds(kinds: pd.DataFrame, given: Any) -> pd.DataFrame:
         given = given["kind"]
     if not isinstance(given, pd.Series | Mapping):
         raise ValueError(f"kinds must be a Series or a dict from column to kind, not {shown(given)}")
-    kinds = kinds.copy()
+    found, why = list(kinds["kind"]), list(kinds["why"])
     rows = {name: place for place, name in enumerate(kinds.index)}
     for name, kind in dict(given).items():
         if name not in rows:
             raise ValueError(f"kinds names the column {name!r}, which X does not have")
-        if kinds["kind"].iloc[rows[name]] == SIMILARITY:
+        place = rows[name]
+        if found[place] == SIMILARITY:
             continue
         if kind not in KINDS:
             raise ValueError(f"the kind of the column {name!r} must be one of {', '.join(KINDS)}, not {shown(kind)}")
-        if kind != kinds["kind"].iloc[rows[name]]:
-            kinds.iloc[rows[name], [1, 2]] = [kind, "as given"]
-    return kinds
+        if kind != found[place]:
+            found[place], why[place] = kind, "as given"
+    columns = {"view": list(kinds["view"]), "kind": found, "why": why}
+    return pd.DataFrame(columns, index=kinds.index, dtype=object)
 
 
 def as_frame(X: Any) -> pd.DataFrame:
     """A table as a data frame; columns of an array are numbered, and a sparse matrix is one column of sparse rows."""
-    import scipy.sparse as sp
-
-    from ..views.sparse_rows import SparseRows
-
     X = as_pandas(X)
     if sp.issparse(X):
         return pd.DataFrame({ONLY_VIEW: SparseRows(X.tocsr())})

@@ -107,7 +107,8 @@ class TableLayout:
             if kind != LEFT_OUT:
                 groups.setdefault(view, []).append(place)
         taken: set[str] = set()
-        return cls([_view(X, view, places, kinds["kind"], starts, taken) for view, places in groups.items()])
+        found = list(kinds["kind"])
+        return cls([_view(X, view, places, found, starts, taken) for view, places in groups.items()])
 
     def only(self, names: Collection[str], *, joined: bool = False) -> TableLayout:
         """The layout of some of the views.
@@ -199,9 +200,9 @@ class TableLayout:
 
 
 def _view(
-    X: pd.DataFrame, view: str, places: Sequence[int], kinds: pd.Series, starts: np.ndarray, taken: set[str]
+    X: pd.DataFrame, view: str, places: Sequence[int], kinds: Sequence[str], starts: np.ndarray, taken: set[str]
 ) -> ViewColumns:
-    own = [kinds.iloc[place] for place in places]
+    own = [kinds[place] for place in places]
     if own == [SIMILARITY]:
         return ViewColumns(view, starts[places], [view], own)
     if SIMILARITY in own:

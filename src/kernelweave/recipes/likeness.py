@@ -128,8 +128,8 @@ class CohortSummary:
         """
         X = as_frame(X)
         X = X.set_axis([str(name) for name in X.columns], axis=1)
-        kept = [place for place, kind in enumerate(kinds["kind"]) if kind != LEFT_OUT]
-        own = [(str(X.columns[place]), str(kinds["view"].iloc[place]), kinds["kind"].iloc[place]) for place in kept]
+        given = zip(X.columns, map(str, kinds["view"]), kinds["kind"], strict=True)
+        own = [(name, view, kind) for name, view, kind in given if kind != LEFT_OUT]
         views = list(dict.fromkeys(view for _, view, _ in own))
         place_of = {view: place for place, view in enumerate(views)}
         columns, column_views = (

@@ -26,18 +26,16 @@ def presence(X: pd.DataFrame, columns: list[str], views: np.ndarray, n_views: in
 def numbers_of(X: pd.DataFrame, measures: list[str], similar: Mapping[str, np.ndarray]) -> np.ndarray:
     """The number of each sample for each measure, NaN where it has none."""
     table = np.full((len(X), len(measures)), np.nan)
-    dtypes = X.dtypes
-    plain = [
-        place
-        for place, name in enumerate(measures)
-        if name in X and name not in similar and isinstance(dtypes[name], np.dtype) and dtypes[name].kind in "fiub"
-    ]
-    table[:, plain] = X[[measures[place] for place in plain]].to_numpy(dtype=np.float64)
+    dtypes = dict(zip(X.columns, X.dtypes, strict=True))
+    plain = []
     for place, name in enumerate(measures):
         if name in similar:
             table[:, place] = similar[name]
-        elif name in X and place not in set(plain):
+        elif name in dtypes and isinstance(dtypes[name], np.dtype) and dtypes[name].kind in "fiub":
+            plain.append(place)
+        elif name in dtypes:
             table[:, place] = _column_numbers(X[name])
+    table[:, plain] = X[[measures[place] for place in plain]].to_numpy(dtype=np.float64)
     table[~np.isfinite(table)] = np.nan
     return table
 
@@ -67,9 +65,11 @@ def usual_similarity(matrix: Any, ids: pd.Series) -> np.ndarray:
 def mean_rows(block: pd.DataFrame, ids: pd.Series) -> np.ndarray:
     """The mean similarity of new samples to the training samples, which are not among the rows."""
     rows = block.index.map(str)
-    others = [place for place, name in enumerate(block.columns.map(str)) if name not in set(rows)]
+    others = np.flatnonzero(~block.columns.map(str).isin(rows))
     means = (
-        dict(zip(rows, block.iloc[:, others].to_numpy(dtype=np.float64).mean(axis=1), strict=True)) if others else {}
+        dict(zip(rows, block.iloc[:, others].to_numpy(dtype=np.float64).mean(axis=1), strict=True))
+        if len(others)
+        else {}
     )
     return np.array([means.get(number_as_text(one), np.nan) for one in ids])
 

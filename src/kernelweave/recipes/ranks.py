@@ -34,7 +34,7 @@ def rank_grid(table: np.ndarray) -> np.ndarray:
 
 def ranks(table: np.ndarray, grid: np.ndarray) -> np.ndarray:
     """Ranks between 0 and 1 of values among the training samples; 1/2 where a value is missing."""
-    twice = np.zeros(table.shape)
+    twice = np.zeros(table.shape, dtype=np.int8)  # at most 2 GRID
     with np.errstate(invalid="ignore"):
         for quantile in grid:
             twice += table > quantile

@@ -13,11 +13,13 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from kernelweave import stack_views
 from kernelweave.recipes.rivals import ColumnModel
 from kernelweave.recipes.rivals.column_model import ESTIMATORS, RAREST, boosting
+from kernelweave.recipes.rivals.design import Design
+from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
 N = 120
@@ -246,6 +248,32 @@ def test_one_class_and_several_targets_are_errors():
         ColumnModel().fit(VALUES, ["a"] * N)
     with pytest.raises(ValueError, match="takes one target, but y has 2"):
         ColumnModel(task="regression").fit(VALUES, VALUES[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("columns", "read"),
+    [
+        ("b", [1]),
+        (2, [2]),
+        (-1, [3]),
+        (["c", "a"], [0, 2]),
+        ([3, 0], [0, 3]),
+        (slice("b", "c"), [1, 2]),
+        (slice(1, 3), [1, 2]),
+        (slice(None), [0, 1, 2, 3]),
+        ([True, False, False, True], [0, 3]),
+        (lambda table: table.columns[:2], [0, 1]),
+    ],
+)
+def test_the_columns_that_a_preparation_reads(columns, read):
+    X = pd.DataFrame(np.arange(12.0).reshape(3, 4), columns=list("abcd"))
+    taken = FunctionTransformer(lambda values: np.asarray(values).reshape(3, -1))
+    design = Design.fit(ColumnTransformer([("some", taken, columns)]), Views(X))
+    assert design.read.tolist() == read
+    others = ColumnTransformer([("some", "drop", columns)], remainder="passthrough")
+    expected = sorted(set(range(4)) - set(read))
+    if expected:
+        assert Design.fit(others, Views(X)).read.tolist() == expected
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 
 from kernelweave import MKLClassifier, MKLRegressor, stack_views
 from kernelweave.kernels import Gaussian, Linear, Precomputed
+from kernelweave.recipes.folds import balanced_folds
 from kernelweave.recipes.rivals import StackedViews, stacking
-from kernelweave.recipes.rivals.folds import balanced_folds
 
 rng = np.random.default_rng(0)
 N, OLD = 90, 70

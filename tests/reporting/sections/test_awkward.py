@@ -1,6 +1,7 @@
 """Data as they come: few samples, many classes or views, odd names, missing views, and how many points are drawn."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -232,3 +233,15 @@ def test_classes_that_the_model_does_not_know_are_counted_as_they_are():
 def test_no_samples_to_take_apart():
     X, y = cohort(40)
     assert "contributions" not in ids(report(MKLClassifier(ONE_EACH).fit(X, y), X, y, n_shown=0))
+
+
+@pytest.mark.parametrize("combiner", [ConvexMKL(), Localized()], ids=lambda one: type(one).__name__)
+def test_sentences_begin_with_a_capital_and_none_is_repeated(combiner):
+    X, y = cohort(40)
+    found = report(MKLClassifier(ONE_EACH, combiner).fit(X, y), X, y, cv=2)
+    shown = [block for section in found.sections if section.id != "cite" for block in section.blocks]
+    texts = [block.text for block in shown if block.type == "text"]
+    about = [text for block in shown for text in (getattr(block, "description", ""), getattr(block, "note", ""))]
+    sentences = [part for text in [*found.headline, *texts, *about] for part in re.split(r"(?<=[.]) (?=\w)", text)]
+    assert [text for text in sentences if text[:1].islower()] == []
+    assert len(set(found.headline) & set(texts)) == 0

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...files.cohort import Cohort
+from ...recipes.search import setting_text
 from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ...reporting.sections.wording import listed, reach
 from ..engine.comparison_run import MeasuredRow
@@ -266,12 +267,8 @@ def folds_table(measured: MeasuredRow, declared: Declared) -> pd.DataFrame:
                     "validation": 1.0 - record["validation"] / 100.0 if is_measured else np.nan,
                     "stored_samples": record["stored"] if is_measured else None,
                     "seconds": record["seconds"] if is_measured else np.nan,
-                    "setting": _setting_text(record["setting"]) if is_measured else f"failed: {record['failed']}",
+                    "setting": setting_text(record["setting"]) if is_measured else f"failed: {record['failed']}",
                 }
             )
     table = pd.DataFrame(rows)
     return table.assign(stored_samples=table["stored_samples"].astype("Int64"))
-
-
-def _setting_text(setting: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in setting.items())

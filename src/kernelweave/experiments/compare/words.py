@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...reporting.sections.wording import p_text
 from .outcome import CompareOutcome, MethodResult, simplicity
 
 
@@ -25,11 +26,6 @@ def score_text(value: float, is_classification: bool) -> str:
 def gap_text(value: float, is_classification: bool) -> str:
     """A difference of two scores as people read it."""
     return f"{100.0 * value:.1f} percentage points" if is_classification else f"{value:.3f}"
-
-
-def p_text(pvalue: float) -> str:
-    """A p-value as people read it, as in "p = 0.012"."""
-    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
 
 
 def recommendation(outcome: CompareOutcome) -> list[str]:

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from ...files.cohort import Cohort
 from ...persistence import save
 from ...recipes import CohortModel
@@ -127,11 +124,11 @@ def build_report(
             f"The winner, {outcome.winner.label}, is no kernel machine: the sections on the model are about the best "
             f"of these, {models.kernels_result.label}, which is saved as {BEST_KERNELS}."
         )
-    kept = _readable(model, problem.X)
+    kept = model.has_needed_views(problem.X)
     rows = data_rows(cohort, declared)
     if not kept.all():
         rows.append(
-            ("sections on the model", f"leave {int((~kept).sum())} samples out, which lack all views that it reads")
+            ("sections on the model", f"leave {int((~kept).sum())} samples out, which lack all views that it needs")
         )
     groups = None if problem.groups is None else problem.groups[kept]
     folds: Any = False
@@ -151,11 +148,3 @@ def build_report(
     )
     data = {"comparison": results_data(outcome, declared), "model": made.contents.data}
     return Report(dataclasses.replace(made.contents, data=data))
-
-
-def _readable(model: CohortModel, X: pd.DataFrame) -> np.ndarray:
-    """Which samples have a view that the model reads; gates read columns only, where there are any."""
-    table = model.table(X)
-    matrices = set(model.matrices or ())
-    columns = [name for name in table.columns if model.method != "localized" or name not in matrices]
-    return table[columns or list(table.columns)].notna().any(axis=1).to_numpy()

@@ -21,17 +21,21 @@ from .linear import LinearScores
 from .trees import TreeSum
 
 ESTIMATORS = ("linear", "forest", "boosting")
-# Scikit-learn's defaults but for coarse bins, which take half of the time (pairs of 200 columns, 1400 samples:
-# 2.4 s for 7.0 s) and were as accurate on all of twelve data sets, and for l2_regularization, without which gradient
-# boosting can diverge on rare classes (PROTEIN FOLD, learning rate 0.2: accuracy 0.10 for 0.60). Smaller trees and some
-# columns for each split are worse where columns interact (R2 0.50 for 0.83 of a product of two, 3000 samples).
+# Scikit-learn's defaults but for coarse bins, which take a third of the time (three classes, 1400 samples, 200
+# columns: 2.4 s for 7.0 s) and are as accurate within noise on twenty generated and real sets, and for
+# l2_regularization, without which gradient boosting can diverge on rare classes (PROTEIN FOLD, learning rate 0.2:
+# accuracy 0.10 for 0.60).
 BOOSTING: dict[str, Any] = {
     "max_bins": 63,
     "l2_regularization": 1.0,
     "n_iter_no_change": 5,
     "categorical_features": None,
 }
-LEAF, SMALL_LEAF, PARTS = 20, 5, 8  # samples of a leaf: an eighth of all, from SMALL_LEAF to LEAF
+# Smaller trees and some columns for each split are better for few samples (docs/recipes.md), and worse for many where
+# columns interact: R2 0.50 for 0.83 of a sum of two products, 3000 samples.
+FEW = 500
+FOR_FEW = {"max_leaf_nodes": 8, "max_features": 0.3}
+LEAF, SMALL_LEAF = 20, 5  # samples of a leaf; the smaller one where most columns are flags of rare categories
 MOST_COLUMNS = 1000  # of which a split is the best
 LARGE, RAREST = 10_000, 20
 COMPONENTS = 50  # of documents, and of sparse tables, that gradient boosting reads
@@ -318,8 +322,7 @@ def boosting(given: Any, table: np.ndarray, targets: np.ndarray) -> Any:
         **BOOSTING,
         "learning_rate": given.learning_rate,
         "max_iter": round(10.0 / given.learning_rate),
-        "max_features": min(1.0, MOST_COLUMNS / table.shape[1]),
-        "min_samples_leaf": leaf_size(table),
+        **_tree_options(table),
         "early_stopping": bool(len(targets) > LARGE and rarest >= RAREST),
         "random_state": given.random_state,
     }
@@ -328,24 +331,13 @@ def boosting(given: Any, table: np.ndarray, targets: np.ndarray) -> Any:
     return HistGradientBoostingClassifier(**options)
 
 
-def leaf_size(table: np.ndarray) -> int:
-    """The fewest samples of a leaf of gradient boosting; small where most columns are flags of rare categories.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_samples, n_features)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.recipes.rivals.column_model import leaf_size
-    >>> leaf_size(np.ones((300, 5))), leaf_size(np.ones((48, 5))), leaf_size(np.eye(300))
-    (20, 6, 5)
-    """
-    # Fewer than ten samples cannot be split into two leaves of 5; of 12 samples, leaves of 3 gave better predictions
-    # on five of six data sets (iris 0.88 for 0.79).
-    smallest = min(SMALL_LEAF, max(1, len(table) // 4))
-    usual = max(smallest, min(LEAF, len(table) // PARTS))
-    # No leaf of usual size could tell samples with such a flag from others.
-    are_rare = (table != 0.0).sum(axis=0) < min(2 * LEAF, len(table) // 2)
-    return smallest if are_rare.mean() > 0.5 else usual
+def _tree_options(table: np.ndarray) -> dict[str, Any]:
+    """Columns for each split, leaves of a tree and samples of a leaf."""
+    if len(table) < FEW:
+        # Fewer than ten samples cannot be split into two leaves of 5; of 12 samples, leaves of 3 gave better
+        # predictions on five of six data sets (iris 0.88 for 0.79).
+        return FOR_FEW | {"min_samples_leaf": min(SMALL_LEAF, max(1, len(table) // 4))}
+    # A leaf of usual size could not tell samples with rare flags apart.
+    are_rare = (table != 0.0).sum(axis=0) < 2 * LEAF
+    leaf = SMALL_LEAF if are_rare.mean() > 0.5 else LEAF
+    return {"max_features": min(1.0, MOST_COLUMNS / table.shape[1]), "min_samples_leaf": leaf}

@@ -15,7 +15,6 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.utils._indexing import _get_column_indices
 
 from ...validation import shown
 from ...views import Views
@@ -225,7 +224,7 @@ def _are_numbered(found: list[str], columns: list[str]) -> bool:
 def _documents(transformer: ColumnTransformer, table: Any) -> np.ndarray:
     """Positions of the columns that parts take alone, as a sequence."""
     alone = [columns for _, _, columns in transformer.transformers if isinstance(columns, str | Integral)]
-    return np.array([_get_column_indices(table, columns)[0] for columns in alone], dtype=int)
+    return np.concatenate([np.empty(0, dtype=int), *(_positions(table, columns) for columns in alone)])
 
 
 def _read(transformer: ColumnTransformer, table: Any) -> np.ndarray:
@@ -233,8 +232,17 @@ def _read(transformer: ColumnTransformer, table: Any) -> np.ndarray:
     read: set[int] = set()
     for _, part, columns in transformer.transformers_:
         if not (isinstance(part, str) and part == "drop"):
-            read |= set(np.ravel(_get_column_indices(table, columns)).tolist())
+            read |= set(_positions(table, columns).tolist())
     return np.array(sorted(read), dtype=int)
+
+
+def _positions(table: Any, columns: Any) -> np.ndarray:
+    """Positions of columns that are given as a `ColumnTransformer` takes them: by name, position, slice or mask."""
+    places = pd.Series(np.arange(table.shape[1]), index=getattr(table, "columns", None))
+    ends = (columns.start, columns.stop) if isinstance(columns, slice) else np.ravel(np.asarray(columns, dtype=object))
+    is_named = any(isinstance(end, str) for end in ends)
+    found = places.loc[columns] if is_named else places.to_numpy()[columns]
+    return np.atleast_1d(np.asarray(found, dtype=int))
 
 
 def _without(table: Any, places: np.ndarray) -> Any:

@@ -25,8 +25,8 @@ from ...estimators.fitted import lookups_of
 from ...validation import Constraints, Number, Seed, Whole, check_parameters, shown
 from ...validation.columns import SEPARATOR
 from ...validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
+from ..folds import balanced_folds
 from .decisions import Decisions
-from .folds import balanced_folds
 
 
 class StackedViews(Decisions):

@@ -67,14 +67,14 @@ def _sentences(subject: Subject, regions: np.ndarray, names: list[str]) -> list[
     sentences = [
         f"The model gives each sample weights of its own, by gates that look at the sample. The region of a {word} is "
         f"made up of the samples for which that {word} has the largest weight.",
-        f"{names[top]} has the largest region: {counts[top]} of {len(regions)} samples "
+        f"The largest region is that of {names[top]}: {counts[top]} of {len(regions)} samples "
         f"({written(counts[top] / len(regions), 'percent')}).",
     ]
-    sure = float((weights.max(axis=1) > _MOSTLY * weights.sum(axis=1)).mean())
+    sure = int((weights.max(axis=1) > _MOSTLY * weights.sum(axis=1)).sum())
     sentences.append(
-        f"For {written(sure, 'percent')} of the samples a single {word} has over nine tenths of the weight; the others "
-        f"are recognised by several {word}s together."
-        if sure > 0.0
+        f"For {sure} of {len(weights)} samples a single {word} has over nine tenths of the weight; the others are "
+        f"recognised by several {word}s together."
+        if sure
         else f"No sample is left to a single {word}: each is recognised by several together."
     )
     never = [name for name in weights.columns if str(name) not in names]

@@ -10,7 +10,7 @@ import pandas as pd
 from ..content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from .scores import Evaluation, Score
 from .subject import Subject
-from .wording import MOST, counted, listed, only_some, reach, written
+from .wording import MOST, counted, listed, only_some, p_text, reach, written
 
 _ROUNDING = 1e-12  # differences of scores that are none
 _LEVEL = 0.05  # of p-values that sentences speak of
@@ -61,11 +61,11 @@ def findings(subject: Subject, evaluation: Evaluation) -> list[str]:
     alone = f"the best view alone is {best}, with {_named(score)} of {written(found.loc[best, 'alone'], score.kind)}"
     if loss > 0.0 and p_value < _LEVEL:
         first = (
-            f"The view that matters most is {top}: without it the {score.name} falls by {fall} (p {_p(p_value)}), so "
+            f"The view that matters most is {top}: without it the {score.name} falls by {fall} ({p_text(p_value)}), so "
             "it has something that the other views do not have."
         )
     elif loss > 0.0:
-        chance = f"may be chance (p {_p(p_value)})" if np.isfinite(p_value) else "may be chance"
+        chance = f"may be chance ({p_text(p_value)})" if np.isfinite(p_value) else "may be chance"
         first = f"No view is certain to be needed: the largest loss, {fall} without {top}, {chance}."
     else:
         first = "Any one view can be left out without a loss: the others make up for it."
@@ -201,7 +201,7 @@ def _table(subject: Subject, evaluation: Evaluation, found: pd.DataFrame) -> Tab
             cells += [float(row[part]) for part in ("without", "loss", "without p")]
         rows.append([*cells, *([int(present[view].sum())] if lacking else [])])
     test = evaluation.views.attrs["test"] if evaluation.views is not None else ""
-    note = f"p-values by the {test}, not corrected for the number of views." if compared else ""
+    note = f"The p-values are those of the {test}, not corrected for the number of views." if compared else ""
     return Table(title="Views", columns=columns, rows=rows, note=note)
 
 
@@ -215,7 +215,3 @@ def _points(loss: float, kind: str) -> str:
 
 def _named(score: Score) -> str:
     return f"{'an' if score.name[0] in 'aeiouR' else 'a'} {score.name}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"= {value:.2g}"

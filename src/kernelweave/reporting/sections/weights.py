@@ -120,7 +120,7 @@ def _heatmap(subject: Subject, by_class: pd.DataFrame) -> Heatmap:
         notes.append(f"Drawn are the first {len(shown)} of {len(by_class)} rows.")
     return Heatmap(
         title=f"Weights by {what}",
-        description=f"A row for each {what}, a column for each kernel; darker cells are larger weights.",
+        description=f"A row for each {what}, a column for each kernel; cells of a stronger colour are larger weights.",
         note=" ".join(notes),
         rows=[str(name) for name in shown.index],
         columns=[str(name) for name in shown.columns],

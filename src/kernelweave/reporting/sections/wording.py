@@ -62,6 +62,17 @@ def reach(mean: float, spread: float, kind: str) -> tuple[float, float]:
     return (max(low, 0.0), min(high, 1.0)) if kind == "percent" else (low, high)
 
 
+def p_text(pvalue: float) -> str:
+    """A p-value in a sentence.
+
+    Examples
+    --------
+    >>> p_text(0.01234), p_text(1e-5)
+    ('p = 0.012', 'p < 0.001')
+    """
+    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.3f}"
+
+
 def sample_labels(index: Any, n_samples: int) -> list[str]:
     """The names of samples: the labels of a data frame, or positions from 0.
 
