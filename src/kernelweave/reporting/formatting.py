@@ -54,7 +54,9 @@ def write_column(values: Sequence[Cell], kind: str = "text") -> list[str]:
     decimals = min(needed, max(0, 3 - math.floor(math.log10(max(sizes)))))  # four digits of the largest
     least = 0.5 * 10.0**-decimals  # smaller numbers would be written as 0
     return [
-        text if is_missing(value) or (value and abs(value) < least) else f"{value:.{decimals}f}"
+        text
+        if is_missing(value) or (isinstance(value, float) and 0.0 < abs(value) < least)
+        else f"{value:.{decimals}f}"
         for text, value in zip(texts, values, strict=True)
     ]
 
