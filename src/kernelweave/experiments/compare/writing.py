@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from joblib import parallel_config
+
 from ...files.cohort import Cohort
 from ...persistence import save
 from ...recipes import CohortModel
@@ -84,7 +86,8 @@ def write_results(
     with_views : bool
         Whether the report has a cross-validation of what each view gives, which takes a while.
     """
-    page = build_report(cohort, declared, outcome, models, n_jobs=n_jobs, with_views=with_views)
+    with parallel_config(backend="threading"):  # other processes would print warnings past the caller's filters
+        page = build_report(cohort, declared, outcome, models, n_jobs=n_jobs, with_views=with_views)
     texts = {
         "report.html": page.to_html(),
         "report.json": page.to_json(),
