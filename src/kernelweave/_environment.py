@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from ._version import __version__
 
 DEPENDENCIES = (
-    *("numpy", "scipy", "scikit-learn", "numba", "clarabel", "pandas", "joblib", "threadpoolctl", "rich"),
+    *("numpy", "scipy", "scikit-learn", "numba", "clarabel", "pandas", "joblib", "threadpoolctl", "rich", "jinja2"),
     "llvmlite",  # numba's compiler
 )
 OPTIONAL = {"matplotlib": "plot", "pyarrow": "parquet", "mudata": "mudata", "polars": ""}  # and the extra that has it

@@ -31,7 +31,7 @@ class FewComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     (3, 2)
     """
 
-    def __init__(self, n_components: int):
+    def __init__(self, n_components: int = 50):
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None) -> FewComponents:

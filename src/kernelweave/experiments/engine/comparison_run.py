@@ -284,7 +284,7 @@ def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, p
     fitted = clone(model).fit(parts[0], problem.y[split.train], **groups)
     test = problem.error(fitted, parts[2], split.test)
     chosen: dict[str, Any] = {}
-    if hasattr(fitted, "validation_score_"):  # it chose its setting by itself
+    if hasattr(fitted, "setting_"):  # it chose its setting by itself
         validation: float | None = 100.0 * (1.0 - float(fitted.validation_score_))
         chosen = {"stored": _plain(fitted.n_stored_), "setting": _plain(fitted.setting_)}
     elif len(split.validation) == 0:
