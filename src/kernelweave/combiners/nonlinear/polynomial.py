@@ -106,8 +106,8 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] * X[:, 1] > 0
     >>> views = [Linear([0]), Linear([1])]
-    >>> model = MKLClassifier(views, PolynomialMKL(degree=2), normalize=None, C=10.0, random_state=0).fit(X[:100], y[:100])
-    >>> model.score(X[100:], y[100:]) > 0.9
+    >>> model = MKLClassifier(views, PolynomialMKL(degree=2), normalize=None, C=10.0, random_state=0)
+    >>> model.fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.9
     True
     """
 
