@@ -20,7 +20,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from kernelweave import stack_views
 from kernelweave.recipes.kinds import column_kinds
-from kernelweave.recipes.likeness import CohortSummary, NewCohort
+from kernelweave.recipes.likeness.summary import CohortSummary, NewCohort
 
 SIZES = (5, 10, 20, 50, None)
 FILES = (

@@ -12,9 +12,9 @@ import pandas as pd
 from .._warnings import warn
 from ..reporting import report
 from ..reporting.page import Report
-from .explaining import TABLES, deciding_views, explaining_tables
-from .predicting import decided
-from .reading import NAMED, NewSamples, load_model, without_prediction
+from .new.explaining import TABLES, deciding_views, explaining_tables
+from .new.predicting import decided
+from .new.reading import NAMED, NewSamples, load_model, without_prediction
 from .telling import counted_samples, listed, say, working, write_table
 
 REPORTS = ("report.json", "report.html", "report.md")

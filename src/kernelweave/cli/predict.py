@@ -17,10 +17,10 @@ import pandas as pd
 
 from .._warnings import warn
 from ..persistence.replacing import replace_file
-from ..recipes.likeness import NewCohort
+from ..recipes.likeness.summary import NewCohort
 from .failing import one_line
-from .predicting import has_classes, predictions
-from .reading import NAMED, NewSamples, load_model, without_prediction
+from .new.predicting import has_classes, predictions
+from .new.reading import NAMED, NewSamples, load_model, without_prediction
 from .telling import listed
 
 STANDARD_OUTPUT = Path("-")

@@ -5,7 +5,7 @@
 in files that are larger than memory, some samples at a time.
 """
 
-from .blocks import ViewBlocks, read_views_in_blocks
+from .blocks.reading import ViewBlocks, read_views_in_blocks
 from .reading import read_views
 from .result import ViewTables
 

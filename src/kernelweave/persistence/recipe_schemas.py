@@ -12,8 +12,8 @@ from ..recipes import CohortModel
 from ..recipes.calibration import Calibration
 from ..recipes.kinds import CATEGORY, NUMBER, SIMILARITY, TEXT
 from ..recipes.layout import TableLayout, ViewColumns
-from ..recipes.likeness import CohortSummary
-from ..recipes.ranks import GRID, PairStructure
+from ..recipes.likeness.ranks import GRID, PairStructure
+from ..recipes.likeness.summary import CohortSummary
 from ..recipes.rivals import ColumnModel, StackedViews
 from . import rules
 from .schema import (

@@ -38,8 +38,8 @@ from ..kernels.preparation import Preparation
 from ..recipes import rivals
 from ..recipes.calibration import Calibration
 from ..recipes.layout import TableLayout, ViewColumns
-from ..recipes.likeness import CohortSummary
-from ..recipes.ranks import PairStructure
+from ..recipes.likeness.ranks import PairStructure
+from ..recipes.likeness.summary import CohortSummary
 from ..recipes.rivals.design import Design
 from ..recipes.rivals.linear import LinearScores
 from ..recipes.rivals.trees import TreeSum

@@ -20,7 +20,7 @@ from ..validation.tables import as_pandas
 from .extending import extended
 from .fitting import CohortFit, checked_groups
 from .kinds import as_frame
-from .likeness import CohortSummary
+from .likeness.summary import CohortSummary
 
 
 def _classifies(model: CohortModel) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from . import frames, text
-from .separators import SEPARATORS, format_suffix
-from .sources import sources
-from .table import Options
+from .. import frames, text
+from ..separators import SEPARATORS, format_suffix
+from ..sources import sources
+from ..table import Options
 
 
 def column_names(path: Any, options: Options) -> list[str]:
@@ -24,7 +24,7 @@ def column_names(path: Any, options: Options) -> list[str]:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from kernelweave.files.columns import column_names
+    >>> from kernelweave.files.blocks.columns import column_names
     >>> from kernelweave.files.table import Options
     >>> file = Path(tempfile.mkdtemp()) / "rna.csv"
     >>> _ = file.write_text("sample;TP53;MYC\\np1;0.5;1.5\\n")

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from .checking import without_suffix
+from ..checking import without_suffix
 
 _SEVERAL = (".npz", ".h5mu")  # files that may hold several views, with names of their own
 
@@ -34,7 +34,7 @@ def named_views(words: Sequence[str], views: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> from kernelweave.cli.new_samples import named_views
+    >>> from kernelweave.cli.new.naming import named_views
     >>> named_views(["data/rna-new.csv", "protein=today.csv"], ["rna", "protein"])
     ['rna=data/rna-new.csv', 'protein=today.csv']
     """

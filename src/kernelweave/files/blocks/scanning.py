@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .cells import OddCells
+from ..cells import OddCells
+from ..records import Checked, Record
+from ..table import Key, Options, Source, Table, unique_names
+from ..text import Header, no_rows, opened, parsing, started, stripped, warn_of_no_header
 from .kinds import NUMBER, TEXT, Kinds, as_kind, empty
-from .records import Checked, Record
-from .table import Key, Options, Source, Table, unique_names
-from .text import Header, no_rows, opened, parsing, started, stripped, warn_of_no_header
 
 _N_TRIED = 8  # cells of a row that are looked at before all of them are
 # What `pandas.read_csv` takes as missing.

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
-from kernelweave.cli.explaining import deciding_views, explaining_tables, view_of
+from kernelweave.cli.new.explaining import deciding_views, explaining_tables, view_of
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.recipes import CohortModel
 

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files.columns import column_names
-from ..files.table import Options
-from .checking import without_suffix
-from .new_samples import named_views
+from ...files.blocks.columns import column_names
+from ...files.table import Options
+from ..checking import without_suffix
+from .naming import named_views
 
 _MOST = 0.5  # share of a view's columns above which a file is that view
 

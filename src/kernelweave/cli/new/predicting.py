@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators import MKLClassifier, MKLOneClass, MKLRegressor
-from ..estimators.fitted import presence_of
-from ..recipes import CohortModel
-from ..recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
+from ...estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from ...estimators.fitted import presence_of
+from ...recipes import CohortModel
+from ...recipes.kinds import LEFT_OUT, NUMBER, SIMILARITY, column_views
 
 PREDICTS = (CohortModel, MKLClassifier, MKLRegressor, MKLOneClass)
 

@@ -41,7 +41,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom, chi2, norm
 
-from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, as_frame, number_as_text
+from ..kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, as_frame, number_as_text
 from .measures import mean_rows, moments_of, numbers_of, presence, usual_similarity
 from .ranks import PairStructure, ranks
 
@@ -85,7 +85,7 @@ class CohortSummary:
     >>> import numpy as np
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.likeness import CohortSummary, NewCohort
+    >>> from kernelweave.recipes.likeness.summary import CohortSummary, NewCohort
     >>> random = np.random.default_rng(0)
     >>> X = pd.DataFrame(random.gamma(2.0, size=(100, 3)), columns=["lab__iron", "lab__zinc", "lab__lead"])
     >>> summary = CohortSummary.of(X[:70], column_kinds(X[:70]))
@@ -177,7 +177,7 @@ class NewCohort:
     --------
     >>> import pandas as pd
     >>> from kernelweave.recipes.kinds import column_kinds
-    >>> from kernelweave.recipes.likeness import CohortSummary, NewCohort
+    >>> from kernelweave.recipes.likeness.summary import CohortSummary, NewCohort
     >>> X = pd.DataFrame({"who__sex": ["f", "m"] * 20})
     >>> cohort = NewCohort(CohortSummary.of(X, column_kinds(X)))
     >>> cohort.add(pd.DataFrame({"who__sex": ["f", "female", "male", "male"] * 5}))

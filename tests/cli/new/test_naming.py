@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelweave.cli.new_samples import named_views
+from kernelweave.cli.new.naming import named_views
 
 VIEWS = ["rna", "protein", "rna-seq", "clinical data"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from .._warnings import warn
-from ..files import ViewBlocks, read_views_in_blocks
-from ..files.matrices import read_matrix, with_text_labels
-from ..files.sources import sources
-from ..files.table import Options
-from ..persistence import load
+from ..._warnings import warn
+from ...files import ViewBlocks, read_views_in_blocks
+from ...files.matrices import read_matrix, with_text_labels
+from ...files.sources import sources
+from ...files.table import Options
+from ...persistence import load
 from .assigning import assigned
 from .predicting import PREDICTS, ModelColumns, columns_of
 
@@ -138,7 +138,7 @@ def without_prediction(samples: list[Any], count: int, wanted: str) -> str:
 
     Examples
     --------
-    >>> from kernelweave.cli.reading import without_prediction
+    >>> from kernelweave.cli.new.reading import without_prediction
     >>> without_prediction(["eve"], 1, "rna, protein")
     '1 sample has no view that the model needs, and so no prediction (eve); the model reads rna, protein'
     """

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..estimators.kernel_lists.subsets import kernels_by_view
-from ..recipes import CohortModel
+from ...estimators.kernel_lists.subsets import kernels_by_view
+from ...recipes import CohortModel
 from .predicting import decided, has_classes
 
 TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
@@ -109,7 +109,7 @@ def view_of(term: str, views: list[str]) -> str:
 
     Examples
     --------
-    >>> from kernelweave.cli.explaining import view_of
+    >>> from kernelweave.cli.new.explaining import view_of
     >>> view_of("rna-linear", ["rna", "protein"])
     'rna'
     """

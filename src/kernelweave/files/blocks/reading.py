@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ..validation import shown
-from ..views import stack_views
-from .joining import View, check_filled, check_shared, filled_rows, no_columns, overlap, overview
+from ...validation import shown
+from ...views import stack_views
+from ..joining import View, check_filled, check_shared, filled_rows, no_columns, overlap, overview
+from ..matching import Matching, as_text, is_text, is_whole, match
+from ..reading import check_names, checked_options
+from ..result import counted
+from ..separators import SEPARATORS, format_suffix
+from ..sources import load, sources
+from ..table import Key, Options, Source, Table
 from .kinds import NUMBER, TEXT, as_kind
-from .matching import Matching, as_text, is_text, is_whole, match
-from .reading import check_names, checked_options
-from .result import counted
 from .scanning import TextView, scan
-from .separators import SEPARATORS, format_suffix
-from .sources import load, sources
-from .table import Key, Options, Source, Table
 from .waiting import Waiting
 
 SEPARATOR = "__"

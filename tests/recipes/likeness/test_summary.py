@@ -11,8 +11,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from kernelweave import datasets, load, save, stack_views
 from kernelweave.recipes import CohortModel
 from kernelweave.recipes.kinds import column_kinds, given_kinds
-from kernelweave.recipes.likeness import CohortSummary, NewCohort
-from kernelweave.recipes.ranks import PairStructure, rank_grid, ranks
+from kernelweave.recipes.likeness.ranks import PairStructure, rank_grid, ranks
+from kernelweave.recipes.likeness.summary import CohortSummary, NewCohort
 
 
 def sentences(train, *blocks):

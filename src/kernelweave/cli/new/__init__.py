@@ -1,0 +1,1 @@
+"""New samples for a saved model: which file is which view, reading, predictions and explanations."""
