@@ -5,6 +5,9 @@ import pandas as pd
 import pytest
 
 from kernelweave.files.cohort import read_cohort
+from kernelweave.files.matrices import read_matrix
+from kernelweave.files.sources import sources
+from kernelweave.files.table import Options
 
 
 def similarities(ids, columns=None):
@@ -44,9 +47,9 @@ def test_matrices_without_views(folder):
 
 def test_rows_of_new_samples(folder):
     pd.DataFrame([[0.1, 0.2]], index=["q1"], columns=["p1", "p3"]).to_csv(folder / "new.csv")
-    cohort = read_cohort([], matrices=[("trees", folder / "new.csv")], square=False)
-    assert cohort.tables.X["trees"].tolist() == ["q1"] and cohort.tables.y is None
-    assert list(cohort.matrices["trees"].columns) == ["p1", "p3"]
+    (source,) = sources([("trees", folder / "new.csv")])
+    block = read_matrix(source, Options(None, None, ".", None), square=False)
+    assert block.index.tolist() == ["q1"] and block.columns.tolist() == ["p1", "p3"]
     with pytest.raises(ValueError, match="there is a row but no column 'q1'"):
         read_cohort([], matrices=[("trees", folder / "new.csv")])
 

@@ -25,6 +25,8 @@ def kind_of(values, **options):
         ([1, True, 2.5, None], "number"),
         (["1.5", "2.5", "1e3", "-4"], "number"),
         (["a", "b", "a", "b"], "category"),
+        (["a", "b", "c", "a", "b", "c"], "category"),
+        (["a", "b", "c", "d", "a", "b"], "left out"),
         (["1", "2", "1", "2"], "category"),
         ([1, "a", 1, "a"], "category"),
         (["no pain", "pain and fever", "no pain", "no pain"], "category"),

@@ -66,15 +66,14 @@ def table_of_methods(names: list[str]) -> Table:
 def charts(names: list[str], groups: list[str], *, points: int, seed: int = 0) -> dict[str, list[Block]]:
     """Blocks of each section that has charts."""
     random = np.random.default_rng(seed)
+    return charts_of_views(names, groups, random) | charts_of_samples(names, groups, points, random)
+
+
+def charts_of_views(names: list[str], groups: list[str], random: np.random.Generator) -> dict[str, list[Block]]:
+    """Blocks of the sections on methods, views and weights."""
     dots = [Dot(n, r[1], r[1] - r[2], r[1] + r[2]) for n, r in zip(names, METHODS, strict=True)]
     views = names[:5]
     pairs = [Dot(v, float(random.uniform(0.6, 0.95)), series=s) for s in ("alone", "without it") for v in views]
-    group = random.integers(len(groups), size=points)
-    centres = random.normal(0, 4, (len(groups), 2))
-    places = centres[group] + random.normal(0, 1, (points, 2))
-    values = random.normal(0, 1, (12, len(views)))
-    samples = [f"{names[i % len(names)]} {i}"[:60] if i < 9 else f"sample {i}" for i in range(max(points, 12))]
-    steps = list(range(40))
     return {
         "methods": [
             Dots(
@@ -119,6 +118,21 @@ def charts(names: list[str], groups: list[str], *, points: int, seed: int = 0) -
                 signed=True,
             ),
         ],
+    }
+
+
+def charts_of_samples(
+    names: list[str], groups: list[str], points: int, random: np.random.Generator
+) -> dict[str, list[Block]]:
+    """Blocks of the sections on gates, contributions and certificates."""
+    views = names[:5]
+    group = random.integers(len(groups), size=points)
+    centres = random.normal(0, 4, (len(groups), 2))
+    places = centres[group] + random.normal(0, 1, (points, 2))
+    values = random.normal(0, 1, (12, len(views)))
+    samples = [f"{names[i % len(names)]} {i}"[:60] if i < 9 else f"sample {i}" for i in range(max(points, 12))]
+    steps = list(range(40))
+    return {
         "gates": [
             Scatter(
                 title="Gates over the samples",

@@ -43,7 +43,6 @@ def read_cohort(
     *,
     matrices: Sequence[Any] = (),
     groups: str | None = None,
-    square: bool = True,
     id: Any = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -64,9 +63,6 @@ def read_cohort(
     groups : str, optional
         ``"file:column"``, or a column of one of the views, which is no part of the view then: samples of the same group
         are kept together in cross-validation.
-    square : bool
-        Whether the rows of the matrices are their columns; otherwise the rows are new samples and the columns are
-        those that they are compared with.
     id, sep, decimal, encoding, na_values
         As for `read_views`; the ids of matrices stand in their first columns, whatever these are called.
 
@@ -107,7 +103,7 @@ def read_cohort(
         raise ValueError(f"without files of views the target {target!r} needs a file; pass FILE:COLUMN")
     asked = [one.source for one in (place, group_place) if one is not None and one.source is not None]
     options = checked_options(Options(id, sep, decimal, encoding, na_values), [*beside, *asked])
-    found = {source.name: read_matrix(source, options, square=square) for source in compared}
+    found = {source.name: read_matrix(source, options) for source in compared}
     tables, labels = loaded(views, place, options)
     grouping = None if group_place is None else _groups(group_place, tables, labels, options)
     tables = [table for table in tables if table.values.shape[1]]
