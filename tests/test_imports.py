@@ -13,16 +13,17 @@ import kernelweave
 ROOT = Path(kernelweave.__file__).parent
 NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
-BELOW = ["views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
+BELOW = ["arrays", "views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
 WORK = ["recipes", "persistence", "model_selection", "reporting", "files", "datasets"]
 ALLOWED = {
     "validation": FRAMES,
     "views": FRAMES,
-    "kernels": FRAMES | {"views"},
+    "arrays": {"array_api_compat", "torch"},
+    "kernels": FRAMES | {"arrays", "solvers", "threadpoolctl", "torch", "triton", "views"},
     "solvers": {"numba", "llvmlite", "clarabel"},
     "machines": {"sklearn", "solvers"},  # losses are cloned as estimators are
-    "combiners": FRAMES | {"views", "kernels", "solvers", "machines"},
-    "estimators": FRAMES | {"rich", "views", "kernels", "solvers", "machines", "combiners"},
+    "combiners": FRAMES | {"arrays", "views", "kernels", "solvers", "machines"},
+    "estimators": FRAMES | {"rich", "arrays", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},

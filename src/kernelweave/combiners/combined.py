@@ -36,6 +36,7 @@ import numpy as np
 
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine, Solution
+from ..solvers.qp.in_parts import KernelInParts
 from ..views import Views
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class CombinedKernel(ABC):
 
     def solve(self, machine: Machine, control: FitControl, begin: float, *, solves: int = 0) -> Self:
         """Solve a machine under this kernel, after earlier solves since the time `begin`."""
-        solution = machine.solve(self.gram(), tol=control.tol, max_steps=control.max_steps)
+        solution = machine.solve(self.operand(), tol=control.tol, max_steps=control.max_steps)
         row = {"objective": solution.objective, "solves": solves + 1, "seconds": time.perf_counter() - begin}
         return self.solved(solution, [row])
 
@@ -120,6 +121,14 @@ class CombinedKernel(ABC):
             return K
         out[...] = K
         return out
+
+    def operand(self, out: np.ndarray | None = None) -> np.ndarray | KernelInParts:
+        """What a machine is solved on: `gram`, or the kernel in parts where the stack has ``storage="lazy"``."""
+        return self.gram(out) if self.stack.storage == "dense" else self.lazy()
+
+    def lazy(self) -> KernelInParts:
+        """The kernel of the training samples in parts."""
+        raise NotImplementedError(f"{type(self).__name__} has no parts")
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K between some training samples and all of them, of shape (len(index), n_samples)."""

@@ -46,6 +46,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
+from .parts.functions import PointFunction
 from .preparation import PreparedView
 
 _BLOCK_ROWS = 32
@@ -270,6 +271,10 @@ class ViewKernel(PreparedView, Kernel):
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
         self.learn(values[present], weight[present])
         return self
+
+    def point_function(self) -> PointFunction | None:
+        """The fitted kernel as a function of feature vectors that any device computes; None if it is no such one."""
+        return None
 
     def learned_from(self, values: Any, sample_weight: np.ndarray) -> ViewKernel:
         """A copy of the fitted kernel whose constants are learned from other points (such as projected samples)."""

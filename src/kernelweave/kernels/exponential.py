@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .base import ViewKernel
+from .parts.functions import PointFunction
 from .widths import chosen_scale, distance_scale
 
 
@@ -40,6 +41,10 @@ class _Exponential(ViewKernel):
             return np.where(distances > 0, distances, np.inf)
 
         self.scale_ = chosen_scale(self, lambda rule: distance_scale(distances_of, sample_weight, rule, power=1))
+
+    def point_function(self):
+        """exp(-d(a, b) / scale)."""
+        return PointFunction(self._kind, scale=self.scale_)
 
     def cross_of(self, A, B):
         """exp(-d(a, b) / scale)."""
@@ -88,6 +93,7 @@ class Laplacian(_Exponential):
 
     takes_sparse = True
     is_stationary = True
+    _kind = "laplacian"
 
     def _distances(self, A, B):
         from sklearn.metrics.pairwise import manhattan_distances
@@ -127,6 +133,8 @@ class ChiSquared(_Exponential):
     array([[1.    , 0.2636],
            [0.2636, 1.    ]])
     """
+
+    _kind = "chi-squared"
 
     def learn(self, values, sample_weight):
         """Take the width, once the values are known not to be negative."""

@@ -23,6 +23,7 @@ import scipy.sparse as sp
 
 from ..validation import Constraints, Number, Whole, check_parameters
 from .base import ViewKernel, binary_unit
+from .parts.functions import PointFunction
 from .widths import PAIR_RULES, chosen_scale, largest_entry
 
 # Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
@@ -59,6 +60,10 @@ class Linear(ViewKernel):
     def __init__(self, view: Any = None, *, transformer: Any = None):
         self.view = view
         self.transformer = transformer
+
+    def point_function(self):
+        """<a, b>."""
+        return PointFunction("linear")
 
     def cross_of(self, A, B):
         """<a, b>."""
@@ -112,6 +117,10 @@ class Polynomial(ViewKernel):
     def learn(self, values, sample_weight):
         """Check the degree and the constant."""
         check_parameters(self, f"the kernel {self.label_!r}")
+
+    def point_function(self):
+        """(<a, b> + coef0)^degree."""
+        return PointFunction("polynomial", degree=self.degree, coef0=self.coef0)
 
     def cross_of(self, A, B):
         """(<a, b> + coef0)^degree."""
@@ -186,6 +195,10 @@ class Gaussian(ViewKernel):
     def learn(self, values, sample_weight):
         """Take the width, by its rule where it is no number."""
         self.scale_ = chosen_scale(self, lambda rule: euclidean_scale(values, sample_weight, rule))
+
+    def point_function(self):
+        """exp(-||a - b||^2 / scale^2)."""
+        return PointFunction("gaussian", scale=self.scale_)
 
     def gram_of(self, A):
         """exp(-||a - a'||^2 / scale^2), exactly 1 on the diagonal."""

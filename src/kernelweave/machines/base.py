@@ -48,10 +48,12 @@ import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
+from ..solvers.qp.in_parts import KernelInParts, solve_in_parts
 from ..solvers.qp.working_set import LazyKernel, solve_in_working_set
 from .terms import DualTerms
 
@@ -78,6 +80,8 @@ class Solution:
         Whether every output reached the tolerance.
     outputs : tuple of Solution
         The solutions of independent outputs, each on its own samples, where there are several.
+    image : image or None
+        What a kernel in parts keeps of its product with the coefficients, where there is one output.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class Solution:
     steps: int
     converged: bool
     outputs: tuple[Solution, ...] = field(default=(), repr=False, kw_only=True)
+    image: Any = field(default=None, repr=False, kw_only=True)
 
 
 class Machine(ABC):
@@ -150,7 +155,7 @@ class Machine(ABC):
     @abstractmethod
     def solve(
         self,
-        K: np.ndarray,
+        K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
@@ -160,7 +165,7 @@ class Machine(ABC):
 
         Parameters
         ----------
-        K : ndarray of shape (n_samples, n_samples)
+        K : ndarray of shape (n_samples, n_samples), or KernelInParts
             Symmetric positive semidefinite, float64 or float32; read only.
         start : ndarray of shape (n_samples, n_outputs) or Solution, optional
             Coefficients to start from, usually the solution on a nearby kernel; `self.start` by default.
@@ -282,18 +287,40 @@ class PlainMachine(Machine):
 
     def solve(  # noqa: D102
         self,
-        K: np.ndarray,
+        K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> Solution:
         first = self.first(start)
+        if not isinstance(K, np.ndarray):
+            return self._solve_in_parts(K, first, getattr(start, "image", None), tol, gap_tol, max_steps)
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         result = solver(
             K,
             **self.problem(),
             start=None if first is None else first[:, 0],
+            tol=tol * self.unit,
+            gap_tol=gap_tol,
+            max_steps=max_steps,
+        )
+        return self._solution(result)
+
+    def _solve_in_parts(
+        self,
+        kernel: KernelInParts,
+        first: np.ndarray | None,
+        image: Any,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
+    ) -> Solution:
+        result = solve_in_parts(
+            kernel,
+            **self.problem(),
+            start=None if first is None else first[:, 0],
+            image=image,
             tol=tol * self.unit,
             gap_tol=gap_tol,
             max_steps=max_steps,
@@ -320,6 +347,7 @@ class PlainMachine(Machine):
             violation=result.violation / self.unit,
             steps=result.steps,
             converged=result.converged,
+            image=result.image,
         )
 
     def loss(self, values: np.ndarray) -> float:  # noqa: D102

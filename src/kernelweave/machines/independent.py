@@ -47,7 +47,7 @@ class IndependentMachines(Machine):
 
     def solve(  # noqa: D102
         self,
-        K: np.ndarray,
+        K: Any,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
@@ -55,7 +55,7 @@ class IndependentMachines(Machine):
     ) -> Solution:
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
-    def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102
+    def refine(self, K: Any, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102
         kept = [part if part.violation <= tol else None for part in solution.outputs]
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
@@ -71,7 +71,7 @@ class IndependentMachines(Machine):
 
     def _solve(
         self,
-        K: np.ndarray,
+        K: Any,
         starts: list[Any],
         kept: list[Solution | None],
         tol: float,
@@ -79,9 +79,8 @@ class IndependentMachines(Machine):
         max_steps: int | None,
     ) -> Solution:
         """Solve the outputs that are not kept."""
-        K = np.asarray(K)
-        if K.shape != (self.n_samples, self.n_samples):
-            raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
+        if K.n_samples != self.n_samples if _in_parts(K) else np.shape(K) != (self.n_samples, self.n_samples):
+            raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {np.shape(K)}")
         coef = np.zeros((self.n_samples, self.n_outputs))
 
         def one(column: int) -> Any:
@@ -91,7 +90,7 @@ class IndependentMachines(Machine):
             if solution is None and len(targets) == 0:  # neither class of a pair is left in this subset
                 return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
             if solution is None:
-                block = K if chosen is None else K[np.ix_(chosen, chosen)]
+                block = K if chosen is None else _among(K, chosen)
                 machine = self.maker.for_targets(targets, self.bound[rows])
                 solution = solve_part(machine, block, starts[column], tol, gap_tol, max_steps)
             coef[rows, column] = solution.coef[:, 0]
@@ -139,7 +138,7 @@ class IndependentMachines(Machine):
 
 
 def solve_part(
-    machine: Machine, K: np.ndarray, start: Any, tol: float, gap_tol: float | None, max_steps: int | None
+    machine: Machine, K: Any, start: Any, tol: float, gap_tol: float | None, max_steps: int | None
 ) -> Solution:
     """`machine.solve`, with a short way to a gap where the samples are few and the dual is a box QP.
 
@@ -164,3 +163,13 @@ def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int
         return [function(item) for item in items]
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, items))
+
+
+def _in_parts(K: Any) -> bool:
+    """Whether a kernel is no matrix but computed in parts."""
+    return hasattr(K, "subset")
+
+
+def _among(K: Any, chosen: np.ndarray) -> Any:
+    """The kernel among some samples."""
+    return K.subset(chosen) if _in_parts(K) else np.asarray(K)[np.ix_(chosen, chosen)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class Result:
         Largest violation of the optimality (KKT) conditions.
     multiplier : float or ndarray
         Multiplier of the equality constraint, or of each of several; the bias b of a kernel machine.
+    image : image or None
+        What a kernel in parts keeps of its product with the solution, see `qp.in_parts`.
 
     Examples
     --------
@@ -43,3 +46,4 @@ class Result:
     converged: bool
     violation: float
     multiplier: float | np.ndarray
+    image: Any = field(default=None, repr=False, kw_only=True)

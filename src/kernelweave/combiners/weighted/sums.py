@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._warnings import warn
 from ...kernels import KernelStack
+from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
 from ...machines import Machine
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
@@ -80,6 +81,12 @@ class WeightedSum(CombinedKernel):
         else:
             K = self._sum(self.stack.gram, out)
         return _scaled(K, factor, factor)
+
+    def lazy(self) -> SumInParts:
+        """The sum in parts."""
+        factor = self.missing_factor(self.stack.present, self.stack.support)
+        left = np.repeat(factor[:, None], self.n_kernels, axis=1)
+        return SumInParts(self.stack.in_parts(), left, self.theta)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """The sum between some training samples and all of them, without the whole matrix."""

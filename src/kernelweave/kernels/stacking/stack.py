@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ...arrays import HOST, Place
 from ...validation import Choice, check
 from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
 from ..lookups.precomputed import Precomputed
+from ..parts.sources import source_of
+from ..parts.stack import StackInParts
 from .memory import kernel_memory_error, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
@@ -72,14 +75,25 @@ class KernelStack:
 
     y: np.ndarray | None = None
 
-    def __init__(self, kernels: Any, normalize: str | None = "unit-diagonal", *, dtype: str = "float64"):
+    def __init__(
+        self,
+        kernels: Any,
+        normalize: str | None = "unit-diagonal",
+        *,
+        dtype: str = "float64",
+        storage: str = "dense",
+        place: Place = HOST,
+    ):
         check(None, "dtype", dtype, Choice("float64", "float32"))
+        check(None, "storage", storage, Choice("dense", "lazy"))
+        self.storage, self.place = storage, place
         pairs = named_kernels(kernels)
         self.names = [name for name, _ in pairs]
         self.kernels = [kernel for _, kernel in pairs]
         self.normalizers = [Normalizer(normalize, name) for name in self.names]
         self.dtype = np.dtype(dtype)
         self._matrices: np.ndarray | None = None
+        self._parts: StackInParts | None = None
 
     @property
     def n_kernels(self) -> int:
@@ -129,7 +143,7 @@ class KernelStack:
         """Make these the samples of the stack; see the attributes of the class."""
         self.reference, self.support, self.rows = reference, support, rows
         self.weight, self.repairs = weight, repairs
-        self.active, self.present, self._matrices = active, present, None
+        self.active, self.present, self._matrices, self._parts = active, present, None, None
 
     def _over(
         self,
@@ -145,7 +159,8 @@ class KernelStack:
     ) -> KernelStack:
         """The same fitted kernels over other samples; normalisation and repair are learned anew by default."""
         named = list(zip(self.names, self.kernels, strict=True))
-        other = KernelStack(named, self.normalizers[0].method, dtype=self.dtype.name)
+        settings: dict[str, Any] = {"dtype": self.dtype.name, "storage": self.storage, "place": self.place}
+        other = KernelStack(named, self.normalizers[0].method, **settings)
         other.names, other.kernels = self.names, self.kernels  # the same lists, see `replace`
         if normalizers is not None:
             other.normalizers = normalizers
@@ -228,6 +243,12 @@ class KernelStack:
                 raise kernel_memory_error(*needed, per_kernel=True) from error
             self._matrices = matrices
         return self._matrices
+
+    def in_parts(self) -> StackInParts:
+        """All kernels over the training samples in parts, for ``storage="lazy"``; made once and kept."""
+        if self._parts is None:
+            self._parts = StackInParts([source_of(self, m) for m in range(self.n_kernels)], self.place)
+        return self._parts
 
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""

@@ -1,0 +1,64 @@
+"""What a kernel is as a function of two feature vectors, and its values between two sets of them in any namespace.
+
+================  ================================================
+kind              k(x, z), times `gain`
+================  ================================================
+``linear``        <x, z>
+``polynomial``    (<x, z> + coef0)^degree
+``gaussian``      exp(-||x - z||^2 / scale^2)
+``laplacian``     exp(-||x - z||_1 / scale)
+``chi-squared``   exp(-sum_j (x_j - z_j)^2 / (x_j + z_j) / scale)
+================  ================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...arrays import Place
+
+KINDS = ("linear", "polynomial", "gaussian", "laplacian", "chi-squared")
+
+
+@dataclass(frozen=True)
+class PointFunction:
+    """A kernel as a function of feature vectors; see the table of the module.
+
+    Attributes
+    ----------
+    kind : {"linear", "polynomial", "gaussian", "laplacian", "chi-squared"}
+    scale : float
+        The width of the exponential kinds.
+    degree : int
+    coef0 : float
+        Of the polynomial.
+    gain : float
+        A constant factor.
+    """
+
+    kind: str
+    scale: float = 1.0
+    degree: int = 1
+    coef0: float = 0.0
+    gain: float = 1.0
+
+    def values(self, A: Any, B: Any, place: Place) -> Any:
+        """k(a, b) of all pairs of rows of two arrays of a place; features are centred where the kind allows it."""
+        xp = place.xp
+        if self.kind == "linear":
+            return self.gain * (A @ B.T)
+        if self.kind == "polynomial":
+            return self.gain * (A @ B.T + self.coef0) ** self.degree
+        if self.kind == "gaussian":
+            squared = xp.sum(A * A, axis=1)[:, None] + xp.sum(B * B, axis=1)[None, :] - 2.0 * (A @ B.T)
+            return self.gain * xp.exp(-xp.clip(squared, min=0.0) / self.scale**2)
+        total = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype, device=place.device)
+        for j in range(A.shape[1]):
+            a, b = A[:, j][:, None], B[:, j][None, :]
+            if self.kind == "laplacian":
+                total = total + xp.abs(a - b)
+            else:
+                sums = a + b
+                total = total + (a - b) ** 2 / xp.where(sums > 0.0, sums, xp.ones_like(sums))
+        return self.gain * xp.exp(-total / self.scale)

@@ -1,0 +1,82 @@
+"""`StackInParts`: all base kernels of a stack over the training samples, in parts and in one place.
+
+Everything that machines and outer loops need of the kernels comes from one product,
+
+    images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]        (i among some samples, j among others)
+
+computed for all kernels in one pass, without a matrix of the size of both sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Place
+from .sources import Source
+
+
+class StackInParts:
+    """The base kernels in parts.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        One for each kernel, all over the same samples and in the same place.
+    place : Place
+
+    Notes
+    -----
+    Memory: the features of the samples and a tile of kernel values.
+    """
+
+    def __init__(self, sources: Sequence[Source], place: Place):
+        self.sources, self.place = list(sources), place
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of base kernels, P."""
+        return len(self.sources)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return self.sources[0].n_rows
+
+    def block(self, m: int, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
+        """Values of kernel m between some rows and some columns (None: all), an array of the place."""
+        return self.sources[m].block(rows, columns)
+
+    def images(
+        self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int] | None = None
+    ) -> Any:
+        """k_m between some rows and columns, times V[:, m], for each kernel.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int or None
+            Positions of samples; None means all.
+        V : array of the place, of shape (n_columns, n_kernels, n_outputs), float64
+        kernels : sequence of int, optional
+            The kernels that are computed; the images of the others are 0. All by default.
+
+        Returns
+        -------
+        array of the place, of shape (n_rows, n_kernels, n_outputs), float64
+        """
+        xp = self.place.xp
+        n_rows = self.n_samples if rows is None else len(rows)
+        found = xp.zeros((n_rows, self.n_kernels, V.shape[2]), dtype=xp.float64, device=self.place.device)
+        for m in range(self.n_kernels) if kernels is None else kernels:
+            found[:, m, :] = self.sources[m].times(rows, columns, V[:, m, :])
+        return found
+
+    def diagonals(self) -> np.ndarray:
+        """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""
+        return np.column_stack([source.diagonal() for source in self.sources])
+
+    def subset(self, index: np.ndarray) -> StackInParts:
+        """The same kernels, with the same constants, among some of the samples."""
+        return StackInParts([source.subset(index) for source in self.sources], self.place)

@@ -1,0 +1,143 @@
+"""`SumInParts`: a weighted or gated sum of base kernels in parts.
+
+    K[i, j] = sum_m w_m l[i, m] k_m(x_i, x_j) l[j, m]
+
+Global weights are w with l = 1 (or what samples that lack views are scaled by); gates are l with w = 1.
+
+The image of coefficients c is K c or, where `keeps_images`, every  k_m (l_m c)  by itself: such an image stays true
+when the weights w change, and gives the forms  c' K_m c  for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .stack import StackInParts
+
+
+@dataclass
+class Image:
+    """K c, or its parts.
+
+    Attributes
+    ----------
+    values : array of the place, float64
+        Of shape (n_samples,), or (n_samples, n_kernels) where each kernel has its own.
+    of : object
+        What the kernel must share for the image to be its own.
+    """
+
+    values: Any
+    of: object
+
+
+class SumInParts:
+    """A sum of base kernels that machines are solved on in parts; see `solvers.qp.in_parts.KernelInParts`.
+
+    Parameters
+    ----------
+    parts : StackInParts
+    left : ndarray of shape (n_samples, n_kernels)
+        What samples are multiplied by in each kernel: gates, or a factor of the sample.
+    weights : ndarray of shape (n_kernels,), optional
+        1 by default.
+    keeps_images : bool
+        Whether images are kept for each kernel, so that they stay true under `with_weights`.
+    ridge : float
+        What is added to the diagonal.
+    """
+
+    def __init__(
+        self,
+        parts: StackInParts,
+        left: np.ndarray,
+        weights: np.ndarray | None = None,
+        *,
+        keeps_images: bool = False,
+        ridge: float = 0.0,
+    ):
+        self.parts, self.place = parts, parts.place
+        self.weights = np.ones(parts.n_kernels) if weights is None else weights
+        self.left, self.keeps_images, self.ridge = left, keeps_images, ridge
+        self.there = self.place.asarray(left, "float64")
+        self.token: object = object()
+        self.used = np.flatnonzero((left != 0.0).any(axis=0) & (self.weights != 0.0)).tolist()
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.left)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """K[i, i], a NumPy array."""
+        return (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
+
+    def with_weights(self, weights: np.ndarray) -> SumInParts:
+        """The same with other weights; images are shared where they are kept."""
+        other = SumInParts(self.parts, self.left, weights, keeps_images=self.keeps_images, ridge=self.ridge)
+        other.token = self.token if self.keeps_images else other.token
+        return other
+
+    def subset(self, index: np.ndarray) -> SumInParts:
+        """The same among some samples."""
+        return SumInParts(
+            self.parts.subset(index), self.left[index], self.weights, keeps_images=self.keeps_images, ridge=self.ridge
+        )
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """K among some samples, a NumPy array of float64."""
+        total = np.zeros((len(rows), len(rows)))
+        for m in self.used:
+            values = self.place.numpy(self.parts.block(m, rows, rows)).astype(np.float64)
+            total += self.weights[m] * self.left[rows, m][:, None] * values * self.left[rows, m]
+        total = 0.5 * (total + total.T)
+        total[np.diag_indices_from(total)] = self.diagonal[rows]
+        return total
+
+    def zero(self) -> Image:
+        """The image of coefficients 0."""
+        xp = self.place.xp
+        shape = (self.n_samples, self.parts.n_kernels) if self.keeps_images else (self.n_samples,)
+        return Image(xp.zeros(shape, dtype=xp.float64, device=self.place.device), self.token)
+
+    def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
+        """Bring an image up to date, in place, after coefficients changed.
+
+        Parameters
+        ----------
+        image : Image
+        rows : ndarray of int
+            The samples whose coefficients changed.
+        change : ndarray of shape (n_rows,)
+        targets : ndarray of int, optional
+            The samples at which the image is brought up to date; all by default.
+        """
+        xp = self.place.xp
+        d = self.place.asarray(change, "float64")
+        V = (self.there[rows, :] * d[:, None])[:, :, None]
+        kernels = None if self.keeps_images else self.used
+        found = self.parts.images(targets, rows, V, kernels)[:, :, 0]
+        if not self.keeps_images:
+            w = self.place.asarray(self.weights, "float64")
+            there = self.there if targets is None else self.there[targets, :]
+            found = xp.sum(found * there * w, axis=1)
+        if targets is None:
+            image.values += found
+        else:
+            image.values[targets] += found
+
+    def value(self, image: Image, coef: Any) -> Any:
+        """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""
+        xp = self.place.xp
+        values = image.values
+        if self.keeps_images:
+            values = xp.sum(values * self.there * self.place.asarray(self.weights, "float64"), axis=1)
+        return values + self.ridge * coef if self.ridge else values
+
+    def reuses(self, image: Any) -> bool:
+        """Whether an image is one of this kernel."""
+        return isinstance(image, Image) and image.of is self.token
