@@ -1,7 +1,7 @@
 """The places in which arrays can live, for tests: each computes the same.
 
-NumPy and array-api-strict are there in every run. torch (``make test-torch``) is marked `device` and skipped where it is
-missing; it is on the CPU, and on a CUDA device too where there is one.
+NumPy and array-api-strict are there in every run. torch (``make test-torch``) is marked `device` and skipped where it
+is missing; it is on the CPU, and on a CUDA device too where there is one.
 """
 
 from importlib.util import find_spec

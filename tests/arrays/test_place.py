@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from places import HAS_TORCH, STRICT, has_cuda, in_every_place, needs_torch
 
 from kernelweave.arrays import HOST, Place, chosen_place
+from places import HAS_TORCH, STRICT, has_cuda, in_every_place, needs_torch
 
 VALUES = np.array([3.0, 1.0, 2.0, 5.0])
 

@@ -68,7 +68,7 @@ class Place:
         if self.is_host:
             return np.asarray(values, dtype=None if dtype is None else np.dtype(dtype))
         wanted = None if dtype is None else getattr(self.xp, dtype)
-        if isinstance(values, np.ndarray) or not hasattr(values, "__array_namespace__") and not self._is_own(values):
+        if isinstance(values, np.ndarray) or (not hasattr(values, "__array_namespace__") and not self._is_own(values)):
             values = np.require(values, requirements=["C", "W"])  # torch reads no others
         found = self.xp.asarray(values, device=self.device)  # moved first: a wider type would take longer
         return found if wanted is None else self.xp.astype(found, wanted, copy=False)
