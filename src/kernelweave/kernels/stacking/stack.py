@@ -263,11 +263,16 @@ class KernelStack:
     def subset(self, rows: np.ndarray) -> KernelStack:
         """The same fitted kernels over some of the training samples.
 
-        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise the
-        constants of normalisation are learned from these samples alone.
+        Where Gram matrices are there already, they are copied, with the constants of all samples in them, and so are
+        those constants in lazy storage; otherwise the constants of normalisation are learned from these samples alone.
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
-        if self._matrices is None:
+        if self.storage == "lazy":
+            parts = self.in_parts().subset(rows)  # learns the constants
+            settled: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
+            part = self._over(self.reference, support, self.rows[rows], weight, present, **settled)
+            part._parts = parts
+        elif self._matrices is None:
             part = self._over(support, support, np.arange(len(rows)), weight, present)
         else:
             learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
