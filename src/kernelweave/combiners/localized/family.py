@@ -109,16 +109,18 @@ class GatedFamily(KernelFamily):
         """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
         rows, coef = support_rows(coef)
         if kernel.is_lazy:
-            slopes = -np.einsum("ir,imr->im", coef, kernel.images(rows, rows, coef))
+            slopes = gate_slopes(coef, kernel.images(rows, rows, coef))
         else:
             slopes = gated_pullback(self.stack.matrices(), kernel.gates, rows, coef)[rows]
         return self._from_slopes(kernel, rows, slopes)
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
         """`pullback` of a solution, for nothing where that holds the images k_m (eta_m c) of its coefficients."""
-        rows, _ = support_rows(solution.coef)
-        slopes = kept_slopes(solution, rows, kernel.stack.place)
-        return self.pullback(kernel, solution.coef) if slopes is None else self._from_slopes(kernel, rows, slopes)
+        rows, coef = support_rows(solution.coef)
+        images = kept_images(solution, rows, kernel.stack.place)
+        if images is None:
+            return self.pullback(kernel, solution.coef)
+        return self._from_slopes(kernel, rows, gate_slopes(coef, images))
 
     def _from_slopes(self, kernel: Any, rows: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """dJ/dV from dJ/dgates of some samples."""
@@ -233,8 +235,8 @@ class GatedFamily(KernelFamily):
         return self.gate.values(kernel.gate_parameters, codes, present & active, tol), active
 
 
-def kept_slopes(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
-    """dJ/dgates of some samples, -sum_r c_ir (k_m (eta_m c_r))_i, from the images that a solution holds.
+def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
+    """The images k_m (eta_m c_r) at some samples that a solution holds, of shape (n_rows, n_kernels, n_outputs).
 
     None where an output holds no images, or images of some of the samples only.
 
@@ -245,11 +247,13 @@ def kept_slopes(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarra
     place : Place
         Of the images.
     """
-    found = None
-    for r, output in enumerate(solution.outputs or (solution,)):
-        image = output.image
-        if image is None or image.values.ndim != 2 or len(output.coef) != len(solution.coef):
+    outputs = solution.outputs or (solution,)
+    for output in outputs:
+        if output.image is None or output.image.values.ndim != 2 or len(output.coef) != len(solution.coef):
             return None
-        slopes = -solution.coef[rows, r, None] * place.numpy(image.values)[rows]
-        found = slopes if found is None else found + slopes
-    return found
+    return np.stack([place.numpy(output.image.values)[rows] for output in outputs], axis=2)
+
+
+def gate_slopes(coef: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """dJ/dgates of the samples with these coefficients and images, -sum_r c_ir (k_m (eta_m c_r))_i."""
+    return -np.einsum("ir,imr->im", coef, images)
