@@ -252,7 +252,7 @@ class KernelStack:
 
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
-        if n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
+        if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
             warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
 
     @property
@@ -263,16 +263,17 @@ class KernelStack:
     def subset(self, rows: np.ndarray) -> KernelStack:
         """The same fitted kernels over some of the training samples.
 
-        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise the
-        constants of normalisation are learned from these samples alone.
+        Where Gram matrices (or the kernels in parts) are there already, they are copied, with the constants of all
+        samples in them; otherwise the constants of normalisation are learned from these samples alone.
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
-        if self._matrices is None:
+        if self._matrices is None and self._parts is None:
             part = self._over(support, support, np.arange(len(rows)), weight, present)
         else:
             learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
             part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
-            part._matrices = self._matrices[:, rows[:, None], rows]
+            part._matrices = None if self._matrices is None else self._matrices[:, rows[:, None], rows]
+            part._parts = None if self._parts is None else self._parts.subset(rows)
         part.y = None if self.y is None else self.y[rows]
         return part
 
