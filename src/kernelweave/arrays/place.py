@@ -34,6 +34,10 @@ class Place:
     def __init__(self, xp: Any, device: Any = None):
         self.xp, self.device = xp, device
 
+    def __reduce__(self) -> Any:
+        """A copy of the host's place is that place: modules cannot be pickled."""
+        return "HOST" if self.is_host else super().__reduce__()
+
     @property
     def is_host(self) -> bool:
         """Whether arrays are NumPy's own, so that compiled functions can read them."""

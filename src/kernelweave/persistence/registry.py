@@ -27,6 +27,7 @@ from sklearn.model_selection import (
 )
 
 from .. import combiners, estimators, kernels, machines, recipes, reduction
+from ..arrays import HOST
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
@@ -206,7 +207,12 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
         "labels": lambda: None,
         "dtypes": dict,
     },
-    kernels.KernelStack: {"_matrices": lambda: None},
+    kernels.KernelStack: {
+        "_matrices": lambda: None,
+        "_parts": lambda: None,
+        "storage": lambda: "dense",
+        "place": lambda: HOST,
+    },
     recipes.CohortModel: {"matrices": lambda: None, "kinds": lambda: None},  # only a fit reads them
 }
 
