@@ -42,7 +42,9 @@ def test_demo_without_matplotlib_prints_the_table_and_how_to_get_the_picture(tmp
     assert main(["demo", "--repeats", "1", "--output", str(picture)]) == 0
     printed = capsys.readouterr().out
     assert "SVM on fou" in printed and "90.54" in printed
-    assert "No picture is saved: matplotlib is needed to draw; install kernelweave[plot]" in printed.replace("\n", " ")
+    assert "No picture is saved: matplotlib is needed to draw; pip install kernelweave[plot]" in printed.replace(
+        "\n", " "
+    )
     assert "Picture saved" not in printed and not picture.exists()
 
 
