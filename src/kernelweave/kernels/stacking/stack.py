@@ -82,6 +82,7 @@ class KernelStack:
     """
 
     y: np.ndarray | None = None
+    has_parts = False  # whether the model could be fitted with storage="lazy", for advice where memory is short
 
     def __init__(
         self,
