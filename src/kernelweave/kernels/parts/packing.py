@@ -21,7 +21,7 @@ For a Gaussian six more columns make the exponent one product of two rows, each 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
+from .functions import PointFunction
 
 LOG2E = 1.0 / math.log(2.0)
 #: The scale of a kernel in units, by its kind.
@@ -45,23 +46,26 @@ def is_fused(place: Place) -> bool:
     return place.is_cuda and find_spec("triton") is not None
 
 
-def unit_scale(kind: str, place: Place) -> float:
-    """The scale of a kernel in the units of a place; features are divided by the kernel's own scale over it.
+def in_units(function: PointFunction) -> tuple[PointFunction, float]:
+    """The function of features in units, and what features are multiplied by to be so.
 
     Examples
     --------
-    >>> from kernelweave.arrays import HOST
-    >>> from kernelweave.kernels.parts.packing import unit_scale
-    >>> unit_scale("gaussian", HOST)
-    1.0
+    >>> from kernelweave.kernels.parts.functions import PointFunction
+    >>> from kernelweave.kernels.parts.packing import in_units
+    >>> function, factor = in_units(PointFunction("laplacian", scale=2.0))
+    >>> round(function.scale, 3), round(factor, 3)
+    (1.443, 0.721)
     """
-    return UNITS.get(kind, 1.0) if is_fused(place) else 1.0
+    if function.kind not in UNITS:
+        return function, 1.0
+    unit = UNITS[function.kind]
+    return replace(function, scale=unit), unit / function.scale
 
 
-def rounded(features: np.ndarray, kind: str, place: Place) -> np.ndarray:
-    """Features as float32 holds them, rounded to TF32 where the tensor cores of a place multiply them."""
-    narrow = np.ascontiguousarray(features, dtype=np.float32)
-    return to_tf32(narrow) if kind in PRODUCTS and is_fused(place) else narrow
+def rounded(features: Any, kind: str, place: Place) -> Any:
+    """Features of float32, rounded to TF32 where the tensor cores of a place multiply them."""
+    return to_tf32(features) if kind in PRODUCTS and is_fused(place) else features
 
 
 def to_tf32(values: Any) -> Any:

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from . import _triton
+from . import packing
 from .functions import PointFunction
-from .packing import PRODUCTS, SERVED, Packed, is_fused, pack, packed_width
+from .packing import PRODUCTS, SERVED, Packed, pack, packed_width
 from .sources import PointSource, Side, Source
 
 OUTPUTS = 4  # columns of V that one launch serves
@@ -42,7 +42,7 @@ def is_served(source: Source) -> bool:
 
 def fused_images(sources: Sequence[Source], place: Place) -> FusedImages | None:
     """The fused programs over some sources, or None where there is nothing for them."""
-    return FusedImages(sources, place) if is_fused(place) and any(map(is_served, sources)) else None
+    return FusedImages(sources, place) if packing.is_fused(place) and any(map(is_served, sources)) else None
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,9 @@ class FusedImages:
     """
 
     def __init__(self, sources: Sequence[Source], place: Place):
-        self.sources, self.place = sources, place
+        from . import _triton  # imports Triton
+
+        self.sources, self.place, self.programs = sources, place, _triton
         kinds: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for m, source in enumerate(sources):
             if is_served(source) and isinstance(source, PointSource):
@@ -197,7 +199,7 @@ class FusedImages:
         per_split = math.ceil(n_tiles / min(math.ceil(PROGRAMS / (tiles * n_kernels)), n_tiles))
         splits = math.ceil(n_tiles / per_split)
         out = xp.empty((splits, n_kernels, n_outputs, n_rows), dtype=xp.float64, device=device)
-        _triton.image_tiles[(tiles, n_kernels, splits)](
+        self.programs.image_tiles[(tiles, n_kernels, splits)](
             group.rows.features, right, order if rows is None else rows, scaled, group.rows.factor, out, group.coef0,
             order, n_rows, group.rows.n_samples, n_tiles, per_split, group.rows.width, **group.options,
             OUTPUTS=n_outputs, INDEXED=rows is not None, SCALED=not group.is_centred, BM=BM, BN=BN, num_warps=warps,
@@ -214,7 +216,7 @@ class FusedImages:
         shape = (count, size, packed.width) if packed.kind in PRODUCTS else (count, packed.width, size)
         features = xp.empty(shape, dtype=xp.float32, device=device)
         scaled = xp.empty((count, n_outputs, size), dtype=xp.float32, device=device)
-        _triton.gathered_tiles[(size // BLOCK_TILE, count)](
+        self.programs.gathered_tiles[(size // BLOCK_TILE, count)](
             packed.features, packed.factor, gain, group.positions, group.order if index is None else index, V, features,
             scaled, packed.n_samples, V.shape[0], first, output, size // BLOCK_TILE, packed.width, V.shape[1],
             V.shape[2], **group.options, OUTPUTS=n_outputs, INDEXED=index is not None,
@@ -259,7 +261,7 @@ class FusedImages:
             added = total is not None
             if not added:
                 total = place.xp.empty((size, size), dtype=place.xp.float64, device=place.device)
-            _triton.block_tiles[(size // BLOCK_TILE, size // BLOCK_TILE)](
+            self.programs.block_tiles[(size // BLOCK_TILE, size // BLOCK_TILE)](
                 first, second, before, after, total, group.coef0, len(group.kernels), size, group.rows.width,
                 **group.options, ADDED=added, BM=BLOCK_TILE, BN=BLOCK_TILE, num_warps=4,
             )  # fmt: skip
