@@ -161,8 +161,8 @@ class SumInParts:
         chosen = self.place.asarray(rows, "int64")
         return self.place.numpy(self.place.xp.take(image.values, chosen, axis=0)) * self.left[rows]
 
-    def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K among some samples times coefficients of shape (n_rows, n_columns), a NumPy array."""
+    def block_times(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`block` times coefficients of shape (n_rows, n_columns), without making it; a NumPy array."""
         left, used = self.left[rows], self.used
         V = np.zeros((len(rows), self.parts.n_kernels, coef.shape[1]))
         V[:, used] = left[:, used, None] * coef[:, None, :]

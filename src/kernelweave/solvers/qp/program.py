@@ -165,7 +165,7 @@ class _FormInParts:
         return self.own
 
     def __matmul__(self, V: np.ndarray) -> np.ndarray:
-        return self.signs * self.kernel.product(self.samples, self.signs * V) + self.more[:, None] * V
+        return self.signs * self.kernel.block_times(self.samples, self.signs * V) + self.more[:, None] * V
 
 
 def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Images) -> np.ndarray:
@@ -175,7 +175,7 @@ def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Ima
     ----------
     programs : list of DualProgram
     K : ndarray of shape (n, n), or KernelInParts
-        The kernel that was solved with. In parts it has the method `product` too: K among some samples times a matrix.
+        The kernel that was solved with. In parts it has the method `block_times` too: `block` times a matrix.
     coef : ndarray of shape (n, n_outputs)
         The solution C, not necessarily exact.
     images : Images
