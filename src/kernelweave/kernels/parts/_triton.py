@@ -181,7 +181,9 @@ def block_tiles(
             else:
                 values = _power(values + tl.load(coef0 + g), DEGREE)
         else:
-            values = _falling(-_distances(left + jump, right + jump, i, j, n_features, size, size, KIND, BM, BN), False)
+            values = _falling(
+                -_distances(left + jump, right + jump, i, j, n_features, size, size, KIND, BM, BN), False
+            )
         values = values * tl.load(left_factor + g * size + i)[:, None] * tl.load(right_factor + g * size + j)[None, :]
         total += values.to(tl.float64)
     tl.store(target, total)
