@@ -108,9 +108,9 @@ class Localized(GatedCombiner):
     `Sigmoid`), `gating_coef_` and `gating_intercept_` are their slopes v_m by the gating inputs and their biases.
 
     Memory: the P Gram matrices, the combined one for each thread, and at most one more inside the machine; with
-    `validation_fraction` or ``l2="auto"`` a copy of the training part of the P matrices for each thread. In lazy storage
-    no such matrix: the features, and for each thread P numbers for each sample and output of the machine. Gating inputs
-    are then features, or a `KernelMap` with `n_landmarks`.
+    `validation_fraction` or ``l2="auto"`` a copy of the training part of the P matrices for each thread. In lazy
+    storage no such matrix: the features, and for each thread P numbers for each sample and output of the machine.
+    Gating inputs are then features, or a `KernelMap` with `n_landmarks`.
 
     References
     ----------

@@ -5,8 +5,8 @@ A form computes ``gram``, ``pullback`` and ``cross`` of a `FormKernel`, for non-
 
 - `Monomials` (Cortes et al. 2010): k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m, R all q with sum_m q_m = d, and
   a multiple of the weighted sum sum_m eta_m k_m(x, z) beside it. Degree 1 is the weighted sum.
-- `gaussian_form.GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
-  feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
+- `gaussian_form.GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance
+  of kernel m's feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from ...views import Views
 from ..combined import CombinedKernel
 from ..descent.family import KernelFamily, kept_images, support_rows
 from .gaussian_form import GaussianForm
-from .in_parts import form_in_parts, form_pullback, sum_images, sum_in_parts, sum_pullback
-from .in_parts import rows_of, values_between
+from .in_parts import form_in_parts, form_pullback, rows_of, sum_images, sum_in_parts, sum_pullback, values_between
 
 
 class FormKernel(CombinedKernel):
@@ -152,7 +151,7 @@ class FormFamily(KernelFamily):
         self.form, self.diagonals = form, form.diagonals(stack)
         self.base: SumInParts | None = None  # a weighted sum in parts, whose images stay true for all weights
         if stack.storage == "lazy" and isinstance(form, Monomials) and form.is_weighted_sum and stack.present.all():
-            self.base = self.at(np.ones(stack.n_kernels)).lazy()
+            self.base = sum_in_parts(self.at(np.ones(stack.n_kernels)), form, np.ones(stack.n_samples))
 
     def at(self, theta: np.ndarray) -> FormKernel:
         """The form with these weights."""
@@ -166,7 +165,7 @@ class FormFamily(KernelFamily):
         """`pullback` of a solution; the images K_m c of a weighted sum in parts are not computed again."""
         rows, coef = support_rows(solution.coef)
         images = kept_images(solution, rows, self.stack.place)
-        if images is None:
+        if images is None or not isinstance(self.form, Monomials):
             return self.pullback(kernel, solution.coef)
         return self.form.sum_pullback(kernel, kernel.lazy(), rows, coef, images)
 
@@ -235,7 +234,7 @@ class Monomials:
     def _lazy_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """`pullback` of a kernel in parts."""
         if self.is_weighted_sum:
-            operand = kernel.lazy()
+            operand: Any = kernel.lazy()
             return self.sum_pullback(kernel, operand, rows, coef, sum_images(operand, rows, rows, coef))
         factor, slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])
         gradient, row_sums = form_pullback(kernel, rows, coef * factor[:, None])

@@ -124,6 +124,7 @@ def form_pullback(kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> tup
     """
     parts, eta = kernel.stack.in_parts(), kernel.theta
     xp, place = parts.place.xp, parts.place
+    form: Any = kernel.form
     C = place.asarray(coef, "float64")
     diagonals = None if kernel.diagonals is None else place.asarray(kernel.diagonals[rows], "float64")
     n_rows = len(rows)
@@ -133,7 +134,7 @@ def form_pullback(kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> tup
         last = min(first + height, n_rows)
         values = [xp.astype(parts.block(m, rows[first:last], rows[:last]), xp.float64) for m in range(len(eta))]
         both = None if diagonals is None else (diagonals[first:last, :], diagonals[:last, :])
-        K, slopes = kernel.form.derivatives(values, eta, both, xp)
+        K, slopes = form.derivatives(values, eta, both, xp)
         G = C[first:last, :] @ C[:last, :].T
         share = place.numpy(G * K)
         row_sums[first:last] += share.sum(axis=1)

@@ -82,6 +82,7 @@ class KernelStack:
     """
 
     y: np.ndarray | None = None
+    has_parts = False  # whether the model could be fitted with storage="lazy", for advice where memory is short
 
     def __init__(
         self,
@@ -355,7 +356,7 @@ class KernelStack:
         used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
         reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
         support = self.rows[rows] if everything else np.arange(len(rows))
-        return self._over(
+        restricted = self._over(
             reference,
             reference.rows(support) if everything else reference,
             support,
@@ -371,6 +372,8 @@ class KernelStack:
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
+        restricted.storage, restricted.place = "dense", HOST  # how a fit computed is nothing that prediction depends on
+        return restricted
 
     def compared_with(self, points: Views) -> KernelStack:
         """The same fitted kernels between samples and other points than the training samples (landmarks).
