@@ -20,11 +20,12 @@ from ..distance import Distance
 from ..lookups.precomputed import Precomputed
 from ..parts.sources import source_of
 from ..parts.stack import StackInParts
-from .memory import kernel_memory_error, warn_if_too_large
+from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
 from .repair import Repair, check_repair
 
+CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
 
 
@@ -36,7 +37,14 @@ class KernelStack:
     kernels : list of kernels or (name, kernel)
     normalize : {"unit-diagonal", "unit-trace", "center", None}
     dtype : {"float64", "float32"}
-        Of the Gram matrices; values are computed in float64 and stored in this type.
+        Of the Gram matrices, whose values are computed in float64 and stored in this type; of the parts in lazy
+        storage, which are computed in this type where it is exact enough, see `kernels.parts.precision`.
+    storage : {"dense", "lazy"}
+        Whether Gram matrices are computed whole, or in parts only (`in_parts`).
+    place : Place
+        Where the parts are computed.
+    cache_bytes : float
+        How much memory the parts may take for rows that are kept.
 
     Attributes
     ----------
@@ -84,10 +92,11 @@ class KernelStack:
         dtype: str = "float64",
         storage: str = "dense",
         place: Place = HOST,
+        cache_bytes: float = CACHE_BYTES,
     ):
         check(None, "dtype", dtype, Choice("float64", "float32"))
         check(None, "storage", storage, Choice("dense", "lazy"))
-        self.storage, self.place = storage, place
+        self.storage, self.place, self.cache_bytes = storage, place, cache_bytes
         pairs = named_kernels(kernels)
         self.names = [name for name, _ in pairs]
         self.kernels = [kernel for _, kernel in pairs]
@@ -160,8 +169,8 @@ class KernelStack:
     ) -> KernelStack:
         """The same fitted kernels over other samples; normalisation and repair are learned anew by default."""
         named = list(zip(self.names, self.kernels, strict=True))
-        settings: dict[str, Any] = {"dtype": self.dtype.name, "storage": self.storage, "place": self.place}
-        other = KernelStack(named, self.normalizers[0].method, **settings)
+        settings = {name: getattr(self, name) for name in ("storage", "place", "cache_bytes")}
+        other = KernelStack(named, self.normalizers[0].method, dtype=self.dtype.name, **settings)
         other.names, other.kernels = self.names, self.kernels  # the same lists, see `replace`
         if normalizers is not None:
             other.normalizers = normalizers
@@ -187,9 +196,13 @@ class KernelStack:
         return present
 
     def gram(self, m: int) -> np.ndarray:
-        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
+        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time.
+
+        A `LazyStorageError` in lazy storage.
+        """
         if self._matrices is not None:
             return self._matrices[m].copy()
+        self._refuse_whole(1, f"the Gram matrix of the kernel {self.names[m]!r}")
         try:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
@@ -219,7 +232,9 @@ class KernelStack:
             return self._matrices[m][chosen]
         kernel, normalizer, repair, present = self.kernels[m], self.normalizers[m], self.repairs[m], self.present[:, m]
         if not (repair.trusted or repair.is_learned) or normalizer.needs_gram:
-            return self.gram(m)[chosen]
+            if self.storage == "dense":
+                return self.gram(m)[chosen]
+            self.in_parts()  # learns the constants, in parts
         if not normalizer.is_learned:
             diagonal = kernel.diagonal(self.reference)
             diagonal = diagonal if repair.trusted else repair.gram_diagonal(diagonal)
@@ -230,8 +245,12 @@ class KernelStack:
         return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)
 
     def matrices(self) -> np.ndarray:
-        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept."""
+        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept.
+
+        A `LazyStorageError` in lazy storage.
+        """
         if self._matrices is None:
+            self._refuse_whole(self.n_kernels, f"a stack of {self.n_kernels} kernels")
             shape = (self.n_kernels, self.n_samples, self.n_samples)
             what = f"a stack of {self.n_kernels} kernels"
             self.check_memory(self.n_kernels + 1, what, per_kernel=True)
@@ -251,9 +270,13 @@ class KernelStack:
             self._parts = StackInParts([source_of(self, m) for m in range(self.n_kernels)], self.place)
         return self._parts
 
+    def _refuse_whole(self, n_matrices: int, what: str) -> None:
+        if self.storage == "lazy":
+            raise lazy_storage_error(n_matrices, self.n_samples, self.dtype, what, "in_parts() of the stack")
+
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
-        if n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
+        if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
             warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
 
     @property
@@ -264,16 +287,18 @@ class KernelStack:
     def subset(self, rows: np.ndarray) -> KernelStack:
         """The same fitted kernels over some of the training samples.
 
-        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise the
-        constants of normalisation are learned from these samples alone.
+        Where Gram matrices are there already, they are copied, with the constants of all samples in them, which lazy
+        storage keeps too; otherwise the constants of normalisation are learned from these samples alone.
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
-        if self._matrices is None:
+        if self._matrices is None and self.storage == "dense":
             part = self._over(support, support, np.arange(len(rows)), weight, present)
         else:
+            parts = None if self.storage == "dense" else self.in_parts().subset(rows)
             learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
             part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
-            part._matrices = self._matrices[:, rows[:, None], rows]
+            part._matrices = None if self._matrices is None else self._matrices[:, rows[:, None], rows]
+            part._parts = parts
         part.y = None if self.y is None else self.y[rows]
         return part
 
@@ -361,6 +386,7 @@ class KernelStack:
                 raise ValueError(f'landmarks take normalize=None or "unit-diagonal", not {normalizer.method!r}')
         n_points = points.n_samples
         other = self._over(points, points, np.arange(n_points), np.ones(n_points), self.presence(points))
+        other.storage = "dense"  # landmarks are few
         for m in range(self.n_kernels):
             other.gram(m)  # learns the constants of the points
         return other
