@@ -46,7 +46,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
-from .parts.functions import PointFunction
+from .parts.functions import JoinFunction, MatrixFunction, PointFunction
 from .preparation import PreparedView
 
 _BLOCK_ROWS = 32
@@ -152,6 +152,23 @@ class Kernel(BaseEstimator):
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
         """The feature vectors that the array functions take, and which samples have them."""
         raise TypeError(f"the kernel {type(self).__name__} is no function of the features of one view")
+
+    def point_function(self) -> PointFunction | None:
+        """The fitted kernel as a function of what `read` gives, computed on any device; None if it is no such one."""
+        return None
+
+    def matrix_function(self) -> MatrixFunction | None:
+        """The fitted kernel as a lookup in a matrix; None if it is no such one."""
+        return None
+
+    def join_function(self) -> JoinFunction | None:
+        """The fitted kernel as a sum or product of two; None if it is no such one."""
+        return None
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether rows can be computed without the whole Gram matrix: nothing of it has to be repaired."""
+        return self.positive_semidefinite or self.repair is None
 
     def pullback(self, A: Any, Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The gradient of ``sum_ij weights_ij k(a_i, z_j)`` by the rows of Z; only where `is_differentiable`.
@@ -271,10 +288,6 @@ class ViewKernel(PreparedView, Kernel):
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
         self.learn(values[present], weight[present])
         return self
-
-    def point_function(self) -> PointFunction | None:
-        """The fitted kernel as a function of feature vectors that any device computes; None if it is no such one."""
-        return None
 
     def learned_from(self, values: Any, sample_weight: np.ndarray) -> ViewKernel:
         """A copy of the fitted kernel whose constants are learned from other points (such as projected samples)."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
+from ...views import Views
 from .sources import Source
 
 
@@ -26,14 +27,16 @@ class StackInParts:
     sources : sequence of Source
         One for each kernel, all over the same samples and in the same place.
     place : Place
+    cache_bytes : float
+        How much memory sums of these kernels may take for rows that they keep.
 
     Notes
     -----
     Memory: the features of the samples and a tile of kernel values.
     """
 
-    def __init__(self, sources: Sequence[Source], place: Place):
-        self.sources, self.place = list(sources), place
+    def __init__(self, sources: Sequence[Source], place: Place, *, cache_bytes: float = 0.0):
+        self.sources, self.place, self.cache_bytes = list(sources), place, cache_bytes
 
     @property
     def n_kernels(self) -> int:
@@ -83,4 +86,10 @@ class StackInParts:
 
     def subset(self, index: np.ndarray) -> StackInParts:
         """The same kernels, with the same constants, among some of the samples."""
-        return StackInParts([source.subset(index) for source in self.sources], self.place)
+        chosen = [source.subset(index) for source in self.sources]
+        return StackInParts(chosen, self.place, cache_bytes=self.cache_bytes)
+
+    def against(self, views: Views) -> StackInParts:
+        """The same kernels between new samples (rows) and these (columns)."""
+        new = [source.against(views) for source in self.sources]
+        return StackInParts(new, self.place, cache_bytes=self.cache_bytes)

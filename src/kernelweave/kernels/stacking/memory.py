@@ -49,7 +49,7 @@ def lazy_storage_error(n_matrices: int, n_samples: int, dtype: DTypeLike, what: 
     needed = n_matrices * n_samples**2 * dtype.itemsize
     count = f"{n_matrices} matrices" if n_matrices > 1 else "a matrix"
     return LazyStorageError(
-        f'{what} needs {count} of {n_samples} x {n_samples} {dtype.name} ({needed / 2**30:.2g} GiB), but with '
+        f"{what} needs {count} of {n_samples} x {n_samples} {dtype.name} ({needed / 2**30:.2g} GiB), but with "
         f'storage="lazy" kernels are kept in parts; use storage="dense" or {advice}'
     )
 

@@ -17,6 +17,7 @@ Samples without the view take no part in any constant, and their rows are zero a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -71,11 +72,7 @@ class Normalizer:
             How often each sample counts.
         """
         if self.method == "center":
-            self.present_ = present
-            weight = np.where(present, weight, 0.0)
-            self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
-            self.means_ = K @ self.weight_
-            self.mean_ = float(self.means_ @ self.weight_)
+            self.learn_means(lambda shares: K @ shares, present, weight)
         else:
             self.learn(np.diagonal(K), present, weight)
         return self.gram_rows(K, np.arange(len(K)))
@@ -106,6 +103,64 @@ class Normalizer:
             weight = np.where(present, weight, 0.0)
             shares = weight / max(weight.sum(), np.finfo(float).tiny)
             self.factor_ = self._inverse_mean(float(shares @ diagonal))
+
+    def learn_means(
+        self, means_of: Callable[[np.ndarray], np.ndarray], present: np.ndarray, weight: np.ndarray
+    ) -> None:
+        """Learn the constants of "center" from products of the training Gram matrix.
+
+        Parameters
+        ----------
+        means_of : callable
+            From a vector w to K w, of shape (n_samples,).
+        present, weight : ndarray of shape (n_samples,)
+            As in `gram`.
+        """
+        self.present_ = present
+        weight = np.where(present, weight, 0.0)
+        self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
+        self.means_ = means_of(self.weight_)
+        self.mean_ = float(self.means_ @ self.weight_)
+
+    def training_scale(self, diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What rows and columns of the training samples are multiplied by (0 if absent), and the normalised k(x, x).
+
+        Parameters
+        ----------
+        diagonal : ndarray of shape (n_samples,)
+            k(x, x) before.
+        """
+        factor: Any = np.where(self.present_, 1.0, 0.0)
+        if self.method == "unit-diagonal":
+            factor = factor * self.factor_
+            return factor, np.where(factor > 0.0, 1.0, 0.0)
+        if self.method == "unit-trace":
+            factor = factor * np.sqrt(self.factor_)
+        if self.method == "center":
+            diagonal = diagonal - 2.0 * self.means_ + self.mean_
+        return factor, factor**2 * diagonal
+
+    def new_scale(
+        self, diagonal: np.ndarray, present: np.ndarray, means: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What rows of new samples are multiplied by (0 if absent), and their normalised k(x, x).
+
+        Parameters
+        ----------
+        diagonal, present
+            As in `cross`.
+        means : ndarray of shape (n_new,)
+            The mean of k(x, x_i) over the training samples, for "center".
+        """
+        factor: Any = np.where(present, 1.0, 0.0)
+        if self.method == "unit-diagonal":
+            factor = factor * self._inverse_root(diagonal)
+            return factor, np.where(factor > 0.0, 1.0, 0.0)
+        if self.method == "unit-trace":
+            factor = factor * np.sqrt(self.factor_)
+        if means is not None:
+            diagonal = diagonal - 2.0 * means + self.mean_
+        return factor, factor**2 * diagonal
 
     def gram_rows(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Normalise rows of the training Gram matrix with the constants that are learned already.
@@ -206,3 +261,16 @@ def check_known(diagonal: np.ndarray, name: str) -> None:
             f"the kernel {name!r} lacks the similarity of {np.count_nonzero(np.isnan(diagonal))} new sample(s) to "
             "themselves; give it as diagonal= of extend_kernels or extend (1.0 where every sample has it)"
         )
+
+
+def finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
+    """Kernel values, or one error that names the kernel where they are not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = compute()
+        is_finite = np.isfinite(K.sum())
+    if not is_finite:
+        raise ValueError(
+            f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
+            "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
+        )
+    return K

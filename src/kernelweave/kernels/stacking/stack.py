@@ -6,7 +6,6 @@ training samples by the same constants. Combiners reach kernels only through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,12 @@ from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
 from ..lookups.precomputed import Precomputed
-from ..parts.sources import source_of
+from ..parts.making import source_of
 from ..parts.stack import StackInParts
 from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
-from .normalization import Normalizer
-from .repair import Repair, check_repair
+from .normalization import Normalizer, finite
+from .repair import Repair
 
 CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
@@ -132,7 +131,7 @@ class KernelStack:
         self.kernels = [
             clone(kernel).fit(views, weight, label, y) for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
-        repairs = [_repair_of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
+        repairs = [Repair.of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
         active, present = np.ones(self.n_kernels, dtype=bool), self.presence(views)
         for name, somebody in zip(self.names, np.any(present, axis=0).tolist(), strict=True):
             if not somebody:
@@ -174,7 +173,7 @@ class KernelStack:
         other.names, other.kernels = self.names, self.kernels  # the same lists, see `replace`
         if normalizers is not None:
             other.normalizers = normalizers
-        repairs = [_unlearned(repair) for repair in self.repairs] if repairs is None else repairs
+        repairs = [repair.unlearned() for repair in self.repairs] if repairs is None else repairs
         other._hold(reference, support, rows, weight, repairs, present, self.active if active is None else active)
         return other
 
@@ -210,7 +209,7 @@ class KernelStack:
             raise kernel_memory_error(2, self.n_samples, np.dtype("float64"), what, has_dtype=False) from error
 
     def _gram(self, m: int) -> np.ndarray:
-        K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
+        K = finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         if not self.repairs[m].trusted:
             K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
@@ -239,7 +238,7 @@ class KernelStack:
             diagonal = kernel.diagonal(self.reference)
             diagonal = diagonal if repair.trusted else repair.gram_diagonal(diagonal)
             normalizer.learn(diagonal, present, self.weight)
-        K = _finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
+        K = finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
         if not repair.trusted:
             K = repair.gram_rows(K, chosen)
         return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)
@@ -267,7 +266,8 @@ class KernelStack:
     def in_parts(self) -> StackInParts:
         """All kernels over the training samples in parts, for ``storage="lazy"``; made once and kept."""
         if self._parts is None:
-            self._parts = StackInParts([source_of(self, m) for m in range(self.n_kernels)], self.place)
+            sources = [source_of(self, m) for m in range(self.n_kernels)]
+            self._parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
         return self._parts
 
     def _refuse_whole(self, n_matrices: int, what: str) -> None:
@@ -324,7 +324,7 @@ class KernelStack:
         kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
         rows, support = self.rows, self.support
         everything = normalizer.needs_all_samples
-        clipped = _is_clipped(repair)
+        clipped = repair.is_clipped
         if columns is not None:
             rows = rows[columns]
             support = support if everything or clipped else support.rows(columns)
@@ -332,7 +332,7 @@ class KernelStack:
         if reference.n_samples == 0:  # a model without support vectors
             return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
         chosen = slice(None) if everything else rows
-        K = _finite(lambda: kernel.cross(views, reference), self.names[m])
+        K = finite(lambda: kernel.cross(views, reference), self.names[m])
         raw = kernel.diagonal(views)
         if not repair.trusted:
             K, raw = repair.cross(K, raw, chosen)
@@ -349,7 +349,7 @@ class KernelStack:
         if active is None:
             active = np.ones(self.n_kernels, dtype=bool)
         everything = any(
-            normalizer.needs_all_samples or (is_active and _is_clipped(repair))
+            normalizer.needs_all_samples or (is_active and repair.is_clipped)
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
         kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
@@ -368,7 +368,7 @@ class KernelStack:
                 for normalizer, is_active in zip(self.normalizers, active, strict=True)
             ],
             repairs=[
-                repair if is_active else _unlearned(repair)
+                repair if is_active else repair.unlearned()
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
@@ -419,31 +419,3 @@ class KernelStack:
                 "fitted with; extend that kernel, or fit again"
             )
         self.kernels[m] = new
-
-
-def _is_clipped(repair: Repair) -> bool:
-    """Whether new samples must be compared with every training sample to repair their values."""
-    return not repair.trusted and repair.needs_all_samples
-
-
-def _repair_of(kernel: Kernel, label: str) -> Repair:
-    if kernel.repair is not None:
-        check_repair(kernel.repair, label)
-    return _unlearned(Repair(kernel.repair, label, trusted=kernel.positive_semidefinite))
-
-
-def _unlearned(repair: Repair) -> Repair:
-    return Repair(repair.method, repair.name, trusted=repair.trusted, _looked_at=repair.trusted)
-
-
-def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
-    """Kernel values, or one error that names the kernel where they are not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = compute()
-        finite = np.isfinite(K.sum())
-    if not finite:
-        raise ValueError(
-            f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
-            "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
-        )
-    return K
