@@ -85,7 +85,8 @@ class TrainingKernels:
     def _stack(self, obstacle: Obstacle | None) -> KernelStack:
         storage = self._storage(obstacle)
         dtype = ("float64" if storage == "dense" else "float32") if self.dtype is None else self.dtype
-        stack = KernelStack(self.kernels, self.normalize, dtype=dtype, storage=storage, place=self.place)
+        where: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
+        stack = KernelStack(self.kernels, self.normalize, dtype=dtype, storage=storage, **where)
         stack.has_parts = obstacle is None
         return stack.fit(self.views, self.weight, self.y)
 
