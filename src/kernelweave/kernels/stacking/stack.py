@@ -206,7 +206,8 @@ class KernelStack:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
             what = f"the kernel {self.names[m]!r}"
-            raise kernel_memory_error(2, self.n_samples, np.dtype("float64"), what, has_dtype=False) from error
+            needed = 2, self.n_samples, np.dtype("float64"), what
+            raise kernel_memory_error(*needed, has_dtype=False, has_parts=self.has_parts) from error
 
     def _gram(self, m: int) -> np.ndarray:
         K = finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
@@ -259,7 +260,7 @@ class KernelStack:
                     matrices[m] = self._gram(m)
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True) from error
+                raise kernel_memory_error(*needed, per_kernel=True, has_parts=self.has_parts) from error
             self._matrices = matrices
         return self._matrices
 
@@ -277,7 +278,8 @@ class KernelStack:
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
         if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
-            warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
+            needed = n_matrices, self.n_samples, self.dtype, what
+            warn_if_too_large(*needed, per_kernel, has_parts=self.has_parts)
 
     @property
     def has_matrices(self) -> bool:
@@ -372,7 +374,8 @@ class KernelStack:
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
-        restricted.storage, restricted.place = "dense", HOST  # how a fit computed is nothing that prediction depends on
+        # How a fit computed is nothing that prediction depends on.
+        restricted.storage, restricted.place, restricted.cache_bytes = "dense", HOST, CACHE_BYTES
         return restricted
 
     def compared_with(self, points: Views) -> KernelStack:
