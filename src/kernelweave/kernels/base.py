@@ -30,8 +30,8 @@ capability                  what it promises
 ==========================  ==================================================================================
 
 A kernel that is a function of feature vectors also has the array functions ``cross_of(A, B)``, ``gram_of(A)``,
-``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)`` and, where it is differentiable,
-``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of these; a new kernel needs no more than a constructor
+``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)``, ``tile_of(A)`` where its Gram matrix
+is computed in tiles and, where it is differentiable, ``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of these; a new kernel needs no more than a constructor
 and ``cross_of``.
 """
 
@@ -48,6 +48,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..views import Views, as_views
 from .parts.functions import PointFunction
 from .preparation import PreparedView
+from .tiles import Tile, symmetric
 
 _BLOCK_ROWS = 32
 
@@ -145,6 +146,13 @@ class Kernel(BaseEstimator):
         """Kernel values between the samples of X and those of Y, shape (len(X), len(Y)); a new array each time."""
         raise NotImplementedError(f"{type(self).__name__} does not implement cross")
 
+    def tile(self, X: Any) -> Tile | None:
+        """A function that gives k(x, x') between two ranges (slices) of samples of X; None where there is none.
+
+        It is there for functions of feature vectors that have a `tile_of`, where every sample has the view.
+        """
+        return None
+
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each sample."""
         raise NotImplementedError(f"{type(self).__name__} does not implement diagonal")
@@ -234,6 +242,12 @@ class ViewKernel(PreparedView, Kernel):
     sparse_: bool | None = None  # whether the samples of the fit were
     view: Any
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A subclass with other values than its base has no tiles of the base."""
+        super().__init_subclass__(**options)
+        if "tile_of" not in vars(cls) and not vars(cls).keys().isdisjoint(("cross_of", "gram_of", "gram")):
+            cls.tile_of = ViewKernel.tile_of  # type: ignore[method-assign]
+
     @property
     def takes_text(self) -> bool:
         """Whether the kernel takes columns that are not numbers."""
@@ -298,6 +312,11 @@ class ViewKernel(PreparedView, Kernel):
             return self.gram_of(values)
         return _scattered(self.gram_of(values[present]), present, present)
 
+    def tile(self, X: Any) -> Tile | None:
+        """A function that gives values between two ranges of samples of X, or None; see `Kernel.tile`."""
+        values, present = self.read(as_views(X))
+        return self.tile_of(values) if present.all() else None
+
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
         """Kernel values between some samples of X and all of them; see `Kernel.gram_rows`."""
         values, present = self.read(as_views(X))
@@ -335,8 +354,20 @@ class ViewKernel(PreparedView, Kernel):
         raise NotImplementedError(f"{type(self).__name__} does not implement cross_of")
 
     def gram_of(self, A: Any) -> np.ndarray:
-        """k(a, a') for all pairs of rows of A, a new array."""
-        return self.cross_of(A, A)
+        """k(a, a') for all pairs of rows of A, a new array; with the exact diagonal where `tile_of` has tiles."""
+        tile = self.tile_of(A)
+        if tile is None:
+            return self.cross_of(A, A)
+        K = symmetric(A.shape[0], tile)
+        np.fill_diagonal(K, self.diagonal_of(A))
+        return K
+
+    def tile_of(self, A: Any) -> Tile | None:
+        """A function that gives k(a, a') between two ranges (slices) of rows of A, or None, the default.
+
+        Gram matrices of kernels with such a function are computed in tiles that stay in the cache, see `tiles`.
+        """
+        return None
 
     def diagonal_of(self, A: Any) -> np.ndarray:
         """k(a, a) of each row, by default from small square blocks: a whole Gram matrix would be wasteful."""

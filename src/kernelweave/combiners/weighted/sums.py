@@ -22,6 +22,7 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
+from ...kernels.tiles import Tile, symmetric
 from ...machines import Machine
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...views import Views
@@ -49,7 +50,8 @@ class WeightedSum(CombinedKernel):
 
     Notes
     -----
-    Memory: two n x n matrices, the sum and the kernel being added, and at most one more inside the machine.
+    Memory: an n x n matrix for the sum, another for a kernel being added that is not computed in tiles (`Kernel.tile`),
+    and at most one more inside the machine.
 
     Examples
     --------
@@ -79,8 +81,31 @@ class WeightedSum(CombinedKernel):
         if self.stack.has_matrices:
             K = sum_kernels(self.stack.matrices(), self.theta, out=out)
         else:
-            K = self._sum(self.stack.gram, out)
+            K = self._gram(out)
         return _scaled(K, factor, factor)
+
+    def _gram(self, out: np.ndarray | None) -> np.ndarray:
+        """The sum in tiles of all kernels that are computed in tiles, and then the other kernels one by one."""
+        used = np.flatnonzero(self.theta).tolist()
+        tiles = {m: tile for m in used if (tile := self.stack.tile(m)) is not None}
+        if tiles:
+            out = symmetric(self.stack.n_samples, self._tile(tiles), out=out, dtype=self.stack.dtype)
+        others = (KernelBlock(m, self.stack.gram(m)) for m in used if m not in tiles)
+        return sum_kernels(others, self.theta, out=out, add=bool(tiles))
+
+    def _tile(self, tiles: dict[int, Tile]) -> Tile:
+        """The weighted sum of tiles, by kernel."""
+
+        def tile(rows: slice, columns: slice) -> np.ndarray:
+            total = None
+            for m, tile_of in tiles.items():
+                values = tile_of(rows, columns)
+                if self.theta[m] != 1.0:
+                    values *= self.theta[m]
+                total = values if total is None else np.add(total, values, out=total)
+            return total
+
+        return tile
 
     def lazy(self) -> SumInParts:
         """The sum in parts."""

@@ -20,6 +20,7 @@ from ..distance import Distance
 from ..lookups.precomputed import Precomputed
 from ..parts.sources import source_of
 from ..parts.stack import StackInParts
+from ..tiles import Tile, symmetric
 from .memory import kernel_memory_error, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
@@ -195,12 +196,43 @@ class KernelStack:
             what = f"the kernel {self.names[m]!r}"
             raise kernel_memory_error(2, self.n_samples, np.dtype("float64"), what, has_dtype=False) from error
 
-    def _gram(self, m: int) -> np.ndarray:
+    def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
+        tile = self.tile(m)
+        if tile is not None:
+            return symmetric(self.n_samples, tile, out=out, dtype=self.dtype)
         K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         if not self.repairs[m].trusted:
             K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
-        return K.astype(self.dtype, copy=False)
+        if out is None:
+            return K.astype(self.dtype, copy=False)
+        out[...] = K
+        return out
+
+    def tile(self, m: int) -> Tile | None:
+        """A function that gives values of ``gram(m)`` between two ranges (slices) of training samples.
+
+        None where normalisation or repair needs the whole matrix, a sample lacks the view, or the kernel is none that
+        is computed in tiles.
+        """
+        kernel, normalizer, name = self.kernels[m], self.normalizers[m], self.names[m]
+        if not self.repairs[m].trusted or normalizer.needs_all_samples or not self.present[:, m].all():
+            return None
+        raw = kernel.tile(self.reference)
+        if raw is None:
+            return None
+        diagonal = _finite(lambda: kernel.diagonal(self.reference), name)
+        normalizer.learn(diagonal, self.present[:, m], self.weight)
+        diagonal = normalizer.gram_diagonal(diagonal)
+
+        def tile(rows: slice, columns: slice) -> np.ndarray:
+            values = _finite(lambda: raw(rows, columns), name)
+            normalizer.scale(values, rows, columns)
+            if rows == columns:
+                np.fill_diagonal(values, diagonal[rows])
+            return values
+
+        return tile
 
     def gram_rows(self, m: int, chosen: np.ndarray) -> np.ndarray:
         """The rows of `gram` for some training samples: ``gram(m)[chosen]``, a new array each time.
@@ -237,7 +269,7 @@ class KernelStack:
             try:
                 matrices = np.empty(shape, dtype=self.dtype)
                 for m in range(self.n_kernels):
-                    matrices[m] = self._gram(m)
+                    self._gram(m, out=matrices[m])
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
                 raise kernel_memory_error(*needed, per_kernel=True) from error
