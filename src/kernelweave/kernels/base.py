@@ -10,6 +10,7 @@ member                                      what it is
 ``columns()``                               positions of the columns that are read
 ``present(X)``                              which samples have the kernel's view
 ``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
+``tile(X)``                                 values between ranges of samples, for Gram matrices that stay in the cache
 ``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
 ``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
 ==========================================  ==================================================================
@@ -30,9 +31,9 @@ capability                  what it promises
 ==========================  ==================================================================================
 
 A kernel that is a function of feature vectors also has the array functions ``cross_of(A, B)``, ``gram_of(A)``,
-``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)``, ``tile_of(A)`` where its Gram matrix
-is computed in tiles and, where it is differentiable, ``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of these; a new kernel needs no more than a constructor
-and ``cross_of``.
+``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)``, where its Gram matrix is computed in
+tiles ``tile_of(A)`` and, where it is differentiable, ``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of
+these; a new kernel needs no more than a constructor and ``cross_of``.
 """
 
 from __future__ import annotations
@@ -242,12 +243,6 @@ class ViewKernel(PreparedView, Kernel):
     sparse_: bool | None = None  # whether the samples of the fit were
     view: Any
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """A subclass with other values than its base has no tiles of the base."""
-        super().__init_subclass__(**options)
-        if "tile_of" not in vars(cls) and not vars(cls).keys().isdisjoint(("cross_of", "gram_of", "gram")):
-            cls.tile_of = ViewKernel.tile_of  # type: ignore[method-assign]
-
     @property
     def takes_text(self) -> bool:
         """Whether the kernel takes columns that are not numbers."""
@@ -315,7 +310,7 @@ class ViewKernel(PreparedView, Kernel):
     def tile(self, X: Any) -> Tile | None:
         """A function that gives values between two ranges of samples of X, or None; see `Kernel.tile`."""
         values, present = self.read(as_views(X))
-        return self.tile_of(values) if present.all() else None
+        return self._own_tile_of(values) if present.all() else None
 
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
         """Kernel values between some samples of X and all of them; see `Kernel.gram_rows`."""
@@ -355,7 +350,7 @@ class ViewKernel(PreparedView, Kernel):
 
     def gram_of(self, A: Any) -> np.ndarray:
         """k(a, a') for all pairs of rows of A, a new array; with the exact diagonal where `tile_of` has tiles."""
-        tile = self.tile_of(A)
+        tile = self._own_tile_of(A)
         if tile is None:
             return self.cross_of(A, A)
         K = symmetric(A.shape[0], tile)
@@ -365,9 +360,16 @@ class ViewKernel(PreparedView, Kernel):
     def tile_of(self, A: Any) -> Tile | None:
         """A function that gives k(a, a') between two ranges (slices) of rows of A, or None, the default.
 
-        Gram matrices of kernels with such a function are computed in tiles that stay in the cache, see `tiles`.
+        Gram matrices of kernels with such a function are computed in tiles that stay in the cache, see `tiles`. A
+        subclass with a `cross_of` or `gram_of` of its own does not use the tiles of its base.
         """
         return None
+
+    def _own_tile_of(self, A: Any) -> Tile | None:
+        """`tile_of`, unless a subclass of its class gives other values."""
+        functions = ("tile_of", "cross_of", "gram_of", "gram")
+        owner = next(cls for cls in type(self).__mro__ if not vars(cls).keys().isdisjoint(functions))
+        return self.tile_of(A) if "tile_of" in vars(owner) else None
 
     def diagonal_of(self, A: Any) -> np.ndarray:
         """k(a, a) of each row, by default from small square blocks: a whole Gram matrix would be wasteful."""

@@ -35,7 +35,8 @@ class _OneThread:
     """
 
     def __init__(self) -> None:
-        self.lock, self.depth, self.limit = Lock(), 0, None
+        self.lock, self.depth = Lock(), 0
+        self.limit: Any = None
 
     def enter(self) -> None:
         with self.lock:

@@ -1,8 +1,8 @@
 """Symmetric matrices in square tiles: each value is computed once, while its tile is in the cache, and mirrored.
 
 A Gram matrix takes several steps for each value (a product, an exponential, a normalisation, a weighted sum over
-kernels). Step by step over the whole matrix each of them would read and write all of it; tile by tile only the result is
-written. Tiles are computed in threads, see `threads`; the result does not depend on their number.
+kernels). Step by step over the whole matrix each of them would read and write all of it; tile by tile only the result
+is written. Tiles are computed in threads, see `threads`; the result does not depend on their number.
 """
 
 from __future__ import annotations

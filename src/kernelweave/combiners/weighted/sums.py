@@ -78,14 +78,12 @@ class WeightedSum(CombinedKernel):
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """The sum for the training samples; only kernels with a weight are computed."""
         factor = self.missing_factor(self.stack.present, self.stack.support)
-        if self.stack.has_matrices:
-            K = sum_kernels(self.stack.matrices(), self.theta, out=out)
-        else:
-            K = self._gram(out)
-        return _scaled(K, factor, factor)
+        return _scaled(self._gram(out), factor, factor)
 
     def _gram(self, out: np.ndarray | None) -> np.ndarray:
-        """The sum in tiles of all kernels that are computed in tiles, and then the other kernels one by one."""
+        """The sum of the matrices that are there, or in tiles of kernels that have them and then of the others."""
+        if self.stack.has_matrices:
+            return sum_kernels(self.stack.matrices(), self.theta, out=out)
         used = np.flatnonzero(self.theta).tolist()
         tiles = {m: tile for m in used if (tile := self.stack.tile(m)) is not None}
         if tiles:
@@ -97,7 +95,7 @@ class WeightedSum(CombinedKernel):
         """The weighted sum of tiles, by kernel."""
 
         def tile(rows: slice, columns: slice) -> np.ndarray:
-            total = None
+            total: Any = None
             for m, tile_of in tiles.items():
                 values = tile_of(rows, columns)
                 if self.theta[m] != 1.0:
