@@ -80,6 +80,10 @@ class Combiner(ABC, BaseEstimator):
         "gating_space".
     reads_gram : bool
         Whether base Gram matrices are read; if not, it does not help to compute them beforehand.
+    takes_parts : bool
+        Whether `fit` takes a stack with ``storage="lazy"``, of which no Gram matrix is ever whole.
+    why_dense : str or None
+        Why it does not, as a sentence for an error message; None where it does.
     by_kernel : tuple of str
         Parameters that may have an entry for each kernel, by name or in order.
     """
@@ -91,6 +95,16 @@ class Combiner(ABC, BaseEstimator):
     def offers(self) -> frozenset[str]:
         """None by default."""
         return frozenset()
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether there is no reason for whole Gram matrices."""
+        return self.why_dense is None
+
+    @property
+    def why_dense(self) -> str | None:
+        """By default a combiner reads whole Gram matrices."""
+        return f"{type(self).__name__} reads whole Gram matrices"
 
     @abstractmethod
     def fit(

@@ -23,9 +23,8 @@ from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
-from ..kernels.stacking.naming import default_kernels
 from ..machines import Machine, Solution
-from ..validation import Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
+from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import (
     check_new_data,
     check_posterior,
@@ -41,7 +40,10 @@ from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
 from .progress import progress_bar
+from .storage import TrainingKernels
 from .summary import summarize
+
+DEVICES = Choice("cpu", "cuda", "auto")
 
 
 class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
@@ -49,6 +51,9 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | None,
+        storage=Choice("auto", "dense", "lazy"),
+        device=DEVICES,
+        dtype=Choice("float64", "float32") | None,
         tol=Number(above=0),
         max_iter=Whole(1) | Exactly(-1, "-1 for no limit"),
         n_jobs=Whole(but_not=0) | None,
@@ -92,12 +97,12 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                 posterior = None if posterior is None else _safe_indexing(posterior, kept)
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
-            kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight, y)
-            machine, targets = self._machine(y, weight, posterior, stack)
+            training = TrainingKernels(self, views, weight, y)
+            machine, targets = self._machine(y, weight, posterior, training)
             if self._start is not None:
                 machine = machine.starting_at(self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
+            stack = training.stack_for(self.combiner_, machine)
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
             with watched as progress:
                 control = FitControl(given.random_state, given.tol, max_steps=max_steps, progress=progress)
@@ -121,9 +126,13 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     @abstractmethod
     def _machine(
-        self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack
+        self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
     ) -> tuple[Machine, np.ndarray | None]:
-        """The machine for these targets, sample weights and posteriors, and the targets as combiners take them."""
+        """The machine for these targets, sample weights and posteriors, and the targets as combiners take them.
+
+        Kernels are fitted later, with the storage that goes with the machine; ``training.dense_stack`` is for machines
+        that are made from Gram matrices.
+        """
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         """The combiner to fit, from a copy of the user's."""
@@ -142,6 +151,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         for name in () if earlier is None else earlier.shows:
             self.__dict__.pop(name, None)
         self._kernel = kernel.restrict(support)
+        self.storage_ = stack.storage
         self.kernels_ = stack.kernels
         self.kernel_names_ = stack.names
         self.support_ = kept[support]

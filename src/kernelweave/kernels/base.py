@@ -10,7 +10,7 @@ member                                      what it is
 ``columns()``                               positions of the columns that are read
 ``present(X)``                              which samples have the kernel's view
 ``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
-``tile(X)``                                 values between ranges of samples, for Gram matrices that stay in the cache
+``tile(X)``                                 values between ranges of samples, for a Gram matrix in tiles
 ``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
 ``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
 ==========================================  ==================================================================
@@ -31,15 +31,15 @@ capability                  what it promises
 ==========================  ==================================================================================
 
 A kernel that is a function of feature vectors also has the array functions ``cross_of(A, B)``, ``gram_of(A)``,
-``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)``, where its Gram matrix is computed in
-tiles ``tile_of(A)`` and, where it is differentiable, ``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of
-these; a new kernel needs no more than a constructor and ``cross_of``.
+``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)`` and, where it is differentiable,
+``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of these; a new kernel needs no more than a constructor
+and ``cross_of``.
 """
 
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,7 +49,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..views import Views, as_views
 from .parts.functions import PointFunction
 from .preparation import PreparedView
-from .tiles import Tile, symmetric
+
+if TYPE_CHECKING:
+    from .tiles import Tile
 
 _BLOCK_ROWS = 32
 
@@ -148,10 +150,7 @@ class Kernel(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} does not implement cross")
 
     def tile(self, X: Any) -> Tile | None:
-        """A function that gives k(x, x') between two ranges (slices) of samples of X; None where there is none.
-
-        It is there for functions of feature vectors that have a `tile_of`, where every sample has the view.
-        """
+        """A function that gives `gram` between two ranges of samples, see `tiles`; None, the default, without tiles."""
         return None
 
     def diagonal(self, X: Any) -> np.ndarray:
@@ -307,11 +306,6 @@ class ViewKernel(PreparedView, Kernel):
             return self.gram_of(values)
         return _scattered(self.gram_of(values[present]), present, present)
 
-    def tile(self, X: Any) -> Tile | None:
-        """A function that gives values between two ranges of samples of X, or None; see `Kernel.tile`."""
-        values, present = self.read(as_views(X))
-        return self._own_tile_of(values) if present.all() else None
-
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
         """Kernel values between some samples of X and all of them; see `Kernel.gram_rows`."""
         values, present = self.read(as_views(X))
@@ -349,27 +343,8 @@ class ViewKernel(PreparedView, Kernel):
         raise NotImplementedError(f"{type(self).__name__} does not implement cross_of")
 
     def gram_of(self, A: Any) -> np.ndarray:
-        """k(a, a') for all pairs of rows of A, a new array; with the exact diagonal where `tile_of` has tiles."""
-        tile = self._own_tile_of(A)
-        if tile is None:
-            return self.cross_of(A, A)
-        K = symmetric(A.shape[0], tile)
-        np.fill_diagonal(K, self.diagonal_of(A))
-        return K
-
-    def tile_of(self, A: Any) -> Tile | None:
-        """A function that gives k(a, a') between two ranges (slices) of rows of A, or None, the default.
-
-        Gram matrices of kernels with such a function are computed in tiles that stay in the cache, see `tiles`. A
-        subclass with a `cross_of` or `gram_of` of its own does not use the tiles of its base.
-        """
-        return None
-
-    def _own_tile_of(self, A: Any) -> Tile | None:
-        """`tile_of`, unless a subclass of its class gives other values."""
-        functions = ("tile_of", "cross_of", "gram_of", "gram")
-        owner = next(cls for cls in type(self).__mro__ if not vars(cls).keys().isdisjoint(functions))
-        return self.tile_of(A) if "tile_of" in vars(owner) else None
+        """k(a, a') for all pairs of rows of A, a new array."""
+        return self.cross_of(A, A)
 
     def diagonal_of(self, A: Any) -> np.ndarray:
         """k(a, a) of each row, by default from small square blocks: a whole Gram matrix would be wasteful."""

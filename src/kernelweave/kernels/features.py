@@ -22,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Constraints, Number, Whole, check_parameters
-from .base import ViewKernel, binary_unit
+from .base import binary_unit
 from .parts.functions import PointFunction
 from .threads import in_blas_threads
-from .tiles import TILE, Tile, symmetric
+from .tiles import TILE, Tile, TiledKernel, symmetric
 from .widths import PAIR_RULES, chosen_scale, largest_entry
 
 # Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
@@ -34,7 +34,7 @@ _SAME_SAMPLE = 1e-12
 _SAME_VALUE = 8.0 * np.finfo(float).eps
 
 
-class Linear(ViewKernel):
+class Linear(TiledKernel):
     """The linear kernel k(x, z) = <x, z>, k_L of the thesis (Gönen, 2010).
 
     Parameters
@@ -72,8 +72,8 @@ class Linear(ViewKernel):
         return products(A, B)
 
     def tile_of(self, A):
-        """<a, a'> between ranges of rows, for dense features."""
-        return _product_tile(A)
+        """<a, a'> between ranges of rows."""
+        return lambda rows, columns: A[rows] @ A[columns].T
 
     def diagonal_of(self, A):
         """||a||^2."""
@@ -84,7 +84,7 @@ class Linear(ViewKernel):
         return _weighted_sums(A, weights)
 
 
-class Polynomial(ViewKernel):
+class Polynomial(TiledKernel):
     """The polynomial kernel k(x, z) = (<x, z> + coef0)^degree, k_P of the thesis (Gönen, 2010).
 
     Parameters
@@ -133,9 +133,8 @@ class Polynomial(ViewKernel):
         return self._power(products(A, B))
 
     def tile_of(self, A):
-        """(<a, a'> + coef0)^degree between ranges of rows, for dense features."""
-        inner = _product_tile(A)
-        return None if inner is None else lambda rows, columns: self._power(inner(rows, columns))
+        """(<a, a'> + coef0)^degree between ranges of rows."""
+        return lambda rows, columns: self._power(A[rows] @ A[columns].T)
 
     def diagonal_of(self, A):
         """(||a||^2 + coef0)^degree."""
@@ -153,7 +152,7 @@ class Polynomial(ViewKernel):
         return np.power(values, self.degree, out=values)
 
 
-class Gaussian(ViewKernel):
+class Gaussian(TiledKernel):
     """The Gaussian kernel k(x, z) = exp(-||x - z||^2 / scale^2), k_G of the thesis (Gönen, 2010).
 
     Where a kernel is written exp(-gamma ||x - z||^2), gamma = 1 / scale^2 and scale = gamma^(-1/2).
@@ -213,13 +212,12 @@ class Gaussian(ViewKernel):
 
     def gram_of(self, A):
         """exp(-||a - a'||^2 / scale^2), exactly 1 on the diagonal."""
-        tile = _gaussian_tile(A, self.scale_)
-        K = gaussian(A, A, self.scale_) if tile is None else symmetric(len(A), tile)
+        K = gaussian(A, A, self.scale_) if sp.issparse(A) else symmetric(len(A), _gaussian_tile(A, self.scale_))
         np.fill_diagonal(K, 1.0)
         return K
 
     def tile_of(self, A):
-        """exp(-||a - a'||^2 / scale^2) between ranges of rows, for dense features."""
+        """exp(-||a - a'||^2 / scale^2) between ranges of rows."""
         return _gaussian_tile(A, self.scale_)
 
     def cross_of(self, A, B):
@@ -278,17 +276,10 @@ def _exponentials(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = 
     return np.exp(exponents, out=exponents)
 
 
-def _gaussian_tile(A: Any, scale: float) -> Tile | None:
-    """exp(-||a - a'||^2 / scale^2) between ranges of rows; None for sparse features."""
-    if sp.issparse(A):
-        return None
+def _gaussian_tile(A: np.ndarray, scale: float) -> Tile:
+    """exp(-||a - a'||^2 / scale^2) between ranges of rows."""
     left, right = _exponent_factors(A, A, scale)
     return lambda rows, columns: _exponentials(left[rows], right[columns])
-
-
-def _product_tile(A: Any) -> Tile | None:
-    """<a, a'> between ranges of rows; None for sparse features."""
-    return None if sp.issparse(A) else lambda rows, columns: A[rows] @ A[columns].T
 
 
 def falling(squared: np.ndarray, scale: float) -> np.ndarray:

@@ -7,11 +7,16 @@ is written. Tiles are computed in threads, see `threads`; the result does not de
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from ..views import as_views
+from .base import ViewKernel
 from .threads import in_blas_threads
 
 TILE = 256  # rows of a tile; its values take half a megabyte
@@ -20,6 +25,37 @@ _ABOVE = np.triu(np.ones((_CORNER, _CORNER), dtype=bool), 1)
 
 Tile = Callable[[slice, slice], np.ndarray]
 """Values between two ranges of samples, a new array of float64."""
+
+
+class TiledKernel(ViewKernel):
+    """A function of feature vectors whose Gram matrix is computed in tiles, where the features are dense.
+
+    Subclasses implement `tile_of` beside `cross_of` and `diagonal_of`. A subclass of these that has a `cross_of` or
+    `gram_of` of its own and no `tile_of` does not use the tiles of its base.
+    """
+
+    @abstractmethod
+    def tile_of(self, A: np.ndarray) -> Tile:
+        """A function that gives k(a, a') between two ranges (slices) of rows of A."""
+
+    def gram_of(self, A: Any) -> np.ndarray:
+        """k(a, a') for all pairs of rows of A, a new array; exact on the diagonal."""
+        if not self._has_tiles(A):
+            return self.cross_of(A, A)
+        K = symmetric(len(A), self.tile_of(A))
+        np.fill_diagonal(K, self.diagonal_of(A))
+        return K
+
+    def tile(self, X: Any) -> Tile | None:
+        """A function that gives `gram` between two ranges of samples; None where some sample lacks the view."""
+        values, present = self.read(as_views(X))
+        return self.tile_of(values) if present.all() and self._has_tiles(values) else None
+
+    def _has_tiles(self, A: Any) -> bool:
+        """Whether the features are dense, and no subclass of the one that defines tiles defines other values."""
+        functions = {"tile_of", "cross_of", "gram_of", "gram"}
+        owner = next(cls for cls in type(self).__mro__ if not functions.isdisjoint(vars(cls)))
+        return not sp.issparse(A) and "tile_of" in vars(owner)
 
 
 def symmetric(n: int, tile: Tile, *, out: np.ndarray | None = None, dtype: DTypeLike = np.float64) -> np.ndarray:

@@ -24,7 +24,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...kernels import KernelStack
-from ...machines import Machine
+from ...machines import Machine, Solution
 from ...solvers.descent.domains import Domain, Space
 from ..combined import CombinedKernel
 from .held_out import Watch
@@ -65,6 +65,10 @@ class KernelFamily(ABC):
         coef : ndarray of shape (n_samples, n_outputs)
             Only rows of samples with coefficients count, see `support_rows`.
         """
+
+    def gradient(self, kernel: CombinedKernel, solution: Solution) -> np.ndarray:
+        """`pullback` of a machine's solution under the kernel; for families that find more in it than coefficients."""
+        return self.pullback(kernel, solution.coef)
 
     @abstractmethod
     def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:

@@ -164,11 +164,13 @@ class Localized(GatedCombiner):
         self.gate_tol = gate_tol
 
     def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> GatedFamily:
-        """Check the parameters, compute the gating inputs and all Gram matrices."""
+        """Check the parameters, compute the gating inputs and, in dense storage, all Gram matrices."""
         self._check()
-        what = "the kernels and their combination"
-        stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
+        is_dense = stack.storage == "dense"
+        if is_dense:
+            stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
         gate, codes = self._codes(Softmax() if self.gating is None else self.gating, inputs, stack, control)
-        stack.matrices()
+        if is_dense:
+            stack.matrices()
         return GatedFamily(stack, gate, inputs, codes, self._options())

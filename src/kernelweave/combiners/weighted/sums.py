@@ -51,7 +51,8 @@ class WeightedSum(CombinedKernel):
     Notes
     -----
     Memory: an n x n matrix for the sum, another for a kernel being added that is not computed in tiles (`Kernel.tile`),
-    and at most one more inside the machine.
+    and at most one more inside the machine. With ``storage="lazy"`` there is none of them: the machine is solved on
+    rows of the sum.
 
     Examples
     --------
@@ -190,7 +191,8 @@ class WeightedSum(CombinedKernel):
 class ChosenWeights(Combiner):
     """A weighted sum whose weights are chosen first; the machine is then solved once.
 
-    Subclasses implement `choose`; what it returns is checked. Memory: as `WeightedSum`, and what choosing takes.
+    Subclasses implement `choose`; what it returns is checked. One whose `choose` reads no whole Gram matrix has the
+    attribute ``why_dense = None``. Memory: as `WeightedSum`, and what choosing takes.
 
     Attributes
     ----------

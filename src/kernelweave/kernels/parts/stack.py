@@ -77,6 +77,10 @@ class StackInParts:
         """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""
         return np.column_stack([source.diagonal() for source in self.sources])
 
+    def only(self, m: int) -> StackInParts:
+        """Kernel m alone."""
+        return StackInParts([self.sources[m]], self.place)
+
     def subset(self, index: np.ndarray) -> StackInParts:
         """The same kernels, with the same constants, among some of the samples."""
         return StackInParts([source.subset(index) for source in self.sources], self.place)

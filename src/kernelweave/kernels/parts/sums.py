@@ -10,6 +10,7 @@ when the weights w change, and gives the forms  c' K_m c  for nothing.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,11 @@ class SumInParts:
         self.left, self.keeps_images, self.ridge = left, keeps_images, ridge
         self.there = self.place.asarray(left, "float64")
         self.token: object = object()
-        self.used = np.flatnonzero((left != 0.0).any(axis=0) & (self.weights != 0.0)).tolist()
+        self.used = self._used()
+        self._subsets: dict[bytes, SumInParts] = {}  # shared under `with_weights`, so that images of subsets stay true
+
+    def _used(self) -> list[int]:
+        return np.flatnonzero((self.left != 0.0).any(axis=0) & (self.weights != 0.0)).tolist()
 
     @property
     def n_samples(self) -> int:
@@ -76,17 +81,23 @@ class SumInParts:
         """K[i, i], a NumPy array."""
         return (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
 
-    def with_weights(self, weights: np.ndarray) -> SumInParts:
-        """The same with other weights; images are shared where they are kept."""
-        other = SumInParts(self.parts, self.left, weights, keeps_images=self.keeps_images, ridge=self.ridge)
-        other.token = self.token if self.keeps_images else other.token
+    def with_weights(self, weights: np.ndarray, ridge: float | None = None) -> SumInParts:
+        """The same with other weights (and another ridge, if given); images are shared where they are kept."""
+        other = copy(self)
+        other.weights, other.ridge = weights, self.ridge if ridge is None else ridge
+        other.used = other._used()
+        if not self.keeps_images:
+            other.token, other._subsets = object(), {}
         return other
 
     def subset(self, index: np.ndarray) -> SumInParts:
-        """The same among some samples."""
-        return SumInParts(
-            self.parts.subset(index), self.left[index], self.weights, keeps_images=self.keeps_images, ridge=self.ridge
-        )
+        """The same among some samples; images of the same samples are shared as under `with_weights`."""
+        found = self._subsets.get(index.tobytes()) if self.keeps_images else None
+        if found is None:
+            found = SumInParts(self.parts.subset(index), self.left[index], keeps_images=self.keeps_images)
+            if self.keeps_images:
+                self._subsets[index.tobytes()] = found
+        return found.with_weights(self.weights, self.ridge)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """K among some samples, a NumPy array of float64."""
@@ -137,6 +148,26 @@ class SumInParts:
         if self.keeps_images:
             values = xp.sum(values * self.there * self.place.asarray(self.weights, "float64"), axis=1)
         return values + self.ridge * coef if self.ridge else values
+
+    def image(self, coef: np.ndarray) -> Image:
+        """The image of coefficients of shape (n_samples,)."""
+        image, rows = self.zero(), np.flatnonzero(coef)
+        if len(rows):
+            self.add(image, rows, coef[rows])
+        return image
+
+    def images_at(self, image: Image, rows: np.ndarray) -> np.ndarray:
+        """K_m c at some samples, without the weights, a NumPy array of shape (n_rows, n_kernels); kept images only."""
+        chosen = self.place.asarray(rows, "int64")
+        return self.place.numpy(self.place.xp.take(image.values, chosen, axis=0)) * self.left[rows]
+
+    def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K among some samples times coefficients of shape (n_rows, n_columns), a NumPy array."""
+        left, used = self.left[rows], self.used
+        V = np.zeros((len(rows), self.parts.n_kernels, coef.shape[1]))
+        V[:, used] = left[:, used, None] * coef[:, None, :]
+        found = self.place.numpy(self.parts.images(rows, rows, self.place.asarray(V, "float64"), used))
+        return np.einsum("im,imr->ir", left * self.weights, found) + self.ridge * coef
 
     def reuses(self, image: Any) -> bool:
         """Whether an image is one of this kernel."""

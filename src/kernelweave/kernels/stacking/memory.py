@@ -28,6 +28,32 @@ class KernelMemoryError(MemoryError):
     """There was too little memory for the Gram matrices of a fit."""
 
 
+class LazyStorageError(ValueError):
+    """Something needs a whole n x n matrix of a model with ``storage="lazy"``, which keeps kernels in parts."""
+
+
+def lazy_storage_error(n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, advice: str) -> LazyStorageError:
+    """The error of what cannot be done in parts.
+
+    Parameters
+    ----------
+    n_matrices, n_samples : int
+        The Gram matrices that would be needed.
+    dtype : dtype
+    what : str
+        What needs them.
+    advice : str
+        What to use instead, beside ``storage="dense"``.
+    """
+    dtype = np.dtype(dtype)
+    needed = n_matrices * n_samples**2 * dtype.itemsize
+    count = f"{n_matrices} matrices" if n_matrices > 1 else "a matrix"
+    return LazyStorageError(
+        f"{what} needs {count} of {n_samples} x {n_samples} {dtype.name} ({needed / 2**30:.2g} GiB), but with "
+        f'storage="lazy" kernels are kept in parts; use storage="dense" or {advice}'
+    )
+
+
 def warn_if_too_large(
     n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, per_kernel: bool = False, has_dtype: bool = True
 ) -> None:

@@ -6,7 +6,6 @@ training samples by the same constants. Combiners reach kernels only through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,13 @@ from ..lookups.precomputed import Precomputed
 from ..parts.sources import source_of
 from ..parts.stack import StackInParts
 from ..tiles import Tile, symmetric
-from .memory import kernel_memory_error, warn_if_too_large
+from .kernel_tiles import finite_values, normalized_tile
+from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer
 from .repair import Repair, check_repair
 
+CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
 
 
@@ -37,7 +38,14 @@ class KernelStack:
     kernels : list of kernels or (name, kernel)
     normalize : {"unit-diagonal", "unit-trace", "center", None}
     dtype : {"float64", "float32"}
-        Of the Gram matrices; values are computed in float64 and stored in this type.
+        Of the Gram matrices, whose values are computed in float64 and stored in this type; of the parts in lazy
+        storage, which are computed in this type where it is exact enough, see `kernels.parts.precision`.
+    storage : {"dense", "lazy"}
+        Whether Gram matrices are computed whole, or in parts only (`in_parts`).
+    place : Place
+        Where the parts are computed.
+    cache_bytes : float
+        How much memory the parts may take for rows that are kept.
 
     Attributes
     ----------
@@ -75,6 +83,7 @@ class KernelStack:
     """
 
     y: np.ndarray | None = None
+    has_parts = False  # whether the model could be fitted with storage="lazy", for advice where memory is short
 
     def __init__(
         self,
@@ -84,10 +93,11 @@ class KernelStack:
         dtype: str = "float64",
         storage: str = "dense",
         place: Place = HOST,
+        cache_bytes: float = CACHE_BYTES,
     ):
         check(None, "dtype", dtype, Choice("float64", "float32"))
         check(None, "storage", storage, Choice("dense", "lazy"))
-        self.storage, self.place = storage, place
+        self.storage, self.place, self.cache_bytes = storage, place, cache_bytes
         pairs = named_kernels(kernels)
         self.names = [name for name, _ in pairs]
         self.kernels = [kernel for _, kernel in pairs]
@@ -160,8 +170,8 @@ class KernelStack:
     ) -> KernelStack:
         """The same fitted kernels over other samples; normalisation and repair are learned anew by default."""
         named = list(zip(self.names, self.kernels, strict=True))
-        settings: dict[str, Any] = {"dtype": self.dtype.name, "storage": self.storage, "place": self.place}
-        other = KernelStack(named, self.normalizers[0].method, **settings)
+        settings = {name: getattr(self, name) for name in ("storage", "place", "cache_bytes")}
+        other = KernelStack(named, self.normalizers[0].method, dtype=self.dtype.name, **settings)
         other.names, other.kernels = self.names, self.kernels  # the same lists, see `replace`
         if normalizers is not None:
             other.normalizers = normalizers
@@ -187,9 +197,13 @@ class KernelStack:
         return present
 
     def gram(self, m: int) -> np.ndarray:
-        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
+        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time.
+
+        A `LazyStorageError` in lazy storage.
+        """
         if self._matrices is not None:
             return self._matrices[m].copy()
+        self._refuse_whole(1, f"the Gram matrix of the kernel {self.names[m]!r}")
         try:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
@@ -200,7 +214,7 @@ class KernelStack:
         tile = self.tile(m)
         if tile is not None:
             return symmetric(self.n_samples, tile, out=out, dtype=self.dtype)
-        K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
+        K = finite_values(lambda: self.kernels[m].gram(self.reference), self.names[m])
         if not self.repairs[m].trusted:
             K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
@@ -218,21 +232,7 @@ class KernelStack:
         kernel, normalizer, name = self.kernels[m], self.normalizers[m], self.names[m]
         if not self.repairs[m].trusted or normalizer.needs_all_samples or not self.present[:, m].all():
             return None
-        raw = kernel.tile(self.reference)
-        if raw is None:
-            return None
-        diagonal = _finite(lambda: kernel.diagonal(self.reference), name)
-        normalizer.learn(diagonal, self.present[:, m], self.weight)
-        diagonal = normalizer.gram_diagonal(diagonal)
-
-        def tile(rows: slice, columns: slice) -> np.ndarray:
-            values = _finite(lambda: raw(rows, columns), name)
-            normalizer.scale(values, rows, columns)
-            if rows == columns:
-                np.fill_diagonal(values, diagonal[rows])
-            return values
-
-        return tile
+        return normalized_tile(kernel, normalizer, name, self.reference, self.present[:, m], self.weight)
 
     def gram_rows(self, m: int, chosen: np.ndarray) -> np.ndarray:
         """The rows of `gram` for some training samples: ``gram(m)[chosen]``, a new array each time.
@@ -250,19 +250,25 @@ class KernelStack:
             return self._matrices[m][chosen]
         kernel, normalizer, repair, present = self.kernels[m], self.normalizers[m], self.repairs[m], self.present[:, m]
         if not (repair.trusted or repair.is_learned) or normalizer.needs_gram:
-            return self.gram(m)[chosen]
+            if self.storage == "dense":
+                return self.gram(m)[chosen]
+            self.in_parts()  # learns the constants, in parts
         if not normalizer.is_learned:
             diagonal = kernel.diagonal(self.reference)
             diagonal = diagonal if repair.trusted else repair.gram_diagonal(diagonal)
             normalizer.learn(diagonal, present, self.weight)
-        K = _finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
+        K = finite_values(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
         if not repair.trusted:
             K = repair.gram_rows(K, chosen)
         return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)
 
     def matrices(self) -> np.ndarray:
-        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept."""
+        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept.
+
+        A `LazyStorageError` in lazy storage.
+        """
         if self._matrices is None:
+            self._refuse_whole(self.n_kernels, f"a stack of {self.n_kernels} kernels")
             shape = (self.n_kernels, self.n_samples, self.n_samples)
             what = f"a stack of {self.n_kernels} kernels"
             self.check_memory(self.n_kernels + 1, what, per_kernel=True)
@@ -282,9 +288,13 @@ class KernelStack:
             self._parts = StackInParts([source_of(self, m) for m in range(self.n_kernels)], self.place)
         return self._parts
 
+    def _refuse_whole(self, n_matrices: int, what: str) -> None:
+        if self.storage == "lazy":
+            raise lazy_storage_error(n_matrices, self.n_samples, self.dtype, what, "in_parts() of the stack")
+
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
-        if n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
+        if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
             warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
 
     @property
@@ -295,16 +305,18 @@ class KernelStack:
     def subset(self, rows: np.ndarray) -> KernelStack:
         """The same fitted kernels over some of the training samples.
 
-        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise the
-        constants of normalisation are learned from these samples alone.
+        Where Gram matrices are there already, they are copied, with the constants of all samples in them, which lazy
+        storage keeps too; otherwise the constants of normalisation are learned from these samples alone.
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
-        if self._matrices is None:
+        if self._matrices is None and self.storage == "dense":
             part = self._over(support, support, np.arange(len(rows)), weight, present)
         else:
+            parts = None if self.storage == "dense" else self.in_parts().subset(rows)
             learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
             part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
-            part._matrices = self._matrices[:, rows[:, None], rows]
+            part._matrices = None if self._matrices is None else self._matrices[:, rows[:, None], rows]
+            part._parts = parts
         part.y = None if self.y is None else self.y[rows]
         return part
 
@@ -338,7 +350,7 @@ class KernelStack:
         if reference.n_samples == 0:  # a model without support vectors
             return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
         chosen = slice(None) if everything else rows
-        K = _finite(lambda: kernel.cross(views, reference), self.names[m])
+        K = finite_values(lambda: kernel.cross(views, reference), self.names[m])
         raw = kernel.diagonal(views)
         if not repair.trusted:
             K, raw = repair.cross(K, raw, chosen)
@@ -362,7 +374,7 @@ class KernelStack:
         used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
         reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
         support = self.rows[rows] if everything else np.arange(len(rows))
-        return self._over(
+        restricted = self._over(
             reference,
             reference.rows(support) if everything else reference,
             support,
@@ -378,6 +390,8 @@ class KernelStack:
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
+        restricted.storage, restricted.place = "dense", HOST  # how a fit computed is nothing that prediction depends on
+        return restricted
 
     def compared_with(self, points: Views) -> KernelStack:
         """The same fitted kernels between samples and other points than the training samples (landmarks).
@@ -390,6 +404,7 @@ class KernelStack:
                 raise ValueError(f'landmarks take normalize=None or "unit-diagonal", not {normalizer.method!r}')
         n_points = points.n_samples
         other = self._over(points, points, np.arange(n_points), np.ones(n_points), self.presence(points))
+        other.storage = "dense"  # landmarks are few
         for m in range(self.n_kernels):
             other.gram(m)  # learns the constants of the points
         return other
@@ -437,16 +452,3 @@ def _repair_of(kernel: Kernel, label: str) -> Repair:
 
 def _unlearned(repair: Repair) -> Repair:
     return Repair(repair.method, repair.name, trusted=repair.trusted, _looked_at=repair.trusted)
-
-
-def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
-    """Kernel values, or one error that names the kernel where they are not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = compute()
-        finite = np.isfinite(K.sum())
-    if not finite:
-        raise ValueError(
-            f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
-            "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
-        )
-    return K
