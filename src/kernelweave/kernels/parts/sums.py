@@ -155,8 +155,8 @@ class SumInParts:
         """K_m c at some samples, without the weights, a NumPy array of shape (n_rows, n_kernels); kept images only."""
         return self.place.numpy(self.place.take(image.values, rows)) * self.left[rows]
 
-    def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K among some samples times coefficients of shape (n_rows, n_columns), a NumPy array."""
+    def block_times(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`block` times coefficients of shape (n_rows, n_columns), without making it; a NumPy array."""
         left, used = self.left[rows], self.used
         V = np.zeros((len(rows), self.parts.n_kernels, coef.shape[1]))
         V[:, used] = left[:, used, None] * coef[:, None, :]
