@@ -212,6 +212,10 @@ class CombinedKernel(ABC):
         """How many kernel values of one base kernel prediction holds for each new sample."""
         return len(coef)
 
+    def values_held(self, coef: np.ndarray) -> int:
+        """How many kernel values `values` holds for each new sample at once; few where it computes in parts."""
+        return self.values_per_sample(coef)
+
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many support vectors each base kernel compares a new sample, of shape (n_kernels,)."""
         return self.active * float(len(coef))

@@ -210,6 +210,11 @@ class OutputKernels(CombinedKernel):
         parts = zip(self.kernels, self.rows_of, strict=True)
         return max(kernel.values_per_sample(coef[rows]) for kernel, rows in parts)
 
+    def values_held(self, coef: np.ndarray) -> int:
+        """The most that an output takes."""
+        parts = zip(self.kernels, self.rows_of, strict=True)
+        return max(kernel.values_held(coef[rows]) for kernel, rows in parts)
+
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many support vectors each kernel compares a new sample, for some output."""
         needed = np.zeros((len(coef), self.n_kernels), dtype=bool)

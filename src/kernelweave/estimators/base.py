@@ -232,7 +232,8 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         def values(part: Views) -> np.ndarray:
             return self._kernel.values(part, coef)
 
-        return views.in_blocks(self._values_per_sample(), values) + self.intercept_
+        held = self._kernel.values_held if fetch is None else self._kernel.values_per_sample
+        return views.in_blocks(held(coef), values) + self.intercept_
 
     def _values_per_sample(self) -> int:
         return self._kernel.values_per_sample(self.dual_coef_.T)

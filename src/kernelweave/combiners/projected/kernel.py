@@ -90,6 +90,11 @@ class ProjectedKernel(GatedSum):
         """The kernel of the training samples, for dense storage."""
         return ProjectedSum([each.kernel for each in self.maps], self.points, self.gates)
 
+    @property
+    def predicts_in_parts(self) -> bool:
+        """New samples are projected first."""
+        return False
+
     @cached_property
     def parts(self) -> StackInParts:
         """The kernels of the projected training samples in parts, without gates."""

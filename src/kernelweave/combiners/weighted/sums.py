@@ -20,6 +20,7 @@ import numpy as np
 
 from ..._warnings import warn
 from ...kernels import KernelStack
+from ...kernels.parts.prediction import cross_values
 from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
 from ...kernels.tiles import Tile, symmetric
@@ -123,6 +124,20 @@ class WeightedSum(CombinedKernel):
         K = self._sum(lambda m: self.stack.cross(m, views, present[:, m]))
         columns = self.missing_factor(self.stack.present, self.stack.support, known=True)
         return _scaled(K, self.missing_factor(present, views), columns)
+
+    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The sum for new samples times coefficients; in parts where the stack is lazy."""
+        if self.stack.storage == "dense":
+            return super().values(views, coef)
+        present = self.stack.presence(views, self.active)
+        new = np.repeat(self.missing_factor(present, views)[:, None], self.n_kernels, axis=1)
+        factor = self.missing_factor(self.stack.present, self.stack.support, known=True)
+        train = np.repeat(factor[:, None], self.n_kernels, axis=1)
+        return cross_values(self.stack.in_parts(), views, new, train, self.theta, coef)
+
+    def values_held(self, coef: np.ndarray) -> int:
+        """One for each kernel where the stack is lazy."""
+        return len(coef) if self.stack.storage == "dense" else self.n_kernels
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m k_m of new samples times coefficients, for each kernel."""

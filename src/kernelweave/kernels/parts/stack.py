@@ -55,6 +55,11 @@ class StackInParts:
         """Number of rows."""
         return self.sources[0].n_rows
 
+    @property
+    def n_features(self) -> int:
+        """Numbers that the feature vectors of a sample take in all kernels together; 1 for a kernel without them."""
+        return sum(getattr(source.columns.features, "shape", (0, 1))[-1] for source in self.sources)
+
     def block(self, m: int, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
         """Values of kernel m between some rows and some columns (None: all), an array of the place."""
         return self.sources[m].block(rows, columns)
