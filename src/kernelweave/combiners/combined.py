@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..kernels.parts.pointwise import PointwiseInParts
 from ..machines import Machine, Solution
@@ -159,6 +160,10 @@ class CombinedKernel(ABC):
         """K of new samples times coefficients of the training samples, of shape (n_new, n_outputs)."""
         return self.cross(views) @ coef
 
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """`values`, computed in parts in a place such as a CUDA device, or None where they cannot be."""
+        return None
+
     @property
     def terms(self) -> list[str]:
         """The names of the terms of a sum; by default the base kernels."""
@@ -211,10 +216,6 @@ class CombinedKernel(ABC):
     def values_per_sample(self, coef: np.ndarray) -> int:
         """How many kernel values of one base kernel prediction holds for each new sample."""
         return len(coef)
-
-    def values_held(self, coef: np.ndarray) -> int:
-        """How many kernel values `values` holds for each new sample at once; few where it computes in parts."""
-        return self.values_per_sample(coef)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many support vectors each base kernel compares a new sample, of shape (n_kernels,)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.base import join
@@ -146,6 +147,13 @@ class OutputKernels(CombinedKernel):
         parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
         return np.hstack([kernel.values(views, column[rows, None]) for kernel, rows, column in parts])
 
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """Each output's own kernel times its own coefficients."""
+        parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
+        found = [kernel.values_in(place, views, column[rows, None]) for kernel, rows, column in parts]
+        known = [values for values in found if values is not None]
+        return np.hstack(known) if len(known) == len(found) else None
+
     @property
     def is_sum(self) -> bool:
         """Whether each output's kernel is a sum."""
@@ -209,11 +217,6 @@ class OutputKernels(CombinedKernel):
         """The most that an output takes."""
         parts = zip(self.kernels, self.rows_of, strict=True)
         return max(kernel.values_per_sample(coef[rows]) for kernel, rows in parts)
-
-    def values_held(self, coef: np.ndarray) -> int:
-        """The most that an output takes."""
-        parts = zip(self.kernels, self.rows_of, strict=True)
-        return max(kernel.values_held(coef[rows]) for kernel, rows in parts)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many support vectors each kernel compares a new sample, for some output."""

@@ -1,10 +1,13 @@
 """`cross_values`: values of new samples are those of the dense stack, in every place and in blocks."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from kernelweave import MKLClassifier
-from kernelweave.combiners import Localized, Mean
+from kernelweave.combiners import BestSingle, Localized, Mean, PerOutput
+from kernelweave.estimators import base
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.kernels.parts import prediction
 from kernelweave.kernels.parts.prediction import cross_values
@@ -45,18 +48,20 @@ def test_nothing_to_compute_is_zero():
     assert cross_values(parts, nobody, np.ones((0, 5)), ones, np.ones(5), coef).shape == (0, 2)
 
 
-@pytest.mark.parametrize("combiner", [Mean(), Localized()])
-def test_predictions_make_no_matrix_of_new_samples_and_support_vectors(combiner, monkeypatch):
-    y = np.where(X[:, 4] > 0.5, "a", "b")
-    models = [
-        MKLClassifier(KERNELS[1:], combiner=combiner, storage=storage, dtype="float64", random_state=0).fit(X, y)
-        for storage in ("dense", "lazy")
-    ]
-    dense, lazy = (model.decision_function(NEW) for model in models)
-    assert np.allclose(dense, lazy, atol=1e-2)
+@in_every_place
+@pytest.mark.parametrize("combiner", [Mean(), Localized(), PerOutput(BestSingle())])
+def test_models_predict_in_a_place_without_a_matrix(place_of, combiner, monkeypatch):
+    place = place_of()
+    y = np.digitize(X[:, 4], [0.3, 0.6])
+    model = MKLClassifier(KERNELS[1:], combiner=combiner, random_state=0).fit(X, y)
+    wanted = model.decision_function(NEW)
 
     def refused(*_):
         raise AssertionError("a matrix of new samples and support vectors")
 
-    monkeypatch.setattr(KernelStack, "compare", refused)
-    assert np.array_equal(models[1].decision_function(NEW), lazy)
+    monkeypatch.setattr(base, "chosen_place", lambda device: place)
+    if not place.is_host:
+        monkeypatch.setattr(KernelStack, "compare", refused)
+    assert np.allclose(model.decision_function(NEW), wanted, atol=2e-2 if place.is_cuda else 1e-9)
+    again = pickle.loads(pickle.dumps(model))  # what is computed in a place is no part of the model
+    assert np.array_equal(again.decision_function(NEW), model.decision_function(NEW))

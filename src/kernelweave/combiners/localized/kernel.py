@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...arrays import Place
 from ...kernels import Kernel, KernelStack
 from ...kernels.parts.prediction import cross_values
 from ...kernels.parts.stack import StackInParts
@@ -104,11 +105,6 @@ class GatedSum(CombinedKernel):
         return self.stack.storage == "lazy"
 
     @property
-    def predicts_in_parts(self) -> bool:
-        """Whether `parts` are also those of new samples."""
-        return self.is_lazy
-
-    @property
     def parts(self) -> StackInParts:
         """The kernels k_m of the training samples in parts, without gates."""
         return self.stack.in_parts()
@@ -180,17 +176,16 @@ class GatedSum(CombinedKernel):
         )
 
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """K_eta of new samples times coefficients, without K_eta; in parts where the stack is lazy."""
-        if self.predicts_in_parts and not views.can_fetch:
-            return cross_values(self.parts, views, self.gates_of(views), self.gates, self.active.astype(float), coef)
+        """K_eta of new samples times coefficients, without K_eta."""
         values = np.zeros((views.n_samples, coef.shape[1]))
         for _, rows, share in self._open_shares(views, coef):
             values[rows] += share
         return values
 
-    def values_held(self, coef: np.ndarray) -> int:
-        """One for each kernel where `values` computes in parts."""
-        return self.n_kernels if self.predicts_in_parts else self.values_per_sample(coef)
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """K_eta of new samples times coefficients, in parts in a place; gates are computed on the host."""
+        gates, active = self.gates_of(views), self.active.astype(float)
+        return cross_values(self.stack.parts_at(place), views, gates, self.gates, active, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m(x) k_m(x, z) eta_m(z) of new samples times coefficients, for each kernel."""

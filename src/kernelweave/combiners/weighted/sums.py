@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..._warnings import warn
+from ...arrays import Place
 from ...kernels import KernelStack
 from ...kernels.parts.prediction import cross_values
 from ...kernels.parts.sums import SumInParts
@@ -125,19 +126,12 @@ class WeightedSum(CombinedKernel):
         columns = self.missing_factor(self.stack.present, self.stack.support, known=True)
         return _scaled(K, self.missing_factor(present, views), columns)
 
-    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """The sum for new samples times coefficients; in parts where the stack is lazy."""
-        if self.stack.storage == "dense":
-            return super().values(views, coef)
-        present = self.stack.presence(views, self.active)
-        new = np.repeat(self.missing_factor(present, views)[:, None], self.n_kernels, axis=1)
-        factor = self.missing_factor(self.stack.present, self.stack.support, known=True)
-        train = np.repeat(factor[:, None], self.n_kernels, axis=1)
-        return cross_values(self.stack.in_parts(), views, new, train, self.theta, coef)
-
-    def values_held(self, coef: np.ndarray) -> int:
-        """One for each kernel where the stack is lazy."""
-        return len(coef) if self.stack.storage == "dense" else self.n_kernels
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The sum for new samples times coefficients, in parts in a place."""
+        new = self.missing_factor(self.stack.presence(views, self.active), views)
+        train = self.missing_factor(self.stack.present, self.stack.support, known=True)
+        new, train = (np.repeat(factor[:, None], self.n_kernels, axis=1) for factor in (new, train))
+        return cross_values(self.stack.parts_at(place), views, new, train, self.theta, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m k_m of new samples times coefficients, for each kernel."""
