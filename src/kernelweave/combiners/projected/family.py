@@ -94,7 +94,9 @@ class ProjectedFamily(GatedFamily):
         """`pullback` of a solution; what it holds of the products of kernels and coefficients is not computed again."""
         rows, coef = support_rows(solution.coef)
         images = kept_images(solution, rows, kernel.stack.place)
-        return self.pullback(kernel, solution.coef) if images is None else self._lazy_gradient(kernel, rows, coef, images)
+        return (
+            self.pullback(kernel, solution.coef) if images is None else self._lazy_gradient(kernel, rows, coef, images)
+        )
 
     def _lazy_gradient(self, kernel: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray) -> np.ndarray:
         """dJ/dtheta from the images of the samples with coefficients."""

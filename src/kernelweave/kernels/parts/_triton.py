@@ -26,7 +26,7 @@ GAUSSIAN, POLYNOMIAL, LAPLACIAN, CHI_SQUARED = 0, 1, 2, 3
 
 
 @jit
-def _falling(exponent, EMULATED: tl.constexpr):  # noqa: N803
+def _falling(exponent, EMULATED: tl.constexpr):
     """2^exponent; emulated by a polynomial where the unit for exponentials is busy enough."""
     if EMULATED:
         exponent = tl.maximum(exponent, -126.0)
@@ -43,7 +43,7 @@ def _falling(exponent, EMULATED: tl.constexpr):  # noqa: N803
 
 
 @jit
-def _power(base, DEGREE: tl.constexpr):  # noqa: N803
+def _power(base, DEGREE: tl.constexpr):
     found = base
     for _ in tl.static_range(DEGREE - 1):
         found = found * base
@@ -181,9 +181,7 @@ def block_tiles(
             else:
                 values = _power(values + tl.load(coef0 + g), DEGREE)
         else:
-            values = _falling(
-                -_distances(left + jump, right + jump, i, j, n_features, size, size, KIND, BM, BN), False
-            )
+            values = _falling(-_distances(left + jump, right + jump, i, j, n_features, size, size, KIND, BM, BN), False)
         values = values * tl.load(left_factor + g * size + i)[:, None] * tl.load(right_factor + g * size + j)[None, :]
         total += values.to(tl.float64)
     tl.store(target, total)

@@ -160,9 +160,9 @@ class FusedImages:
             last = min(n, first + CHUNK)
             side = group.columns.columns(columns, first, last, step)
             scaled = self.place.zeros((len(group.kernels), V.shape[2], side.n_samples))
-            scaled[:, :, : last - first] = V[first:last].index_select(
-                1, self.place.positions(np.array(group.kernels))
-            ).permute(1, 2, 0)
+            scaled[:, :, : last - first] = (
+                V[first:last].index_select(1, self.place.positions(np.array(group.kernels))).permute(1, 2, 0)
+            )
             scaled *= (side.factor * group.gain[:, None])[:, None, :]
             scaled = scaled.float()
             for r in range(0, V.shape[2], OUTPUTS):

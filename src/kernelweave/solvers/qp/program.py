@@ -164,7 +164,7 @@ class _FormInParts:
         return self.own
 
     def __matmul__(self, V: np.ndarray) -> np.ndarray:
-        return self.signs * self.kernel.product(self.samples, self.signs * V) + self.more[:, None] * V
+        return self.signs * self.kernel.product(self.samples, self.samples, self.signs * V) + self.more[:, None] * V
 
 
 def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Images) -> np.ndarray:
