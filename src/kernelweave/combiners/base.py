@@ -13,13 +13,13 @@ machine's optimum under it. There are three ways to write a combiner:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..kernels import KernelStack
+from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from .combined import CombinedKernel
 from .named import entries_of
@@ -105,6 +105,10 @@ class Combiner(ABC, BaseEstimator):
     def why_dense(self) -> str | None:
         """By default a combiner reads whole Gram matrices."""
         return f"{type(self).__name__} reads whole Gram matrices"
+
+    def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
+        """`why_dense` with these kernels, each given with its name; by default it does not depend on them."""
+        return self.why_dense
 
     @abstractmethod
     def fit(

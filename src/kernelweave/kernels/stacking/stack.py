@@ -6,7 +6,6 @@ training samples by the same constants. Combiners reach kernels only through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,14 @@ from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
 from ..lookups.precomputed import Precomputed
-from ..parts.sources import source_of
+from ..parts.making import source_of
 from ..parts.stack import StackInParts
+from ..tiles import Tile, symmetric
+from .kernel_tiles import normalized_tile
 from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
-from .normalization import Normalizer
-from .repair import Repair, check_repair
+from .normalization import Normalizer, finite
+from .repair import Repair
 
 CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
@@ -132,7 +133,7 @@ class KernelStack:
         self.kernels = [
             clone(kernel).fit(views, weight, label, y) for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
-        repairs = [_repair_of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
+        repairs = [Repair.of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
         active, present = np.ones(self.n_kernels, dtype=bool), self.presence(views)
         for name, somebody in zip(self.names, np.any(present, axis=0).tolist(), strict=True):
             if not somebody:
@@ -174,7 +175,7 @@ class KernelStack:
         other.names, other.kernels = self.names, self.kernels  # the same lists, see `replace`
         if normalizers is not None:
             other.normalizers = normalizers
-        repairs = [_unlearned(repair) for repair in self.repairs] if repairs is None else repairs
+        repairs = [repair.unlearned() for repair in self.repairs] if repairs is None else repairs
         other._hold(reference, support, rows, weight, repairs, present, self.active if active is None else active)
         return other
 
@@ -207,14 +208,32 @@ class KernelStack:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
             what = f"the kernel {self.names[m]!r}"
-            raise kernel_memory_error(2, self.n_samples, np.dtype("float64"), what, has_dtype=False) from error
+            needed = 2, self.n_samples, np.dtype("float64"), what
+            raise kernel_memory_error(*needed, has_dtype=False, has_parts=self.has_parts) from error
 
-    def _gram(self, m: int) -> np.ndarray:
-        K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
+    def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
+        tile = self.tile(m)
+        if tile is not None:
+            return symmetric(self.n_samples, tile, out=out, dtype=self.dtype)
+        K = finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         if not self.repairs[m].trusted:
             K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
-        return K.astype(self.dtype, copy=False)
+        if out is None:
+            return K.astype(self.dtype, copy=False)
+        out[...] = K
+        return out
+
+    def tile(self, m: int) -> Tile | None:
+        """A function that gives values of ``gram(m)`` between two ranges (slices) of training samples.
+
+        None where normalisation or repair needs the whole matrix, a sample lacks the view, or the kernel is none that
+        is computed in tiles.
+        """
+        kernel, normalizer, name = self.kernels[m], self.normalizers[m], self.names[m]
+        if not self.repairs[m].trusted or normalizer.needs_all_samples or not self.present[:, m].all():
+            return None
+        return normalized_tile(kernel, normalizer, name, self.reference, self.present[:, m], self.weight)
 
     def gram_rows(self, m: int, chosen: np.ndarray) -> np.ndarray:
         """The rows of `gram` for some training samples: ``gram(m)[chosen]``, a new array each time.
@@ -239,7 +258,7 @@ class KernelStack:
             diagonal = kernel.diagonal(self.reference)
             diagonal = diagonal if repair.trusted else repair.gram_diagonal(diagonal)
             normalizer.learn(diagonal, present, self.weight)
-        K = _finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
+        K = finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
         if not repair.trusted:
             K = repair.gram_rows(K, chosen)
         return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)
@@ -257,17 +276,18 @@ class KernelStack:
             try:
                 matrices = np.empty(shape, dtype=self.dtype)
                 for m in range(self.n_kernels):
-                    matrices[m] = self._gram(m)
+                    self._gram(m, out=matrices[m])
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True) from error
+                raise kernel_memory_error(*needed, per_kernel=True, has_parts=self.has_parts) from error
             self._matrices = matrices
         return self._matrices
 
     def in_parts(self) -> StackInParts:
         """All kernels over the training samples in parts, for ``storage="lazy"``; made once and kept."""
         if self._parts is None:
-            self._parts = StackInParts([source_of(self, m) for m in range(self.n_kernels)], self.place)
+            sources = [source_of(self, m) for m in range(self.n_kernels)]
+            self._parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
         return self._parts
 
     def _refuse_whole(self, n_matrices: int, what: str) -> None:
@@ -277,7 +297,8 @@ class KernelStack:
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
         if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
-            warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
+            needed = n_matrices, self.n_samples, self.dtype, what
+            warn_if_too_large(*needed, per_kernel, has_parts=self.has_parts)
 
     @property
     def has_matrices(self) -> bool:
@@ -324,7 +345,7 @@ class KernelStack:
         kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
         rows, support = self.rows, self.support
         everything = normalizer.needs_all_samples
-        clipped = _is_clipped(repair)
+        clipped = repair.is_clipped
         if columns is not None:
             rows = rows[columns]
             support = support if everything or clipped else support.rows(columns)
@@ -332,7 +353,7 @@ class KernelStack:
         if reference.n_samples == 0:  # a model without support vectors
             return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
         chosen = slice(None) if everything else rows
-        K = _finite(lambda: kernel.cross(views, reference), self.names[m])
+        K = finite(lambda: kernel.cross(views, reference), self.names[m])
         raw = kernel.diagonal(views)
         if not repair.trusted:
             K, raw = repair.cross(K, raw, chosen)
@@ -349,7 +370,7 @@ class KernelStack:
         if active is None:
             active = np.ones(self.n_kernels, dtype=bool)
         everything = any(
-            normalizer.needs_all_samples or (is_active and _is_clipped(repair))
+            normalizer.needs_all_samples or (is_active and repair.is_clipped)
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
         kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
@@ -368,11 +389,12 @@ class KernelStack:
                 for normalizer, is_active in zip(self.normalizers, active, strict=True)
             ],
             repairs=[
-                repair if is_active else _unlearned(repair)
+                repair if is_active else repair.unlearned()
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
-        restricted.storage, restricted.place = "dense", HOST  # how a fit computed is nothing that prediction depends on
+        # How a fit computed is nothing that prediction depends on.
+        restricted.storage, restricted.place, restricted.cache_bytes = "dense", HOST, CACHE_BYTES
         return restricted
 
     def compared_with(self, points: Views) -> KernelStack:
@@ -419,31 +441,3 @@ class KernelStack:
                 "fitted with; extend that kernel, or fit again"
             )
         self.kernels[m] = new
-
-
-def _is_clipped(repair: Repair) -> bool:
-    """Whether new samples must be compared with every training sample to repair their values."""
-    return not repair.trusted and repair.needs_all_samples
-
-
-def _repair_of(kernel: Kernel, label: str) -> Repair:
-    if kernel.repair is not None:
-        check_repair(kernel.repair, label)
-    return _unlearned(Repair(kernel.repair, label, trusted=kernel.positive_semidefinite))
-
-
-def _unlearned(repair: Repair) -> Repair:
-    return Repair(repair.method, repair.name, trusted=repair.trusted, _looked_at=repair.trusted)
-
-
-def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
-    """Kernel values, or one error that names the kernel where they are not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = compute()
-        finite = np.isfinite(K.sum())
-    if not finite:
-        raise ValueError(
-            f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
-            "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
-        )
-    return K
