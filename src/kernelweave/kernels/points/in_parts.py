@@ -27,6 +27,9 @@ import scipy.sparse as sp
 from ...arrays import Place
 from ...views import Views
 from ..parts.functions import PointFunction
+from ..parts.making import declared
+from ..parts.packing import in_units
+from ..parts.precision import limit_of, size_of
 from ..parts.sources import PointSource, Side, Source
 from ..parts.stack import StackInParts
 from .projected import PointKernel
@@ -48,24 +51,20 @@ class KernelSource(Source):
     """
 
     def __init__(self, kernel: PointKernel, points: Any, place: Place, dtype: np.dtype):
-        self.kernel, self.points, self.place, self.dtype = kernel, points, place, dtype
-        self.n_rows = self.n_columns = points.shape[0]
+        self.kernel, self.dtype = kernel, dtype
+        diagonal = kernel.gain * kernel.kernel.diagonal_of(points)
+        side = Side(points, place.asarray(np.ones(points.shape[0])), diagonal)
+        super().__init__(side, side, place)
 
-    def block(self, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
+    def pick(self, features: Any, index: np.ndarray) -> Any:
+        """Some points."""
+        return features[index]
+
+    def values(self, A: Any, B: Any) -> Any:
         """Values between some points and others."""
-        left = self.points if rows is None else self.points[rows]
-        right = self.points if columns is None else self.points[columns]
-        return self.place.asarray(self.kernel.cross(left, right), self.dtype.name)
+        return self.place.asarray(self.kernel.cross(A, B), self.dtype.name)
 
-    def diagonal(self) -> np.ndarray:
-        """k(z, z) of each point."""
-        return self.kernel.gain * self.kernel.kernel.diagonal_of(self.points)
-
-    def subset(self, index: np.ndarray) -> KernelSource:
-        """The same among some points."""
-        return KernelSource(self.kernel, self.points[index], self.place, self.dtype)
-
-    def against(self, views: Views, present: np.ndarray) -> Source:
+    def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
         """Points are no samples, and nothing is compared with them here."""
         raise TypeError("points are compared with each other only")
 
@@ -89,7 +88,7 @@ def points_in_parts(
 
 def _function(kernel: PointKernel, points: Any) -> PointFunction | None:
     """The kernel as a function of feature vectors; None where it is none, or the points are sparse."""
-    function = None if sp.issparse(points) else kernel.kernel.point_function()
+    function = None if sp.issparse(points) else declared(kernel.kernel, "point_function")
     return None if function is None else replace(function, gain=function.gain * kernel.gain)
 
 
@@ -97,17 +96,18 @@ def _source(kernel: PointKernel, points: Any, place: Place, dtype: np.dtype) -> 
     function = _function(kernel, points)
     if function is None:
         return KernelSource(kernel, points, place, dtype)
-    diagonal = kernel.gain * kernel.kernel.diagonal_of(points)
     if kernel.kernel.is_stationary:
         points = points - points.mean(axis=0)
-    return _point_source(function, points, diagonal, place, dtype)
+    return _point_source(function, points, place, dtype)
 
 
-def _point_source(
-    function: PointFunction, points: np.ndarray, diagonal: np.ndarray, place: Place, dtype: np.dtype
-) -> PointSource:
-    side = Side(place.asarray(points, dtype.name), place.asarray(np.ones(len(points)), "float64"), diagonal)
-    return PointSource(function, side, side, place)
+def _point_source(function: PointFunction, points: np.ndarray, place: Place, dtype: np.dtype) -> PointSource:
+    """A function of points that are centred where it is stationary; in float64 where `dtype` is not enough."""
+    own, unit = in_units(function)
+    features = points * unit
+    wanted = dtype.name if size_of(own, features) <= limit_of(own, features) else "float64"
+    side = Side(place.asarray(features, wanted), place.asarray(np.ones(len(points))), own.diagonal(features))
+    return PointSource(own, side, side, place)
 
 
 def points_pullback(
@@ -141,13 +141,13 @@ def points_pullback(
     ]
     for m, (kernel, Z) in enumerate(zip(kernels, moved, strict=True)):
         B, function = weighted[:, m], _function(kernel, Z)
-        if kernel.is_linear:
-            found.append(-B @ (B.T @ Z))
+        if kernel.is_linear or (function is not None and function.degree == 1 and function.kind == "polynomial"):
+            found.append(-kernel.gain * B @ (B.T @ Z))
         elif function is None or function.kind not in ("polynomial", "gaussian"):
             found.append(-_pulled_in_tiles(kernel, points[m], B))
         else:
             function, factor = _derivative(function)
-            curved.append((m, _point_source(function, Z, np.ones(len(Z)), place, dtype), factor))
+            curved.append((m, _point_source(function, Z, place, dtype), factor))
             shift = (B * images[:, m]).sum(axis=1)[:, None] * Z if function.kind == "gaussian" else np.zeros_like(Z)
             found.append(factor * shift)
     if curved:
