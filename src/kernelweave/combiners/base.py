@@ -83,7 +83,7 @@ class Combiner(ABC, BaseEstimator):
     takes_parts : bool
         Whether `fit` takes a stack with ``storage="lazy"``, of which no Gram matrix is ever whole.
     why_dense : str or None
-        Why it does not, as a sentence for an error message; None where it does.
+        Why it does not, as a sentence for an error message, which adds sizes and remedies; None where it does.
     by_kernel : tuple of str
         Parameters that may have an entry for each kernel, by name or in order.
     """
