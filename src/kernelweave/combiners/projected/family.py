@@ -18,11 +18,11 @@ from ...machines import Machine, Solution
 from ...solvers.descent.domains import Domain
 from ...solvers.qp.in_parts import KernelInParts
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
-from ..descent.family import support_rows
+from ..descent.family import kept_images, support_rows
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import GatingInputs, NoInputs
-from ..localized.family import GatedFamily, GatingOptions, gate_slopes, kept_images
+from ..localized.family import GatedFamily, GatingOptions, gate_slopes
 from .feature_maps import KernelFeatures, ViewFeatures
 from .kernel import ProjectedKernel
 from .layout import Layout
@@ -94,7 +94,9 @@ class ProjectedFamily(GatedFamily):
         """`pullback` of a solution; what it holds of the products of kernels and coefficients is not computed again."""
         rows, coef = support_rows(solution.coef)
         images = kept_images(solution, rows, kernel.stack.place)
-        return self.pullback(kernel, solution.coef) if images is None else self._lazy_gradient(kernel, rows, coef, images)
+        return (
+            self.pullback(kernel, solution.coef) if images is None else self._lazy_gradient(kernel, rows, coef, images)
+        )
 
     def _lazy_gradient(self, kernel: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray) -> np.ndarray:
         """dJ/dtheta from the images of the samples with coefficients."""

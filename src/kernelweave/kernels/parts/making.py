@@ -12,6 +12,7 @@ from ...views import Views
 from ..stacking.normalization import finite
 from .kernel_sources import JoinedSource, MatrixSource, NoSource, SamplesSource, ValuesSource
 from .sources import PointSource, Source
+from .stack import StackInParts
 
 if TYPE_CHECKING:
     from ..base import Kernel
@@ -88,4 +89,5 @@ def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
 
 def _product(raw: Source, shares: np.ndarray) -> np.ndarray:
     """K times one vector, a NumPy array; 0 for absent samples."""
-    return np.asarray(raw.place.numpy(raw.times(None, None, raw.place.asarray(shares)[:, None]))[:, 0])
+    V = raw.place.asarray(shares)[:, None, None]
+    return np.asarray(raw.place.numpy(StackInParts([raw], raw.place).images(None, None, V))[:, 0, 0])

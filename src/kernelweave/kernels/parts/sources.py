@@ -33,6 +33,7 @@ from ...arrays import Place
 from ...views import Views
 from ..stacking.normalization import Normalizer
 from .functions import STATIONARY, PointFunction
+from .packing import in_units, rounded
 from .precision import limit_of, size_of
 
 TILE_VALUES = 2**22  # kernel values that are in memory at once
@@ -232,7 +233,7 @@ class PointSource(Source):
     kernel : Kernel, optional
         Reads the features of new samples.
     shift, unit : optional
-        What features are lowered and then divided by before they are compared.
+        What features are lowered and then multiplied by before they are compared.
     limit : float
         The size of features up to which float32 is enough, see `precision`.
     """
@@ -259,16 +260,18 @@ class PointSource(Source):
         shift: Any = 0.0
         if function.kind in STATIONARY and present.any():
             shift = raw[present].mean(axis=0)
-        own = replace(function, scale=1.0)
-        features = prepared(raw, present, shift, function.scale)
+        own, unit = in_units(function)
+        features = prepared(raw, present, shift, unit)
         limit = limit_of(own, features[present])
         wanted = dtype if size_of(own, features) <= limit else "float64"
+        if wanted == "float32":
+            features = rounded(features.astype(np.float32), function.kind, place)
         side = Side(
             place.asarray(features, wanted),
             place.asarray(np.where(present, 1.0, 0.0)),
             np.where(present, own.diagonal(features), 0.0),
         )
-        return cls(own, side, side, place, kernel=kernel, shift=shift, unit=function.scale, limit=limit)
+        return cls(own, side, side, place, kernel=kernel, shift=shift, unit=unit, limit=limit)
 
     def values(self, A: Any, B: Any) -> Any:
         """The function of all pairs."""
@@ -285,6 +288,8 @@ class PointSource(Source):
         raw, present = self.kernel.read(views)
         features = prepared(raw, present, self.shift, self.unit)
         narrow = self._is_narrow and size_of(self.function, features) <= self.limit
+        if narrow:
+            features = rounded(features.astype(np.float32), self.function.kind, self.place)
         placed = self.place.asarray(features, "float32" if narrow else "float64")
         return placed, np.where(present, self.function.diagonal(features), 0.0), present
 
@@ -308,10 +313,10 @@ class PointSource(Source):
 
 
 def prepared(raw: np.ndarray, present: np.ndarray, shift: Any, unit: float) -> np.ndarray:
-    """Features as they are compared, in float64: lowered, and divided by a unit; 0 for absent samples."""
+    """Features as they are compared, in float64: lowered, and multiplied by a unit; 0 for absent samples."""
     features = raw - shift
     if not present.all():
         features[~present] = 0.0
     if unit != 1.0:
-        features /= unit
+        features *= unit
     return features

@@ -66,6 +66,7 @@ class SumInParts:
         self.there = self.place.asarray(left, "float64")
         self.token: object = object()
         self.used = self._used()
+        self._diagonal: np.ndarray | None = None
         self._subsets: dict[bytes, SumInParts] = {}  # shared under `with_weights`, so that images of subsets stay true
 
     def _used(self) -> list[int]:
@@ -78,14 +79,16 @@ class SumInParts:
 
     @property
     def diagonal(self) -> np.ndarray:
-        """K[i, i], a NumPy array."""
-        return (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
+        """K[i, i], a NumPy array; computed once."""
+        if self._diagonal is None:
+            self._diagonal = (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
+        return self._diagonal
 
     def with_weights(self, weights: np.ndarray, ridge: float | None = None) -> SumInParts:
         """The same with other weights (and another ridge, if given); images are shared where they are kept."""
         other = copy(self)
         other.weights, other.ridge = weights, self.ridge if ridge is None else ridge
-        other.used = other._used()
+        other.used, other._diagonal = other._used(), None
         if not self.keeps_images:
             other.token, other._subsets = object(), {}
         return other
@@ -101,11 +104,7 @@ class SumInParts:
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """K among some samples, a NumPy array of float64."""
-        total = np.zeros((len(rows), len(rows)))
-        for m in self.used:
-            values = self.place.numpy(self.parts.block(m, rows, rows)).astype(np.float64)
-            total += self.weights[m] * self.left[rows, m][:, None] * values * self.left[rows, m]
-        total = 0.5 * (total + total.T)
+        total = self.parts.sum_block(rows, self.left[rows], self.weights)
         total[np.diag_indices_from(total)] = self.diagonal[rows]
         return total
 
@@ -129,17 +128,13 @@ class SumInParts:
         """
         xp = self.place.xp
         d = self.place.asarray(change, "float64")
-        V = (self.there[rows, :] * d[:, None])[:, :, None]
+        V = (self.place.take(self.there, rows) * d[:, None])[:, :, None]
         kernels = None if self.keeps_images else self.used
         found = self.parts.images(targets, rows, V, kernels)[:, :, 0]
         if not self.keeps_images:
             w = self.place.asarray(self.weights, "float64")
-            there = self.there if targets is None else self.there[targets, :]
-            found = xp.sum(found * there * w, axis=1)
-        if targets is None:
-            image.values += found
-        else:
-            image.values[targets] += found
+            found = xp.sum(found * self.place.take(self.there, targets) * w, axis=1)
+        self.place.add(image.values, targets, found)
 
     def value(self, image: Image, coef: Any) -> Any:
         """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""
@@ -158,11 +153,10 @@ class SumInParts:
 
     def images_at(self, image: Image, rows: np.ndarray) -> np.ndarray:
         """K_m c at some samples, without the weights, a NumPy array of shape (n_rows, n_kernels); kept images only."""
-        chosen = self.place.asarray(rows, "int64")
-        return self.place.numpy(self.place.xp.take(image.values, chosen, axis=0)) * self.left[rows]
+        return self.place.numpy(self.place.take(image.values, rows)) * self.left[rows]
 
-    def product(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K among some samples times coefficients of shape (n_rows, n_columns), a NumPy array."""
+    def block_times(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`block` times coefficients of shape (n_rows, n_columns), without making it; a NumPy array."""
         left, used = self.left[rows], self.used
         V = np.zeros((len(rows), self.parts.n_kernels, coef.shape[1]))
         V[:, used] = left[:, used, None] * coef[:, None, :]

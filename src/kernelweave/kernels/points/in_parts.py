@@ -84,9 +84,7 @@ def points_in_parts(
     dtype : dtype
         Of the values.
     """
-    return StackInParts(
-        [_source(kernel, Z, place, dtype) for kernel, Z in zip(kernels, points, strict=True)], place
-    )
+    return StackInParts([_source(kernel, Z, place, dtype) for kernel, Z in zip(kernels, points, strict=True)], place)
 
 
 def _function(kernel: PointKernel, points: Any) -> PointFunction | None:
@@ -138,7 +136,9 @@ def points_pullback(
     """
     curved: list[tuple[int, Source, float]] = []
     found: list[np.ndarray] = []
-    moved = [Z - Z.mean(axis=0) if kernel.kernel.is_stationary else Z for kernel, Z in zip(kernels, points, strict=True)]
+    moved = [
+        Z - Z.mean(axis=0) if kernel.kernel.is_stationary else Z for kernel, Z in zip(kernels, points, strict=True)
+    ]
     for m, (kernel, Z) in enumerate(zip(kernels, moved, strict=True)):
         B, function = weighted[:, m], _function(kernel, Z)
         if kernel.is_linear:
