@@ -48,24 +48,20 @@ class KernelSource(Source):
     """
 
     def __init__(self, kernel: PointKernel, points: Any, place: Place, dtype: np.dtype):
-        self.kernel, self.points, self.place, self.dtype = kernel, points, place, dtype
-        self.n_rows = self.n_columns = points.shape[0]
+        self.kernel, self.dtype = kernel, dtype
+        diagonal = kernel.gain * kernel.kernel.diagonal_of(points)
+        side = Side(points, place.asarray(np.ones(points.shape[0])), diagonal)
+        super().__init__(side, side, place)
 
-    def block(self, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
+    def pick(self, features: Any, index: np.ndarray) -> Any:
+        """Some points."""
+        return features[index]
+
+    def values(self, A: Any, B: Any) -> Any:
         """Values between some points and others."""
-        left = self.points if rows is None else self.points[rows]
-        right = self.points if columns is None else self.points[columns]
-        return self.place.asarray(self.kernel.cross(left, right), self.dtype.name)
+        return self.place.asarray(self.kernel.cross(A, B), self.dtype.name)
 
-    def diagonal(self) -> np.ndarray:
-        """k(z, z) of each point."""
-        return self.kernel.gain * self.kernel.kernel.diagonal_of(self.points)
-
-    def subset(self, index: np.ndarray) -> KernelSource:
-        """The same among some points."""
-        return KernelSource(self.kernel, self.points[index], self.place, self.dtype)
-
-    def against(self, views: Views, present: np.ndarray) -> Source:
+    def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
         """Points are no samples, and nothing is compared with them here."""
         raise TypeError("points are compared with each other only")
 
