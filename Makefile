@@ -40,6 +40,7 @@ bench: $(INSTALLED)
 	$(RUN) -m benchmarks.reduction
 	$(RUN) -m benchmarks.extraction
 	$(RUN) -m benchmarks.targets
+	$(RUN) -m benchmarks.scale --quick
 
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md
