@@ -1,9 +1,13 @@
 """The properties that every kernel has, and those that its capabilities promise; for kernels of users, too."""
 
+import warnings
+
 import numpy as np
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
+from kernelweave.kernels import Constant, KernelStack
+from kernelweave.kernels.stacking.normalization import METHODS
 from kernelweave.views import as_views
 
 
@@ -39,6 +43,8 @@ def check_kernel(kernel, X, tolerance=1e-9):
             check_pullback(fitted, A)
         if fitted.has_width:
             check_width(fitted, A)
+    for normalize in METHODS:
+        check_parts(kernel, views, normalize, tolerance)
 
 
 def check_values(fitted, views, K, close):
@@ -59,6 +65,48 @@ def check_values(fitted, views, K, close):
     assert np.issubdtype(fitted.columns().dtype, np.integer)
     first, second = fitted.gram(views), fitted.gram(views)
     assert first is not second and not np.shares_memory(first, second), "gram must be a new array each time"
+
+
+def check_parts(kernel, views, normalize, tolerance=1e-9):
+    """The kernel in parts has the values of the dense stack, whatever part is computed, in either precision."""
+    n = views.n_samples
+    kernels = [kernel, Constant(1.0)]  # so that every sample has some view
+    weight = np.linspace(0.5, 2.0, n)
+    dense = KernelStack(kernels, normalize).fit(views, weight)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        K = dense.gram(0)
+    new = views.rows(np.arange(0, n, 3))
+    cross, diagonal = dense.compare(0, new, dense.presence(new)[:, 0])
+    rows, columns = np.array([n - 1, 0, n // 2, 2, 0]), np.array([1, n - 2, 0, n // 2])
+    coef = np.random.RandomState(0).normal(size=(n, 2, 2))
+    for dtype, close in (("float64", tolerance), ("float32", 1e-6)):
+        allowed = {"rtol": 0.0, "atol": close * max(1.0, np.abs(K).max(), np.abs(cross).max(initial=0.0))}
+        lazy = KernelStack(kernels, normalize, dtype=dtype, storage="lazy").fit(views, weight)
+        with warnings.catch_warnings(record=True) as again:
+            warnings.simplefilter("always")
+            parts = lazy.in_parts()
+        assert {str(w.message) for w in again} == {str(w.message) for w in told}, "warnings differ in parts"
+        assert_allclose(parts.block(0, None, None), K, **allowed, err_msg="block is not gram")
+        assert_allclose(parts.block(0, rows, columns), K[np.ix_(rows, columns)], **allowed, err_msg="block of some")
+        assert_allclose(parts.diagonals()[:, 0], np.diagonal(K), **allowed, err_msg="diagonal in parts")
+        some = coef[columns]
+        loose = {"rtol": 0.0, "atol": 4.0 * allowed["atol"] * max(1.0, np.abs(coef).sum(axis=0).max())}
+        assert_allclose(parts.images(None, None, coef)[:, 0], K @ coef[:, 0], **loose, err_msg="images of all")
+        found = parts.images(rows, columns, some)
+        assert found.dtype == np.float64
+        assert_allclose(found[:, 0], K[np.ix_(rows, columns)] @ some[:, 0], **loose, err_msg="images of some")
+        assert_allclose(parts.sources[0].times(rows, columns, some[:, 0]), found[:, 0], **loose, err_msg="times")
+        kept = np.arange(n - 1, -1, -2)
+        assert_allclose(parts.subset(kept).block(0, None, None), K[np.ix_(kept, kept)], **allowed, err_msg="subset")
+        ahead = parts.against(new)
+        assert_allclose(ahead.block(0, None, None), cross, **allowed, err_msg="against is not cross")
+        assert_allclose(ahead.diagonals()[:, 0], diagonal, **allowed, err_msg="diagonal of new samples")
+        assert_allclose(ahead.images(None, None, coef)[:, 0], cross @ coef[:, 0], **loose, err_msg="images of new ones")
+        fewer = lazy.restrict(np.sort(kept)).in_parts().against(new)
+        assert_allclose(fewer.block(0, None, None), cross[:, np.sort(kept)], **allowed, err_msg="after restrict")
+        assert_allclose(lazy.cross(0, new, lazy.presence(new)[:, 0]), cross, **allowed, err_msg="constants in parts")
+        assert_allclose(lazy.gram_rows(0, rows), K[rows], **allowed, err_msg="rows with the constants in parts")
 
 
 def check_copies(kernel, views, K):

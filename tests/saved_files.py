@@ -40,9 +40,14 @@ def expected_of(version):
     return json.loads((folder_of(version) / "expected.json").read_text(encoding="utf-8"))
 
 
+def unpacked(version, name):
+    """A file of a version, as it was saved."""
+    return gzip.decompress((folder_of(version) / file_name(name)).read_bytes())
+
+
 def unpack(version, name, path):
     """Write a file of a version, as it was saved, to a path."""
-    path.write_bytes(gzip.decompress((folder_of(version) / file_name(name)).read_bytes()))
+    path.write_bytes(unpacked(version, name))
 
 
 def numbers_of(model, new):

@@ -23,7 +23,7 @@ ALLOWED = {
     "solvers": {"numba", "llvmlite", "clarabel"},
     "machines": {"sklearn", "solvers"},  # losses are cloned as estimators are
     "combiners": FRAMES | {"arrays", "views", "kernels", "solvers", "machines"},
-    "estimators": FRAMES | {"rich", "arrays", "views", "kernels", "solvers", "machines", "combiners"},
+    "estimators": FRAMES | {"rich", "_config", "arrays", "views", "kernels", "solvers", "machines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},

@@ -16,6 +16,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import combiners, datasets, display, files, kernels, model_selection, recipes, reduction
+    from ._config import config_context, get_config, set_config
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .files import read_views, read_views_in_blocks
@@ -31,9 +32,11 @@ __all__ = [
     "MKLRegressor",
     "__version__",
     "combiners",
+    "config_context",
     "datasets",
     "display",
     "files",
+    "get_config",
     "kernels",
     "load",
     "model_selection",
@@ -43,6 +46,7 @@ __all__ = [
     "reduction",
     "report",
     "save",
+    "set_config",
     "show_versions",
     "stack_views",
 ]
@@ -57,11 +61,14 @@ _HOMES = {
     "MKLClassifier": "estimators",
     "MKLOneClass": "estimators",
     "MKLRegressor": "estimators",
+    "config_context": "_config",
+    "get_config": "_config",
     "load": "persistence",
     "read_views": "files",
     "read_views_in_blocks": "files",
     "report": "reporting",
     "save": "persistence",
+    "set_config": "_config",
     "show_versions": "_environment",
     "stack_views": "views",
 }

@@ -22,7 +22,7 @@ def optional(package: str, purpose: str, extra: str) -> Any:
     except ModuleNotFoundError as absent:
         if absent.name != package:  # something that the package needs is absent: another matter
             raise
-        raise ImportError(f"{package} is needed {purpose}; install kernelweave[{extra}]", name=package) from absent
+        raise ImportError(f"{package} is needed {purpose}; pip install kernelweave[{extra}]", name=package) from absent
 
 
 def pyplot() -> Any:

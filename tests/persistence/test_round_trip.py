@@ -12,6 +12,7 @@ from sklearn.base import clone
 import kernelweave
 from forging import SavedModel
 from kernelweave import MKLClassifier, combiners, kernels, load, machines, save
+from kernelweave.arrays import HOST, Place
 from kernelweave.combiners import FixedWeights, Projected, Softmax
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.kernels.preparation import Preparation
@@ -41,6 +42,8 @@ def assert_same(first, second, path="model"):
     assert type(first) is type(second), path
     if isinstance(first, Precomputed):
         assert len(first.self_similarity) == len(second.self_similarity) and first.view == second.view, path
+    elif isinstance(first, Place):
+        assert first is HOST and second is HOST, path
     elif isinstance(first, Preparation):
         assert isinstance(second.transformer, Operation), path
         assert (first.n_features, first.documents) == (second.n_features, second.documents), path

@@ -2,15 +2,20 @@
 
 Code that computes in several places takes a `Place` and uses ``place.xp``, the functions of the array API
 (https://data-apis.org/array-api), on arrays that ``place.asarray`` made. NumPy on the host is `HOST`; torch is one more
-namespace.
+namespace. Positions of samples are NumPy arrays of int; `Place.take` and `Place.put` move them where they are needed.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import array_api_compat
 import numpy as np
+
+from .._extras import optional
+
+DEVICES = ("cpu", "cuda", "auto")
 
 
 class Place:
@@ -23,36 +28,101 @@ class Place:
     device : device or None
         Of that namespace; None is its default.
 
+    Attributes
+    ----------
+    is_host : bool
+        Whether arrays are NumPy's own, so that compiled functions can read them.
+    is_torch : bool
+        Whether arrays are torch's tensors.
+    is_cuda : bool
+        Whether they are on a CUDA device.
+
     Examples
     --------
     >>> from kernelweave.arrays import HOST
     >>> values = HOST.asarray([3.0, 1.0, 2.0])
-    >>> HOST.numpy(HOST.xp.sum(values)).item(), HOST.largest(values, 2).tolist()
+    >>> HOST.numpy(HOST.xp.sum(values)).item(), sorted(HOST.largest(values, 2).tolist())
     (6.0, [0, 2])
     """
 
     def __init__(self, xp: Any, device: Any = None):
         self.xp, self.device = xp, device
+        self.is_host = array_api_compat.is_numpy_namespace(xp)
+        self.is_torch = array_api_compat.is_torch_namespace(xp)
+        self.is_cuda = self.is_torch and getattr(device, "type", None) == "cuda"
 
-    @property
-    def is_host(self) -> bool:
-        """Whether arrays are NumPy's own, so that compiled functions can read them."""
-        return array_api_compat.is_numpy_namespace(self.xp)
+    def __repr__(self) -> str:
+        return f"Place({self.xp.__name__}, {self.device})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and self.xp is other.xp and str(self.device) == str(other.device)
+
+    def __hash__(self) -> int:
+        return hash((self.xp.__name__, str(self.device)))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _restored, (self.xp.__name__, None if self.device is None else str(self.device))
 
     def asarray(self, values: Any, dtype: str | None = None) -> Any:
         """An array of this place with the numbers of a NumPy array, in a type such as "float32"."""
-        wanted = None if dtype is None else getattr(self.xp, dtype)
         if self.is_host:
-            return np.asarray(values, dtype=wanted)
-        return self.xp.asarray(np.ascontiguousarray(values), dtype=wanted, device=self.device)
+            return np.asarray(values, dtype=None if dtype is None else np.dtype(dtype))
+        wanted = None if dtype is None else getattr(self.xp, dtype)
+        if isinstance(values, np.ndarray) or (not hasattr(values, "__array_namespace__") and not self._is_own(values)):
+            values = np.require(values, requirements=["C", "W"])  # torch reads no others
+        found = self.xp.asarray(values, device=self.device)  # moved first: a wider type would take longer
+        return found if wanted is None else self.xp.astype(found, wanted, copy=False)
+
+    def _is_own(self, values: Any) -> bool:
+        return self.is_torch and array_api_compat.is_torch_array(values)
 
     def numpy(self, values: Any) -> np.ndarray:
         """The numbers of an array of this place as a NumPy array."""
         if self.is_host:
             return values
-        if array_api_compat.is_torch_array(values):
-            return values.detach().cpu().numpy()
-        return np.asarray(values)
+        if not self.is_torch:
+            return np.asarray(values)
+        if not self.is_cuda:
+            return values.detach().numpy()
+        # Memory that the device reaches by itself is several times faster; torch keeps it for the next time.
+        target = import_module("torch").empty(tuple(values.shape), dtype=values.dtype, pin_memory=True)
+        return target.copy_(values.detach()).numpy()
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: str = "float64") -> Any:
+        """Zeros in a type such as "float64"."""
+        return self.xp.zeros(shape, dtype=getattr(self.xp, dtype), device=self.device)
+
+    def positions(self, index: Any) -> Any:
+        """Positions, a NumPy array of int, as an index of arrays of this place."""
+        return index if self.is_host or self._is_own(index) else self.asarray(np.asarray(index, dtype=np.int64))
+
+    def take(self, values: Any, index: np.ndarray | None, axis: int = 0) -> Any:
+        """The values at some positions along an axis; the array itself for None."""
+        if index is None:
+            return values
+        if self.is_torch:
+            return values.index_select(axis, self.positions(index))
+        return self.xp.take(values, self.positions(index), axis=axis)
+
+    def put(self, values: Any, index: np.ndarray | None, new: Any) -> None:
+        """Write `new` to the first axis of an array at some positions (all for None), in place."""
+        if index is None:
+            values[...] = new
+        elif self.is_host or self.is_torch:
+            values[self.positions(index)] = new
+        else:  # the standard has no assignment at positions
+            changed = np.array(values)
+            changed[index] = np.asarray(new)
+            values[...] = self.asarray(changed)
+
+    def add(self, values: Any, index: np.ndarray | None, new: Any) -> None:
+        """Add `new` to the first axis of an array at some positions (all for None), each given once, in place."""
+        if index is None:
+            values += new
+        elif self.is_torch:
+            values.index_add_(0, self.positions(index), new)
+        else:
+            self.put(values, index, self.take(values, index) + new)
 
     def take(self, values: Any, rows: np.ndarray) -> Any:
         """The values at some positions, which are a NumPy array."""
@@ -69,14 +139,41 @@ class Place:
 
     def largest(self, values: Any, count: int) -> np.ndarray:
         """Positions of the `count` largest values, in no particular order, as a NumPy array."""
+        if count >= values.shape[0]:
+            return np.arange(values.shape[0])
         if self.is_host:
-            return np.argpartition(values, len(values) - count)[len(values) - count :]
-        if array_api_compat.is_torch_namespace(self.xp):
+            return np.argpartition(-values, count)[:count]
+        if self.is_torch:
             return self.numpy(self.xp.topk(values, count, sorted=False)[1])
         return self.numpy(self.xp.argsort(values, descending=True)[:count])
 
+    def free_memory(self) -> int | None:
+        """Free memory of a CUDA device in bytes, with what torch holds unused; None for other places."""
+        if not self.is_cuda:
+            return None
+        cuda = import_module("torch").cuda
+        unused = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
+        return int(cuda.mem_get_info(self.device)[0]) + int(unused)
+
+    def synchronize(self) -> None:
+        """Wait until everything that the device was given is done, as timings must."""
+        if self.is_cuda:
+            import_module("torch").cuda.synchronize(self.device)
+
 
 HOST = Place(array_api_compat.array_namespace(np.empty(0)))
+
+
+def torch_place(device: str = "cpu") -> Place:
+    """torch's tensors on a device of torch, such as "cpu" or "cuda".
+
+    Examples
+    --------
+    >>> from kernelweave.arrays import torch_place
+    >>> place = torch_place("cpu")  # doctest: +SKIP
+    """
+    torch = optional("torch", f"for device={device!r}", "torch")
+    return Place(import_module("array_api_compat.torch"), torch.device(device))
 
 
 def chosen_place(device: str) -> Place:
@@ -85,10 +182,46 @@ def chosen_place(device: str) -> Place:
     Raises
     ------
     ImportError
-        Where torch is missing, with the command that installs it.
+        Where "cuda" is asked for and torch is missing, with the command that installs it.
     ValueError
-        Where torch has no such device.
+        Where torch finds no such device, and for other names.
+
+    Examples
+    --------
+    >>> from kernelweave.arrays import HOST, chosen_place
+    >>> chosen_place("cpu") is HOST
+    True
     """
+    if not isinstance(device, str) or device not in DEVICES:
+        raise ValueError(f"device must be one of {', '.join(map(repr, DEVICES))}, but it is {device!r}")
     if device == "cpu":
         return HOST
-    raise NotImplementedError(device)
+    try:
+        place = torch_place("cuda")
+    except ImportError:
+        if device == "auto":
+            return HOST
+        raise
+    torch = import_module("torch")
+    if torch.cuda.is_available():
+        return place
+    if device == "auto":
+        return HOST
+    raise ValueError(
+        f'device="cuda", but torch {torch.__version__} finds no CUDA device here; install a driver and a build of '
+        'torch for it, or use device="cpu", or device="auto", which takes a CUDA device where there is one'
+    )
+
+
+def _restored(namespace: str, device: str | None) -> Place:
+    """The place of a pickled one, or the host where there is no such place any more."""
+    if namespace == HOST.xp.__name__:
+        return HOST
+    try:
+        place = Place(import_module(namespace), device)
+        if not place.is_torch:
+            return place
+        place = torch_place(str(device))
+    except ImportError:
+        return HOST
+    return HOST if place.is_cuda and not import_module("torch").cuda.is_available() else place

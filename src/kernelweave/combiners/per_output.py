@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.base import join
@@ -32,7 +33,8 @@ class PerOutput(Combiner):
 
     Notes
     -----
-    Memory: the P Gram matrices; one-vs-one adds, for each thread, those of one pair of classes.
+    Memory: the P Gram matrices; one-vs-one adds, for each thread, those of one pair of classes. With
+    ``storage="lazy"``, what the combiner takes for each output.
 
     Examples
     --------
@@ -57,7 +59,7 @@ class PerOutput(Combiner):
         self.combiners_ = [clone(self.combiner) for _ in outputs]
         seeds = control.rng.randint(np.iinfo(np.int32).max, size=len(outputs))
         if self.combiner.reads_gram and any(len(rows) < stack.n_samples for rows, _ in outputs):
-            stack.matrices()  # once for all pairs
+            stack.matrices() if stack.storage == "dense" else stack.in_parts()  # once for all pairs
 
         def fit_one(output: int) -> CombinedKernel:
             rows, part = outputs[output]
@@ -72,6 +74,11 @@ class PerOutput(Combiner):
         history = [{"output": output, **line} for output, part in enumerate(kernels) for line in part.history]
         solution = join([part.solution for part in kernels], coef)
         return OutputKernels(kernels, [rows for rows, _ in outputs]).solved(solution, history)
+
+    @property
+    def why_dense(self) -> str | None:
+        """What the combiner gives as its reason."""
+        return self.combiner.why_dense
 
     @property
     def offers(self) -> frozenset[str]:
@@ -139,6 +146,13 @@ class OutputKernels(CombinedKernel):
         """Each output's own kernel times its own coefficients."""
         parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
         return np.hstack([kernel.values(views, column[rows, None]) for kernel, rows, column in parts])
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """Each output's own kernel times its own coefficients."""
+        parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
+        found = [kernel.values_in(place, views, column[rows, None]) for kernel, rows, column in parts]
+        known = [values for values in found if values is not None]
+        return np.hstack(known) if len(known) == len(found) else None
 
     @property
     def is_sum(self) -> bool:

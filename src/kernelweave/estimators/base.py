@@ -19,13 +19,13 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
+from ..arrays import chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
-from ..kernels.stacking.naming import default_kernels
 from ..machines import Machine, Solution
-from ..validation import Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
+from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import (
     check_new_data,
     check_posterior,
@@ -41,7 +41,10 @@ from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
 from .progress import progress_bar
+from .storage import TrainingKernels
 from .summary import summarize
+
+DEVICES = Choice("cpu", "cuda", "auto")
 
 
 class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
@@ -49,6 +52,9 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | None,
+        storage=Choice("auto", "dense", "lazy"),
+        device=DEVICES,
+        dtype=Choice("float64", "float32") | None,
         tol=Number(above=0),
         max_iter=Whole(1) | Exactly(-1, "-1 for no limit"),
         n_jobs=Whole(but_not=0) | None,
@@ -92,12 +98,12 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                 posterior = None if posterior is None else _safe_indexing(posterior, kept)
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
-            kernels = default_kernels(views) if self.kernels is None else self.kernels
-            stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, weight, y)
-            machine, targets = self._machine(y, weight, posterior, stack)
+            training = TrainingKernels(self, views, weight, y)
+            machine, targets = self._machine(y, weight, posterior, training)
             if self._start is not None:
                 machine = machine.starting_at(self._start)
             self.combiner_ = self._combiner_for(clone(combiner), machine)
+            stack = training.stack_for(self.combiner_, machine)
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
             with watched as progress:
                 control = FitControl(given.random_state, given.tol, max_steps=max_steps, progress=progress)
@@ -113,7 +119,13 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         except KernelMemoryError:
             raise
         except MemoryError as error:
-            raise kernel_memory_error(3, stack.n_samples, stack.dtype, "the combined kernel") from error
+            if stack.storage == "lazy":
+                raise KernelMemoryError(
+                    f"out of memory: {stack.n_kernels} kernels of {stack.n_samples} samples are computed in parts, and "
+                    "memory does not hold these; use kernelweave.set_config(cache_bytes=0), fewer samples or columns"
+                ) from error
+            needed = 3, stack.n_samples, stack.dtype, "the combined kernel"
+            raise kernel_memory_error(*needed, has_parts=stack.has_parts) from error
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
@@ -121,9 +133,13 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     @abstractmethod
     def _machine(
-        self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack
+        self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
     ) -> tuple[Machine, np.ndarray | None]:
-        """The machine for these targets, sample weights and posteriors, and the targets as combiners take them."""
+        """The machine for these targets, sample weights and posteriors, and the targets as combiners take them.
+
+        Kernels are fitted later, with the storage that goes with the machine; ``training.dense_stack`` is for machines
+        that are made from Gram matrices.
+        """
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         """The combiner to fit, from a copy of the user's."""
@@ -142,6 +158,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         for name in () if earlier is None else earlier.shows:
             self.__dict__.pop(name, None)
         self._kernel = kernel.restrict(support)
+        self.storage_ = stack.storage
         self.kernels_ = stack.kernels
         self.kernel_names_ = stack.names
         self.support_ = kept[support]
@@ -211,7 +228,11 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         views = self._new_views(X, fetch)
-        coef = self.dual_coef_.T
+        coef, place = self.dual_coef_.T, chosen_place(getattr(self, "device", "cpu"))
+        if not place.is_host and fetch is None:
+            found = self._kernel.values_in(place, views, coef)
+            if found is not None:
+                return found + self.intercept_
 
         def values(part: Views) -> np.ndarray:
             return self._kernel.values(part, coef)

@@ -10,13 +10,13 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
-from ..kernels import KernelStack
 from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
 from ..validation import Choice, Constraints, Instance, Number, Whole, shown
 from ..validation.inputs import check_labels, encode_labels
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 from .soft_labels import as_class_posteriors, neighbour_posteriors
+from .storage import TrainingKernels
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
 _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
@@ -69,8 +69,17 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Number of neighbours that ``soft_labels="knn"`` takes.
     class_weight : dict, "balanced" or None
         Factors of C by class.
-    dtype : {"float64", "float32"}
-        Of the Gram matrices.
+    storage : {"auto", "dense", "lazy"}
+        "dense" holds Gram matrices in memory; "lazy" computes kernels in parts and never a whole n x n matrix, so that
+        memory sets no limit to n. "auto" is dense while the Gram matrices of all kernels take at most 2 GB
+        (`kernelweave.set_config`), and where the combiner, the machine or a kernel needs whole matrices; see
+        ``docs/scale.md``.
+    device : {"cpu", "cuda", "auto"}
+        Where kernels in parts are computed, in fits and predictions. "cuda" needs torch (``kernelweave[torch]``), and
+        "auto" means "cuda" where torch has it. Data stay NumPy's, and so does the fitted model; files hold no device.
+    dtype : {"float64", "float32"} or None
+        Of the Gram matrices, or of the features from which kernels in parts are computed. None means float64 for
+        Gram matrices and float32 for features, where that is precise enough.
     tol : float
         Largest violation of the optimality conditions, as in libsvm.
     max_iter : int
@@ -108,6 +117,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Objective, machine solves and seconds per outer iteration.
     n_iter_ : int
         Outer iterations; 1 where nothing is learned about the kernels.
+    storage_ : {"dense", "lazy"}
+        How the kernels were held during the fit.
     active_kernels_, removable_kernels_ : list of str
         Kernels that prediction evaluates, and those that it does not and whose views may be left out.
     gating_summary_ : DataFrame
@@ -123,8 +134,10 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     Notes
     -----
-    Memory: the combined kernel and one base kernel (n x n each) while fitting; support vectors afterwards (all
-    training samples with ``normalize="center"``). A sample whose view is wholly NaN, or masked, has no row in that
+    Memory: with ``storage="dense"`` the combined kernel and one base kernel (n x n each) while fitting, or all base
+    kernels where their weights are learned; with ``storage="lazy"`` the samples, and the memory that
+    `kernelweave.set_config` gives to rows of kernels. Support vectors afterwards (all training samples with
+    ``normalize="center"``). A sample whose view is wholly NaN, or masked, has no row in that
     kernel; see `combiners.WeightedSum`.
 
     Probabilities: ``CalibratedClassifierCV(MKLClassifier(...))`` of scikit-learn has `predict_proba`, with missing
@@ -164,7 +177,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         soft_labels: str | None = None,
         n_neighbors: int = 10,
         class_weight: Any = None,
-        dtype: str = "float64",
+        storage: str = "auto",
+        device: str = "cpu",
+        dtype: str | None = None,
         tol: float = 1e-3,
         max_iter: int = -1,
         n_jobs: int | None = None,
@@ -181,6 +196,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self.soft_labels = soft_labels
         self.n_neighbors = n_neighbors
         self.class_weight = class_weight
+        self.storage = storage
+        self.device = device
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
@@ -239,7 +256,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         return check_labels(self, y, n_samples)
 
-    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
+    def _machine(
+        self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
+    ) -> tuple[Machine, np.ndarray]:
         self.classes_, labels = encode_labels(self, y)
         by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         bound = float(self.C) * weight * by_class[labels]
@@ -248,6 +267,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         if posterior is not None:
             posterior = as_class_posteriors(posterior, self.classes_)
         elif self.soft_labels is not None:
+            why = f'soft_labels="{self.soft_labels}" compares all pairs of samples'
+            stack = training.dense_stack(why, "soft_labels=None")
             posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
         return self._machine_of(labels, bound, posterior), labels
 

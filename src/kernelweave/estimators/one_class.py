@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from ..kernels import KernelStack
 from ..machines import Machine, OneClassMachine
 from ..validation import Constraints, Number
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
+from .storage import TrainingKernels
 
 
 class MKLOneClass(OutlierMixin, KernelMachineEstimator):
@@ -23,7 +23,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, dtype, tol, max_iter, n_jobs, random_state, verbose
+    kernels, combiner, normalize, storage, device, dtype, tol, max_iter, n_jobs, random_state, verbose
         As in `MKLClassifier`.
     nu : float
         Upper bound on the share of training samples outside, and lower bound on that of support vectors; in (0, 1].
@@ -34,8 +34,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     ----------
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`; the objective is not positive here.
-    n_iter_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_, projections_
-        As in `MKLClassifier`, and so are `feature_importance_`, `gating_projection_` and `coef_`.
+    n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
+        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`.
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i``, which add up to 1.
     offset_ : float
@@ -65,7 +65,9 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         nu: float = 0.1,
         C: float | None = None,
         normalize: str | None = "unit-diagonal",
-        dtype: str = "float64",
+        storage: str = "auto",
+        device: str = "cpu",
+        dtype: str | None = None,
         tol: float = 1e-3,
         max_iter: int = -1,
         n_jobs: int | None = None,
@@ -77,6 +79,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         self.nu = nu
         self.C = C
         self.normalize = normalize
+        self.storage = storage
+        self.device = device
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
@@ -144,7 +148,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> None:
         return None
 
-    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, None]:
+    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels) -> tuple[Machine, None]:
         total = weight.sum()
         C = 1.0 / (float(self.nu) * total) if self.C is None else float(self.C)
         if C * total < 1 - 1e-12:

@@ -9,12 +9,12 @@ from sklearn.base import RegressorMixin
 
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
-from ..kernels import KernelStack
 from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
 from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_numeric_target
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
+from .storage import TrainingKernels
 
 
 class MKLRegressor(RegressorMixin, KernelMachineEstimator):
@@ -29,7 +29,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, dtype, tol, max_iter, random_state, verbose
+    kernels, combiner, normalize, storage, device, dtype, tol, max_iter, random_state, verbose
         As in `MKLClassifier`.
     C : float
         Cost of an error beyond the tube, or of half a squared error.
@@ -50,8 +50,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     ----------
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`.
-    n_iter_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_, projections_
-        As in `MKLClassifier`, and so are `feature_importance_`, `gating_projection_` and `coef_`.
+    n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
+        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`.
     dual_coef_ : ndarray of shape (n_targets, n_support)
         ``alpha_i^+ - alpha_i^-``, a row for each target. A sample is a support vector where it has a coefficient for
         some target, and has 0 for the others.
@@ -104,7 +104,9 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         normalize: str | None = "unit-diagonal",
         machine: str | RegressionLoss = "svm",
         weights: str = "shared",
-        dtype: str = "float64",
+        storage: str = "auto",
+        device: str = "cpu",
+        dtype: str | None = None,
         tol: float = 1e-3,
         max_iter: int = -1,
         n_jobs: int | None = None,
@@ -118,6 +120,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         self.normalize = normalize
         self.machine = machine
         self.weights = weights
+        self.storage = storage
+        self.device = device
         self.dtype = dtype
         self.tol = tol
         self.max_iter = max_iter
@@ -162,7 +166,9 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             self.target_names_ = names
         return y
 
-    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, stack: KernelStack) -> tuple[Machine, np.ndarray]:
+    def _machine(
+        self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
+    ) -> tuple[Machine, np.ndarray]:
         by_name = {
             "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
             "least-squares": SquaredError(),

@@ -14,7 +14,7 @@ from .function import Function
 from .lookups.precomputed import Precomputed
 from .pairwise import Pairwise
 from .spectrum import Spectrum
-from .stacking.memory import KernelMemoryError, MemoryWarning
+from .stacking.memory import KernelMemoryError, LazyStorageError, MemoryWarning
 from .stacking.naming import named_kernels
 from .stacking.normalization import Normalizer
 from .stacking.repair import IndefiniteKernelWarning, Repair
@@ -34,6 +34,7 @@ __all__ = [
     "KernelStack",
     "KernelSum",
     "Laplacian",
+    "LazyStorageError",
     "Linear",
     "MemoryWarning",
     "Normalizer",

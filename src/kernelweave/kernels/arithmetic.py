@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..validation import Constraints, Number, check_parameters, is_number, shown
-from ..views import as_views
+from ..views import Views, as_views
 from .base import Kernel
+from .parts.functions import JoinFunction, PointFunction
 
 
 def as_kernel(value: Any) -> Kernel:
@@ -66,6 +67,14 @@ class Constant(Kernel):
     def present(self, X: Any) -> np.ndarray:
         """Every sample has it."""
         return np.ones(as_views(X).n_samples, dtype=bool)
+
+    def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
+        """One feature, the root of the value, so that `point_function` is linear."""
+        return np.full((views.n_samples, 1), np.sqrt(float(self.value))), np.ones(views.n_samples, dtype=bool)
+
+    def point_function(self) -> PointFunction:
+        """<a, b> of what `read` gives."""
+        return PointFunction("linear")
 
     def gram(self, X: Any) -> np.ndarray:
         """The value, for every pair of samples."""
@@ -136,6 +145,10 @@ class _Pair(Kernel):
     def _join(self, first: np.ndarray, second: np.ndarray, *present: np.ndarray) -> np.ndarray:
         """The parts' values joined, in place of the first; zero where a sample (of each axis) is not present."""
         raise NotImplementedError
+
+    def join_function(self) -> JoinFunction:
+        """The two fitted parts."""
+        return JoinFunction(self.first_, self.second_, self._symbol == "*")
 
     def columns(self) -> np.ndarray:
         """The columns of both parts."""

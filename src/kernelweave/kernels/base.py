@@ -10,6 +10,7 @@ member                                      what it is
 ``columns()``                               positions of the columns that are read
 ``present(X)``                              which samples have the kernel's view
 ``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
+``tile(X)``                                 values between ranges of samples, for a Gram matrix in tiles
 ``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
 ``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
 ==========================================  ==================================================================
@@ -38,7 +39,7 @@ and ``cross_of``.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,8 +47,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
-from .parts.functions import PointFunction
+from .parts.functions import JoinFunction, MatrixFunction, PointFunction
 from .preparation import PreparedView
+
+if TYPE_CHECKING:
+    from .tiles import Tile
 
 _BLOCK_ROWS = 32
 
@@ -145,6 +149,10 @@ class Kernel(BaseEstimator):
         """Kernel values between the samples of X and those of Y, shape (len(X), len(Y)); a new array each time."""
         raise NotImplementedError(f"{type(self).__name__} does not implement cross")
 
+    def tile(self, X: Any) -> Tile | None:
+        """A function that gives `gram` between two ranges of samples, see `tiles`; None, the default, without tiles."""
+        return None
+
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each sample."""
         raise NotImplementedError(f"{type(self).__name__} does not implement diagonal")
@@ -152,6 +160,23 @@ class Kernel(BaseEstimator):
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
         """The feature vectors that the array functions take, and which samples have them."""
         raise TypeError(f"the kernel {type(self).__name__} is no function of the features of one view")
+
+    def point_function(self) -> PointFunction | None:
+        """The fitted kernel as a function of what `read` gives, computed on any device; None if it is no such one."""
+        return None
+
+    def matrix_function(self) -> MatrixFunction | None:
+        """The fitted kernel as a lookup in a matrix; None if it is no such one."""
+        return None
+
+    def join_function(self) -> JoinFunction | None:
+        """The fitted kernel as a sum or product of two; None if it is no such one."""
+        return None
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether rows can be computed without the whole Gram matrix: nothing of it has to be repaired."""
+        return self.positive_semidefinite or self.repair is None
 
     def pullback(self, A: Any, Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The gradient of ``sum_ij weights_ij k(a_i, z_j)`` by the rows of Z; only where `is_differentiable`.
@@ -271,10 +296,6 @@ class ViewKernel(PreparedView, Kernel):
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
         self.learn(values[present], weight[present])
         return self
-
-    def point_function(self) -> PointFunction | None:
-        """The fitted kernel as a function of feature vectors that any device computes; None if it is no such one."""
-        return None
 
     def learned_from(self, values: Any, sample_weight: np.ndarray) -> ViewKernel:
         """A copy of the fitted kernel whose constants are learned from other points (such as projected samples)."""

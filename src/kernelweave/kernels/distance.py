@@ -23,6 +23,7 @@ from .base import Kernel, ViewKernel
 from .features import euclidean_scale, falling, gaussian
 from .lookups.blocks import Block
 from .lookups.precomputed import Precomputed
+from .parts.functions import MatrixFunction, PointFunction
 from .widths import chosen_scale, distance_scale
 
 _EUCLIDEAN = ("euclidean", "l2")
@@ -186,6 +187,14 @@ class Distance(ViewKernel):
             return np.where(copies, np.inf, distances)
 
         return distance_scale(distances_of, sample_weight, rule, power=2)
+
+    def point_function(self):
+        """exp(-||a - b||^2 / scale^2), for the Euclidean distance."""
+        return PointFunction("gaussian", scale=self.scale_) if self.positive_semidefinite else None
+
+    def matrix_function(self):
+        """exp(-d^2 / scale^2) of looked up distances, for a matrix."""
+        return MatrixFunction(self.lookup_, self.scale_) if self.reads_ids else None
 
     def gram_of(self, A):
         """exp(-d(a, a')^2 / scale^2), exactly 1 on the diagonal."""

@@ -12,11 +12,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
+from ..estimators.base import DEVICES, KernelMachineEstimator
 from ..estimators.fitted import lookups_of
 from ..kernels import Precomputed, ViewKernel
 from ..kernels.preparation import Preparation
 from ..recipes.rivals import ColumnModel
 from ..recipes.rivals.design import Design
+from ..validation import check
 from ..views import Views
 from .archive import read_archive, write_archive
 from .codecs import NotSavableError
@@ -95,6 +97,7 @@ def load(
     callables: Mapping[str, Callable] | None = None,
     *,
     classes: Iterable[type] | None = None,
+    device: str = "cpu",
 ) -> Any:
     """Load a model that `save` wrote.
 
@@ -117,6 +120,9 @@ def load(
         Your own kernels, gates, combiners and machines that the model was made with, each derived from the base class
         of its kind. They are found by name, and for this call only. Their attributes are set as the file has them,
         without a call of the class: give classes that can do with any values, or load only files that you trust.
+    device : {"cpu", "cuda", "auto"}
+        The parameter `device` of the loaded model, and of all models inside it: files hold no device. Models without
+        that parameter take "cpu" and "auto" only.
 
     Returns
     -------
@@ -155,6 +161,7 @@ def load(
     array([1])
     """
     given = given_classes(classes)
+    check("load", "device", device, DEVICES)
     with open(path, "rb") as file:
         try:
             arrays, document = read_archive(file)
@@ -172,6 +179,11 @@ def load(
             raise ValueError(f"cannot load {os.fspath(path)!r}: {error}") from error
         except Exception as error:  # any error that a damaged file leads to
             raise ValueError(f"cannot load {os.fspath(path)!r}: it is damaged ({error!r})") from error
+    models = [value for value in decoder.values if isinstance(value, KernelMachineEstimator)]
+    if device == "cuda" and not models:
+        raise ValueError(f'a {type(model).__name__} predicts on the CPU; load it with device="cpu"')
+    for each in models:
+        each.device = device
     return model
 
 

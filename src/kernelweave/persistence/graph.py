@@ -149,6 +149,11 @@ class Decoder:
     callables : mapping from name to callable
     classes : mapping from name to class
         Those of the user.
+
+    Attributes
+    ----------
+    values : list
+        All values of the rows, each after those inside it.
     """
 
     def __init__(
@@ -158,7 +163,7 @@ class Decoder:
         self._unused = set(arrays)
         self._callables = callables
         self._classes = classes
-        self._values: list[Any] = []
+        self.values: list[Any] = []
         self._pieces: list[int] = []  # of each value; one that is used twice counts twice
         self._depths: list[int] = []
 
@@ -166,18 +171,18 @@ class Decoder:
         """The value of the last row, which is the model itself."""
         for row in rows:
             inner = [part["ref"] for part in _parts(row) if isinstance(part, dict) and "ref" in part]
-            self._values.append(self._of_row(row))
+            self.values.append(self._of_row(row))
             self._pieces.append(1 + sum(self._pieces[place] for place in inner))
             self._depths.append(1 + max((self._depths[place] for place in inner), default=0))
             if self._pieces[-1] > _MOST_USES * (len(rows) + 100) or self._depths[-1] > _DEEPEST:
                 raise ValueError("its values contain each other more often or more deeply than those of any model")
         if self._unused:
             raise ValueError(f"it holds arrays that belong to nothing: {sorted(self._unused)[:3]}")
-        return self._values[-1]
+        return self.values[-1]
 
     def unpack(self) -> None:
         """Give each model among the values its combined kernel, once the values are checked."""
-        for value in self._values:
+        for value in self.values:
             if is_registered(type(value)):
                 unpack(value)
 
@@ -203,9 +208,9 @@ class Decoder:
             return part
         ((kind, content),) = part.items()
         if kind == "ref":
-            if type(content) is not int or not 0 <= content < len(self._values):
+            if type(content) is not int or not 0 <= content < len(self.values):
                 raise ValueError(f"it refers to the value {content!r}, which is not there")
-            return self._values[content]
+            return self.values[content]
         if kind == "callable":
             return self._callables[content]
         return from_atom(kind, content)

@@ -27,6 +27,7 @@ from sklearn.model_selection import (
 )
 
 from .. import combiners, estimators, kernels, machines, recipes, reduction
+from ..arrays import HOST
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
@@ -35,6 +36,7 @@ from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
+from ..kernels.stacking.stack import CACHE_BYTES
 from ..recipes import rivals
 from ..recipes.calibration import Calibration
 from ..recipes.layout import TableLayout, ViewColumns
@@ -196,6 +198,8 @@ CLASSES: dict[str, type] = {
     )
 }
 
+_WITH_STORAGE = (estimators.MKLClassifier, estimators.MKLOneClass, estimators.MKLRegressor)
+
 # Attributes that are not saved, and what makes them anew.
 TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
     Views: {
@@ -206,7 +210,14 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
         "labels": lambda: None,
         "dtypes": dict,
     },
-    kernels.KernelStack: {"_matrices": lambda: None},
+    kernels.KernelStack: {
+        "_matrices": lambda: None,
+        "_parts": lambda: None,
+        "storage": lambda: "dense",
+        "place": lambda: HOST,
+        "cache_bytes": lambda: CACHE_BYTES,
+    },
+    **{cls: {"device": lambda: "cpu"} for cls in _WITH_STORAGE},
     recipes.CohortModel: {"matrices": lambda: None, "kinds": lambda: None},  # only a fit reads them
 }
 
@@ -237,7 +248,11 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 
 # Parameters that came after the first files, which are saved only where they differ from the default.
-ADDED = ("transformer",)
+ADDED = ("transformer", "storage")
+
+# Attributes of fitted models that came after the first files: they are saved only where they have another value than
+# all models had then.
+FORMER: dict[type, dict[str, str]] = {cls: {"storage_": "dense"} for cls in _WITH_STORAGE}
 
 
 @cache
@@ -252,6 +267,7 @@ def _defaults(cls: type) -> dict[str, Any]:
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object that are saved."""
     left_out = {*TRANSIENT.get(type(value), {}), *(name for name in ADDED if _is_default(value, name))}
+    left_out |= {name for name, former in FORMER.get(type(value), {}).items() if vars(value).get(name) == former}
     renamed = RENAMED.get(type(value).__name__, {})
     return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in left_out}
 
@@ -293,4 +309,6 @@ def instance_of(name: str, fields: dict[str, Any], given: Mapping[str, type]) ->
     newer = {name: value for name, value in _defaults(cls).items() if name not in fields}
     instance.__dict__.update({**fields, **newer})  # in this order, so that saving again gives the same file
     instance.__dict__.update((field, make()) for field, make in TRANSIENT.get(cls, {}).items())
+    if "dual_coef_" in fields:
+        instance.__dict__.update({**FORMER.get(cls, {}), **fields})
     return instance

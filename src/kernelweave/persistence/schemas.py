@@ -233,6 +233,7 @@ SCHEMAS |= {
             "dual_coef_": numbers("outputs", "support"),
             "intercept_": numbers("outputs"),
             "support_": positions("support"),
+            "storage_": optional(one_of("dense", "lazy")),
             "_rule": part(Machine),
         }
     )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kernelweave import stack_views
-from kernelweave.combiners.similarity import inner_products as module
+from kernelweave.combiners.similarity import reading as module
 from kernelweave.combiners.similarity.inner_products import ideal_factor, similarities
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Polynomial
 from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsOneMachine, RegressionMachine

@@ -23,8 +23,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...arrays import Place
 from ...kernels import KernelStack
-from ...machines import Machine
+from ...machines import Machine, Solution
 from ...solvers.descent.domains import Domain, Space
 from ..combined import CombinedKernel
 from .held_out import Watch
@@ -65,6 +66,10 @@ class KernelFamily(ABC):
         coef : ndarray of shape (n_samples, n_outputs)
             Only rows of samples with coefficients count, see `support_rows`.
         """
+
+    def gradient(self, kernel: CombinedKernel, solution: Solution) -> np.ndarray:
+        """`pullback` of a machine's solution under the kernel; for families that find more in it than coefficients."""
+        return self.pullback(kernel, solution.coef)
 
     @abstractmethod
     def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
@@ -111,3 +116,22 @@ def support_rows(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the samples with coefficients, and those coefficients."""
     rows = np.flatnonzero(coef.any(axis=1))
     return rows, np.ascontiguousarray(coef[rows])
+
+
+def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
+    """The images of each kernel at some samples that a solution in parts holds: (n_rows, n_kernels, n_outputs).
+
+    None where an output holds no images, or images of some of the samples only.
+
+    Parameters
+    ----------
+    solution : Solution
+    rows : ndarray of int
+    place : Place
+        Of the images.
+    """
+    outputs = solution.outputs or (solution,)
+    for output in outputs:
+        if output.image is None or output.image.values.ndim != 2 or len(output.coef) != len(solution.coef):
+            return None
+    return np.stack([place.numpy(place.take(output.image.values, rows)) for output in outputs], axis=2)

@@ -107,14 +107,18 @@ class Run:
         if self.last is not None and kernel.in_parts:
             solution = self.machine.solve_in_part(kernel, self.last, self._precision, max_steps)
         if solution is None:
-            self.K = kernel.gram(self.K)
-            if not np.isfinite(self.K.diagonal()).all():  # theta so large that the kernel overflows
+            operand = kernel.operand(self.K)
+            if isinstance(operand, np.ndarray):
+                self.K, diagonal = operand, operand.diagonal()
+            else:
+                diagonal = operand.diagonal
+            if not np.isfinite(diagonal).all():  # theta so large that the kernel overflows
                 return np.inf, gradient, self.last
-            solution = self.machine.solve(self.K, start=self.last, gap_tol=self._precision, max_steps=max_steps)
+            solution = self.machine.solve(operand, start=self.last, gap_tol=self._precision, max_steps=max_steps)
         self.solves += 1
         self.total += 1
         self.last = solution
-        return solution.objective + value, gradient + self.family.pullback(kernel, solution.coef), solution
+        return solution.objective + value, gradient + self.family.gradient(kernel, solution), solution
 
     def record(self, iteration: int, point: Point) -> bool:
         """Add a row to the history; True if the held-out samples end the descent."""
@@ -136,8 +140,8 @@ class Run:
         """
         family, machine = self.whole
         kernel, control = family.finish(end.solution), self.loop.control
-        K, start = (self.K, end.detail) if self.watch is None else (None, None)
-        solution = machine.solve(kernel.gram(K), start=start, tol=control.tol, max_steps=control.max_steps)
+        K, start = (self.K, _without_images(end.detail)) if self.watch is None else (None, None)
+        solution = machine.solve(kernel.operand(K), start=start, tol=control.tol, max_steps=control.max_steps)
         self.solves += 1
         self._add_row(solution.objective + family.penalty(kernel.theta)[0], solution)
         if self.watch is not None:
@@ -162,3 +166,9 @@ class Run:
             }
         )
         self.solves, self.clock = 0, now
+
+
+def _without_images(solution: Solution) -> Solution:
+    """A solution without what kernels in parts keep of it: a later solve, that began at it, may have changed that."""
+    outputs = tuple(_without_images(output) for output in solution.outputs)
+    return dataclasses.replace(solution, image=None, outputs=outputs)

@@ -15,8 +15,9 @@ import pandas as pd
 
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
+from ...solvers.qp.in_parts import KernelInParts
 from ...solvers.stacks.sums import gated_pullback
-from ..descent.family import KernelFamily, Learner, support_rows
+from ..descent.family import KernelFamily, Learner, kept_images, support_rows
 from ..descent.held_out import Watch, split
 from ..gates.base import Gate
 from ..gates.inputs import GatingInputs, NoInputs
@@ -55,7 +56,7 @@ class GatedFamily(KernelFamily):
     Parameters
     ----------
     stack : KernelStack
-        All Gram matrices are computed here, unless the kernels are projected.
+        All Gram matrices are computed here, unless the kernels are projected or in lazy storage.
     gate : Gate
         The gating model, fitted.
     inputs : GatingInputs or NoInputs
@@ -106,8 +107,23 @@ class GatedFamily(KernelFamily):
     def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
         rows, coef = support_rows(coef)
-        slopes = gated_pullback(self.stack.matrices(), kernel.gates, rows, coef)
-        return self.gate.pullback(kernel.theta, self.codes[rows], kernel.gates[rows], slopes[rows])
+        if kernel.is_lazy:
+            slopes = gate_slopes(coef, kernel.images(rows, rows, coef))
+        else:
+            slopes = gated_pullback(self.stack.matrices(), kernel.gates, rows, coef)[rows]
+        return self._from_slopes(kernel, rows, slopes)
+
+    def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
+        """`pullback` of a solution, for nothing where that holds the images k_m (eta_m c) of its coefficients."""
+        rows, coef = support_rows(solution.coef)
+        images = kept_images(solution, rows, kernel.stack.place)
+        if images is None:
+            return self.pullback(kernel, solution.coef)
+        return self._from_slopes(kernel, rows, gate_slopes(coef, images))
+
+    def _from_slopes(self, kernel: Any, rows: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """dJ/dV from dJ/dgates of some samples."""
+        return self.gate.pullback(kernel.theta, self.codes[rows], kernel.gates[rows], slopes)
 
     def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
         """Small random parameters."""
@@ -143,12 +159,12 @@ class GatedFamily(KernelFamily):
         """J0, the size of the optimum under the mean kernel (1 if that is 0), in which the penalty is measured."""
         if not self.gate.learns:  # there is nothing to penalise
             return 1.0
-        optimum = abs(machine.solve(self.mean_gram(), gap_tol=PRECISION).objective)
+        optimum = abs(machine.solve(self.mean_operand(), gap_tol=PRECISION).objective)
         return optimum if optimum > 0.0 else 1.0
 
-    def mean_gram(self) -> np.ndarray:
-        """The mean kernel of the training samples."""
-        return WeightedSum(self.stack, np.full(self.n_kernels, 1.0 / self.n_kernels)).gram()
+    def mean_operand(self) -> np.ndarray | KernelInParts:
+        """The mean kernel of the training samples, as a machine is solved on it."""
+        return WeightedSum(self.stack, np.full(self.n_kernels, 1.0 / self.n_kernels)).operand()
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """l2/2 J0 ||V||^2."""
@@ -157,7 +173,7 @@ class GatedFamily(KernelFamily):
         return 0.5 * self.strength * float(theta @ theta), self.strength * theta
 
     def subset(self, rows: np.ndarray) -> GatedFamily:
-        """The same over some of the training samples; copies their Gram matrices."""
+        """The same over some of the training samples; copies their Gram matrices where they are stored."""
         return GatedFamily(self.stack.subset(rows), self.gate, self.inputs, self.codes[rows], self.options)
 
     def watch(self, machine: Machine, rng: np.random.RandomState) -> Watch | None:
@@ -185,6 +201,9 @@ class GatedFamily(KernelFamily):
         kernel = self.at(theta)
         rows, coef = support_rows(solution.coef)
         columns = training[rows]
+        if kernel.is_lazy:
+            found = kernel.images(held_out, columns, coef)
+            return np.einsum("im,imr->ir", kernel.gates[held_out], found) + solution.intercept
         values = np.zeros((len(held_out), coef.shape[1])) + solution.intercept
         for m in range(self.n_kernels):
             inner = kernel.training_block(m, held_out, columns) @ (kernel.gates[columns, m, None] * coef)
@@ -213,3 +232,8 @@ class GatedFamily(KernelFamily):
         if not active.any():
             raise ValueError(f"every gate of every sample is below gate_tol ({tol:g}); lower gate_tol, or l2")
         return self.gate.values(kernel.gate_parameters, codes, present & active, tol), active
+
+
+def gate_slopes(coef: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """dJ/dgates of the samples with these coefficients and images, -sum_r c_ir (k_m (eta_m c_r))_i."""
+    return -np.einsum("ir,imr->im", coef, images)

@@ -19,7 +19,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...arrays import Place
 from ...kernels import Kernel, KernelStack
+from ...kernels.parts.prediction import cross_values
+from ...kernels.parts.stack import StackInParts
+from ...kernels.parts.sums import SumInParts
 from ...solvers.stacks.sums import GatedKernel, KernelBlock, sum_kernels
 from ...views import Views
 from ..combined import CombinedKernel
@@ -52,13 +56,13 @@ class GatedSum(CombinedKernel):
 
     Notes
     -----
-    Memory: `gram` makes one n x n matrix beside the P Gram matrices of the stack.
+    Memory: `gram` makes one n x n matrix beside the P Gram matrices of the stack. In lazy storage there is no such
+    matrix: `lazy` keeps P numbers for each sample.
     """
 
     shows: tuple[str, ...] = ("gating_coef_", "gating_intercept_")
     takes_fetch = True
     is_sum = True
-    in_parts = True
 
     def __init__(
         self,
@@ -90,6 +94,42 @@ class GatedSum(CombinedKernel):
 
     # Training samples
 
+    @property
+    def in_parts(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+        """Whether a machine may be solved on parts of the P matrices; there are none in lazy storage."""
+        return not self.is_lazy
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether no matrix of all training samples is made."""
+        return self.stack.storage == "lazy"
+
+    @property
+    def parts(self) -> StackInParts:
+        """The kernels k_m of the training samples in parts, without gates."""
+        return self.stack.in_parts()
+
+    def lazy(self) -> SumInParts:
+        """K_eta in parts; images are kept for each kernel, which is what the derivative by the gates needs."""
+        return SumInParts(self.parts, self.gates, keeps_images=True)
+
+    def images(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """k_m between some training samples (None: all) and others, times their gates and coefficients, for each m.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int
+        coef : ndarray of shape (n_columns, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_kernels, n_outputs)
+            Without the gates of the rows; only in lazy storage.
+        """
+        parts = self.parts
+        V = parts.place.asarray(self.gates[columns][:, :, None] * coef[:, None, :], "float64")
+        return parts.place.numpy(parts.images(rows, columns, V))
+
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """K_eta of the training samples, thesis (3.9)."""
         return sum_kernels(self.stack.matrices(), self.gates, out=out)
@@ -101,10 +141,15 @@ class GatedSum(CombinedKernel):
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """K_eta among some training samples."""
+        if self.is_lazy:
+            return self.lazy().block(index)
         return GatedKernel(self.stack.matrices(), self.gates).block(index)
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """K_eta times coefficients, without K_eta."""
+        if self.is_lazy:
+            found = self.images(None, index, coef[:, None] if coef.ndim == 1 else coef)
+            return np.einsum("im,imr->ir", self.gates, found).reshape(self.n_samples, *coef.shape[1:])
         kernel = GatedKernel(self.stack.matrices(), self.gates)
         if coef.ndim == 1:
             return kernel.product(index, coef)
@@ -112,6 +157,8 @@ class GatedSum(CombinedKernel):
 
     def training_block(self, m: int, rows: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
         """k_m between some training samples and some others (None: all), without gates."""
+        if self.is_lazy:
+            return np.array(self.parts.place.numpy(self.parts.block(m, rows, columns)), dtype=np.float64)
         K = self.stack.matrices()[m]
         return K[rows] if columns is None else K[np.ix_(rows, columns)]
 
@@ -134,6 +181,11 @@ class GatedSum(CombinedKernel):
         for _, rows, share in self._open_shares(views, coef):
             values[rows] += share
         return values
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """K_eta of new samples times coefficients, in parts in a place; gates are computed on the host."""
+        gates, active = self.gates_of(views), self.active.astype(float)
+        return cross_values(self.stack.parts_at(place), views, gates, self.gates, active, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m(x) k_m(x, z) eta_m(z) of new samples times coefficients, for each kernel."""

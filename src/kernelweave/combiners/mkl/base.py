@@ -66,13 +66,21 @@ class OptimalWeights(NamedNumbers, Combiner):
     equal weights, so that the problem stays convex, and the machine is then solved with the scaling of the learned
     weights; the gap reported is the sum of both.
 
-    Memory: the P Gram matrices and one n x n matrix.
+    Memory: the P Gram matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers for each output of
+    the machine instead.
     """
 
     _constraints = Constraints(max_iter=Whole(1))
     _numbers: tuple[str, ...] = ("costs",)
     costs: Any
     max_iter: int
+
+    @property
+    def why_dense(self) -> str | None:
+        """The reason of the costs, where they are computed from the kernels."""
+        if not hasattr(self.costs, "costs") or getattr(self.costs, "takes_parts", False):
+            return None
+        return f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"
 
     @abstractmethod
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:

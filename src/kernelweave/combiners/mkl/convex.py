@@ -69,7 +69,8 @@ class ConvexMKL(OptimalWeights):
     Notes
     -----
     ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix; "conic"
-    takes about P times the memory of one more stack.
+    takes about P times the memory of one more stack. With ``storage="lazy"`` (not "conic"): n_samples x P numbers for
+    each output of the machine.
 
     Examples
     --------
@@ -102,6 +103,13 @@ class ConvexMKL(OptimalWeights):
         self.min_weight = min_weight
         self.solver = solver
         self.max_iter = max_iter
+
+    @property
+    def why_dense(self) -> str | None:
+        """The cone solver takes whole matrices."""
+        if self.solver == "conic":
+            return 'ConvexMKL with solver="conic" hands whole Gram matrices to a cone solver'
+        return super().why_dense
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex by the chosen solver."""

@@ -11,16 +11,17 @@ alpha'y = 0, then gamma = 2 alpha / sum(alpha).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...machines import BinaryMachine, Machine
-from ...solvers.stacks.images import images
-from ...solvers.stacks.sums import sum_kernels
+from ...machines import BinaryMachine, Machine, Solution
 from ...validation import Constraints, Number, check_parameters
 from ..base import FitControl
 from ..weighted.sums import ChosenWeights
+from .operands import operands_of
 
 
 class EasyMKL(ChosenWeights):
@@ -42,7 +43,7 @@ class EasyMKL(ChosenWeights):
 
     Notes
     -----
-    Memory: the P Gram matrices and one n x n matrix.
+    Memory: the P Gram matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers.
 
     Examples
     --------
@@ -57,6 +58,8 @@ class EasyMKL(ChosenWeights):
     True
     """
 
+    why_dense = None
+
     _constraints = Constraints(lam=Number(above=0, high=1))
 
     def __init__(self, lam: float = 0.1):
@@ -67,21 +70,19 @@ class EasyMKL(ChosenWeights):
         check_parameters(self)
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
-        matrices = stack.matrices()
-        K = sum_kernels(matrices, np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels))
-        K[np.diag_indices_from(K)] += self.lam
+        operands = operands_of(stack)
+        K = operands.sum(np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels), ridge=self.lam)
         problems = binary_problems(machine)
         total = np.zeros(stack.n_kernels)
         for done, (rows, signs) in enumerate(problems):
-            coef = np.zeros((stack.n_samples, 1))
-            coef[rows, 0] = self._distribution(K if len(rows) == len(K) else K[np.ix_(rows, rows)], signs, control)
-            forms = np.maximum(images(matrices, coef).forms(), 0.0)
+            solution = self._distribution(operands.among(K, rows), signs, control)
+            forms = np.maximum(operands.images([(rows, solution)]).forms(), 0.0)
             total += forms / forms.sum() if forms.any() else 1.0 / stack.n_kernels
             control.report(done + 1, len(problems))
         return total / total.sum(), len(problems)
 
-    def _distribution(self, K: np.ndarray, signs: np.ndarray, control: FitControl) -> np.ndarray:
-        """gamma with the signs of the classes, up to a factor."""
+    def _distribution(self, K: Any, signs: np.ndarray, control: FitControl) -> Solution:
+        """gamma with the signs of the classes, up to a factor, as the coefficients of a machine."""
         # K' - lam I is positive semidefinite, so gamma'YK'Y gamma >= lam (1/n+ + 1/n-) and alpha stays below this:
         bound = 4.0 / (self.lam * ((1.0 / (signs > 0).sum()) + 1.0 / (signs < 0).sum()))
         solution = BinaryMachine(signs, bound).solve(K, tol=control.tol, max_steps=control.max_steps)
@@ -90,7 +91,7 @@ class EasyMKL(ChosenWeights):
                 f"EasyMKL's margin problem stopped after {solution.steps} solver steps; raise max_iter or lam",
                 ConvergenceWarning,
             )
-        return solution.coef[:, 0]
+        return solution
 
 
 def binary_problems(machine: Machine) -> list[tuple[np.ndarray, np.ndarray]]:

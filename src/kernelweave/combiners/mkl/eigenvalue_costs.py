@@ -32,7 +32,8 @@ class EigenvalueCosts(BaseEstimator):
     changes nothing.
 
     The eigenvalues are counted, not computed: one factorisation of each kernel, O(n^3) time for n samples and the
-    memory of two n x n matrices. A sample that lacks a kernel's view does not count there.
+    memory of two n x n matrices, so that ``storage="lazy"`` is refused unless gamma is 0. A sample that lacks a
+    kernel's view does not count there.
 
     Parameters
     ----------
@@ -53,6 +54,11 @@ class EigenvalueCosts(BaseEstimator):
 
     def __init__(self, gamma: float = 0.5):
         self.gamma = gamma
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether a stack with ``storage="lazy"`` will do: where nothing is to be counted."""
+        return self.gamma == 0
 
     def costs(self, stack: KernelStack) -> np.ndarray:
         """One cost per kernel, each at least 1.

@@ -40,7 +40,7 @@ class ElasticMKL(OptimalWeights):
     Notes
     -----
     ``tol`` of the estimator is the relative duality gap of J plus the pull; `objective_` is J alone. Memory: the P Gram
-    matrices and one n x n matrix.
+    matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers for each output of the machine.
 
     Examples
     --------

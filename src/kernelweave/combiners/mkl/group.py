@@ -49,7 +49,8 @@ class GroupMKL(OptimalWeights):
 
     Notes
     -----
-    ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix.
+    ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix;
+    with ``storage="lazy"`` n_samples x P numbers for each output of the machine.
 
     Examples
     --------

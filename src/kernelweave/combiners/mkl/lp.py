@@ -42,8 +42,9 @@ class LpMKL(OptimalWeights):
 
     Notes
     -----
-    ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix. The weights
-    add up to more than 1, so C is not comparable with that of `Mean`.
+    ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix; with
+    ``storage="lazy"`` n_samples x P numbers for each output of the machine. The weights add up to more than 1, so C is
+    not comparable with that of `Mean`.
 
     Examples
     --------

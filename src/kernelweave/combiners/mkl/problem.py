@@ -20,20 +20,19 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...solvers.qp.program import DualProgram, curvature
-from ...solvers.stacks.images import images
-from ...solvers.stacks.sums import sum_kernels
 from ...solvers.weights.bundle import Evaluation
+from .operands import operands_of
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too
 FIRST_TOLERANCE = 1e-2  # largest KKT violation of the first solve, far from the optimal weights
 MOST_FIRST_SOLVES = 5  # finer ones, until there is a coefficient
-MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
 
 
 class WeightProblem:
@@ -42,7 +41,6 @@ class WeightProblem:
     Parameters
     ----------
     stack : KernelStack
-        Its P Gram matrices are computed here and kept.
     machine : Machine
     scale : ndarray of shape (P,)
         eta = scale * x.
@@ -53,28 +51,27 @@ class WeightProblem:
 
     Notes
     -----
-    Memory: the P Gram matrices and one n x n matrix, the combined kernel; it is updated where one or two
-    weights move, and summed afresh otherwise.
+    Memory: the P Gram matrices and one n x n matrix, the combined kernel; with ``storage="lazy"``, n_samples x P
+    numbers for each output of the machine.
     """
 
     def __init__(
         self, stack: KernelStack, machine: Machine, scale: np.ndarray, factor: np.ndarray, max_steps: int | None
     ):
-        self.names, self.matrices = stack.names, stack.matrices()
+        self._stack, self.names, self.operands = stack, stack.names, operands_of(stack)
+        self.operands.scale(factor)
         self.views = [tuple(kernel.columns()) for kernel in stack.kernels]
-        self.machine, self.scale, self.max_steps = machine, scale, max_steps
-        self.factor = None if (factor == 1.0).all() else factor
+        self.machine, self.scale, self.factor, self.max_steps = machine, scale, factor, max_steps
         self.last: Solution | None = None
         self.history: list[dict[str, float]] = []
         self._clock = time.perf_counter()
-        self._K = np.empty(self.matrices.shape[1:], self.matrices.dtype)
         self._weights: np.ndarray | None = None
-        self._updates = 0
+        self._K: Any = None
 
     def evaluate(self, point: np.ndarray, gap: float | None) -> Evaluation:
         """J at a point to within a gap; None for a first, rough solve. The curvature is of the latest point only."""
-        K = self.kernel(self.scale * point)
-        most = min(max(MOST_STEPS, 50 * len(K)), self.max_steps or MOST_STEPS * len(K))
+        K, n_samples = self._kernel(self.scale * point), self.machine.n_samples
+        most = min(max(MOST_STEPS, 50 * n_samples), self.max_steps or MOST_STEPS * n_samples)
         if gap is None or self.last is None:
             solution = self.machine.solve(K, tol=FIRST_TOLERANCE, max_steps=most)
             for _ in range(MOST_FIRST_SOLVES):
@@ -91,25 +88,19 @@ class WeightProblem:
 
     def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
         """The machine's solution at the final weights to a KKT violation of `tol`."""
-        if (
-            self._weights is not None
-            and self.last is not None
-            and np.array_equal(eta, self._weights)
-            and (factor == 1.0).all()
-        ):
+        same = self._weights is not None and np.array_equal(eta, self._weights) and np.array_equal(factor, self.factor)
+        if same and self.last is not None:
             solution = self.machine.refine(self._K, self.last, tol, self.max_steps)
         else:
-            self.factor = None if (factor == 1.0).all() else factor
-            solution = self.machine.solve(self.kernel(eta), self.last, tol=tol, max_steps=self.max_steps)
+            self.factor = factor
+            self.operands.scale(factor)
+            solution = self.machine.solve(self._kernel(eta), self.last, tol=tol, max_steps=self.max_steps)
         self._note(solution)
         return solution
 
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
         """An evaluation, and a line of the history, from a solution."""
-        if self.factor is None:
-            found = images(self.matrices, solution.coef)
-        else:
-            found = images(self.matrices, self.factor[:, None] * solution.coef).scaled(self.factor)
+        found = self.operands.images(self._outputs(solution))
         forms = self.scale * found.forms()
         self._note(solution)
 
@@ -132,24 +123,22 @@ class WeightProblem:
     def _programs(self) -> list[DualProgram]:
         return self.machine.programs()
 
-    def scaled_matrices(self) -> np.ndarray:
-        """The kernels that x weighs, as a new stack."""
-        factor = np.ones(self.matrices.shape[1]) if self.factor is None else self.factor
-        return self.scale[:, None, None] * self.matrices * np.outer(factor, factor)
+    def _outputs(self, solution: Solution) -> list[tuple[np.ndarray, Solution]]:
+        """Solutions with the positions of their samples: those of independent outputs, or the whole one."""
+        if not solution.outputs:
+            return [(np.arange(self.machine.n_samples), solution)]
+        return list(zip(self._rows, solution.outputs, strict=True))
 
-    def kernel(self, eta: np.ndarray) -> np.ndarray:
-        """The combined kernel, updated or summed afresh; overwritten by the next call."""
-        moved = None if self._weights is None else eta - self._weights
-        few = moved is not None and np.count_nonzero(moved) <= min(2, int(np.count_nonzero(eta)) - 1)
-        if moved is not None and few and self.factor is None and self._updates < MOST_UPDATES:
-            if moved.any():
-                sum_kernels(self.matrices, moved, out=self._K, add=True)
-                self._updates += 1
-        else:
-            sum_kernels(self.matrices, eta, out=self._K)
-            self._updates = 0
-            if self.factor is not None:
-                self._K *= self.factor[:, None]
-                self._K *= self.factor
-        self._weights = None if self.factor is not None else eta.copy()
+    @cached_property
+    def _rows(self) -> list[np.ndarray]:
+        """The samples of each independent output."""
+        return [rows for rows, _ in self.machine.outputs()]
+
+    def scaled_matrices(self) -> np.ndarray:
+        """The kernels that x weighs, as a new stack of whole matrices."""
+        return self.scale[:, None, None] * self._stack.matrices() * np.outer(self.factor, self.factor)
+
+    def _kernel(self, eta: np.ndarray) -> Any:
+        """What the machine is solved on; overwritten by the next call."""
+        self._weights, self._K = eta.copy(), self.operands.sum(eta)
         return self._K

@@ -56,7 +56,8 @@ class BinaryMKL(ChosenWeights):
 
     Notes
     -----
-    Memory: all P matrices and one more of n x n.
+    Memory: all P matrices and one more of n x n; with ``storage="lazy"`` n_samples x P numbers for each output of the
+    machine.
 
     Examples
     --------
@@ -73,6 +74,8 @@ class BinaryMKL(ChosenWeights):
     more noise    0.0
     dtype: float64
     """
+
+    why_dense = None
 
     _constraints = Constraints(n_selected=Whole(1), max_iter=Whole(1))
 

@@ -62,7 +62,7 @@ class LinearMKL(ChosenWeights):
 
     The size of the program is the rank r of all kernels together, at most the number of samples; r is limited to 100.
     Memory: all P matrices of n x n, and about 15 r^4 bytes for the program: 0.2 GB for r = 60, 1.5 GB for r = 100. Time
-    grows with r^6, from below a second for r = 30 to minutes for r = 100.
+    grows with r^6, from below a second for r = 30 to minutes for r = 100. ``storage="lazy"`` is refused.
 
     Examples
     --------
@@ -80,6 +80,7 @@ class LinearMKL(ChosenWeights):
     """
 
     any_sign = True
+    why_dense = "LinearMKL solves a semidefinite program of whole Gram matrices"
 
     _constraints = Constraints(criterion=Choice(*CRITERIA), trace=Number(above=0) | None)
 

@@ -58,7 +58,7 @@ class SparseMKL(OptimalWeights):
     Notes
     -----
     The duality gap reported is that of the last round's convex problem. Memory: the P Gram matrices and one n x n
-    matrix.
+    matrix; with ``storage="lazy"`` n_samples x P numbers for each output of the machine.
 
     Examples
     --------

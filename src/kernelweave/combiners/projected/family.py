@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
-from ...machines import Machine
+from ...kernels.parts.sums import SumInParts
+from ...kernels.points.in_parts import points_in_parts, points_pullback
+from ...machines import Machine, Solution
 from ...solvers.descent.domains import Domain
+from ...solvers.qp.in_parts import KernelInParts
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
-from ..descent.family import support_rows
+from ..descent.family import kept_images, support_rows
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import GatingInputs, NoInputs
-from ..localized.family import GatedFamily, GatingOptions
+from ..localized.family import GatedFamily, GatingOptions, gate_slopes
 from .feature_maps import KernelFeatures, ViewFeatures
 from .kernel import ProjectedKernel
 from .layout import Layout
@@ -83,8 +86,30 @@ class ProjectedFamily(GatedFamily):
     def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / dtheta) c_r, SLDR A.2 and A.3 for any machine."""
         rows, coef = support_rows(coef)
+        if kernel.is_lazy:
+            return self._lazy_gradient(kernel, rows, coef, kernel.images(rows, rows, coef))
+        return self._from_points(kernel, rows, *kernel.sum.pullback(rows, coef))
+
+    def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
+        """`pullback` of a solution; what it holds of the products of kernels and coefficients is not computed again."""
+        rows, coef = support_rows(solution.coef)
+        images = kept_images(solution, rows, kernel.stack.place)
+        return (
+            self.pullback(kernel, solution.coef) if images is None else self._lazy_gradient(kernel, rows, coef, images)
+        )
+
+    def _lazy_gradient(self, kernel: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """dJ/dtheta from the images of the samples with coefficients."""
+        kernels, points = [each.kernel for each in self.maps], [Z[rows] for Z in kernel.points]
+        weighted = kernel.gates[rows][:, :, None] * coef[:, None, :]
+        by_points = points_pullback(kernels, points, weighted, images, self.stack.place, self.stack.dtype)
+        return self._from_points(kernel, rows, gate_slopes(coef, images), by_points)
+
+    def _from_points(
+        self, kernel: Any, rows: np.ndarray, by_gates: np.ndarray, by_points: list[np.ndarray]
+    ) -> np.ndarray:
+        """dJ/dtheta from dJ/dgates and dJ/dpoints of some samples."""
         codes = kernel.codes[rows]
-        by_gates, by_points = kernel.parts.pullback(rows, coef)
         V, T = self.layout.gating(kernel.theta)
         by_scores = self.gate.score_slopes(V, codes, kernel.gates[rows], by_gates)
         by_V = self.gate.scores_pullback(V, codes, by_scores)
@@ -119,9 +144,12 @@ class ProjectedFamily(GatedFamily):
             self._learn_widths(layout.projections(theta))
         return theta
 
-    def mean_gram(self) -> np.ndarray:
+    def mean_operand(self) -> np.ndarray | KernelInParts:
         """The mean of the kernels of whole features, without projection."""
         gates = EvenGate().values(np.empty(0), self.codes, self.stack.present)
+        if self.stack.storage == "lazy":
+            kernels = [each.kernel.of_width(self.stack.kernels[m]) for m, each in enumerate(self.maps)]
+            return SumInParts(points_in_parts(kernels, self.features, self.stack.place, self.stack.dtype), gates)
         blocks = (
             KernelBlock(m, each.kernel.of_width(self.stack.kernels[m]).gram(F))
             for m, (each, F) in enumerate(zip(self.maps, self.features, strict=True))

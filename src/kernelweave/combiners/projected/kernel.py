@@ -18,7 +18,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...arrays import Place
 from ...kernels import Kernel, KernelStack
+from ...kernels.parts.stack import StackInParts
+from ...kernels.points.in_parts import points_in_parts
 from ...kernels.points.projected import ProjectedSum
 from ...views import Views
 from ..gates.base import Gate
@@ -47,7 +50,7 @@ class ProjectedKernel(GatedSum):
 
     Notes
     -----
-    Memory: the points, and one n x n matrix for `gram`.
+    Memory: the points, and one n x n matrix for `gram`; in lazy storage the points and P numbers for each sample.
     """
 
     shows = (*GatedSum.shows, "projections_", "feature_importance_", "gating_projection_")
@@ -84,26 +87,38 @@ class ProjectedKernel(GatedSum):
         return self._directions
 
     @cached_property
-    def parts(self) -> ProjectedSum:
-        """The kernel of the training samples, to be computed in parts or as a whole."""
+    def sum(self) -> ProjectedSum:
+        """The kernel of the training samples, for dense storage."""
         return ProjectedSum([each.kernel for each in self.maps], self.points, self.gates)
+
+    @cached_property
+    def parts(self) -> StackInParts:
+        """The kernels of the projected training samples in parts, without gates."""
+        kernels = [each.kernel for each in self.maps]
+        return points_in_parts(kernels, self.points, self.stack.place, self.stack.dtype)
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """K of the training samples, SLDR A.1."""
-        return self.parts.gram(out, self.stack.dtype)
+        if self.is_lazy:
+            self.stack.gram(0)  # the error of lazy storage
+        return self.sum.gram(out, self.stack.dtype)
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """K among some training samples."""
-        return self.parts.block(index)
+        return super().block(index) if self.is_lazy else self.sum.block(index)
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """K times coefficients, without K."""
+        if self.is_lazy:
+            return super().product(index, coef)
         if coef.ndim == 1:
-            return self.parts.product(index, coef)
-        return np.column_stack([self.parts.product(index, column) for column in coef.T])
+            return self.sum.product(index, coef)
+        return np.column_stack([self.sum.product(index, column) for column in coef.T])
 
     def training_block(self, m: int, rows: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
         """k_m between projected training samples, without gates."""
+        if self.is_lazy:
+            return super().training_block(m, rows, columns)
         Z = self.points[m]
         return self.maps[m].kernel.cross(Z[rows], Z if columns is None else Z[columns])
 
@@ -138,6 +153,9 @@ class ProjectedKernel(GatedSum):
                 points[rows] = self._points_of(m, views if len(rows) == len(points) else views.rows(rows))
             found.append(points)
         return gates, found
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> None:
+        """New samples are projected and compared on the host."""
 
     def values_at(self, m: int, points: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """What kernel m adds to the values of samples that lie at these points of its space and have gate 1 there."""

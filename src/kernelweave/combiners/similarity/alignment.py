@@ -56,7 +56,7 @@ class AlignmentWeights(ChosenWeights):
     Parameters
     ----------
     rule : {"proportional", "qp", "qcqp", "gradient"}
-        ``"proportional"`` needs no products of kernels with each other, and keeps only one kernel matrix at a time.
+        ``"proportional"`` needs no products of kernels with each other, and so less memory and time.
     center : bool
         Whether to centre kernels and targets in feature space first; without it a kernel that is large everywhere
         counts as aligned with the majority class.
@@ -74,7 +74,8 @@ class AlignmentWeights(ChosenWeights):
     -----
     Multiplying a kernel by a constant leaves the combined kernel of ``"qcqp"`` and ``"gradient"`` as it is, and the
     weights of ``"proportional"``.
-    Memory: one n x n matrix at a time for ``"proportional"``, all P of them for the other rules.
+    Memory: one n x n matrix at a time for ``"proportional"``, all P of them for the other rules; with
+    ``storage="lazy"`` a tile of each, in two passes over the kernels.
 
     Examples
     --------
@@ -88,6 +89,8 @@ class AlignmentWeights(ChosenWeights):
     zer    0.38
     dtype: float64
     """
+
+    why_dense = None
 
     _constraints = Constraints(rule=Choice(*RULES), center=Flag(), ridge=Number(low=0))
 

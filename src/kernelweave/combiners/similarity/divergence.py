@@ -57,7 +57,7 @@ class KLDivergence(ChosenWeights):
 
     Notes
     -----
-    Memory: all P matrices and two more of n x n.
+    Memory: all P matrices and two more of n x n; ``storage="lazy"`` is refused.
 
     Examples
     --------
@@ -69,6 +69,8 @@ class KLDivergence(ChosenWeights):
     >>> bool(model.kernel_weights_.sum().round(6) == 1)
     True
     """
+
+    why_dense = "KLDivergence factorises whole Gram matrices"
 
     _constraints = Constraints(sigma=Number(above=0), ridge=Number(above=0))
 

@@ -30,6 +30,7 @@ from ...kernels import KernelStack
 from ...solvers import minimize_scale_free
 from ..weighted.sums import ChosenWeights
 from .inner_products import labels_of
+from .reading import images_of
 
 # Of the squared distance of two centres, relative to the mean diagonal: less is no distance.
 _NO_DISTANCE = 1e-12
@@ -57,7 +58,8 @@ class FeatureSpaceMeasure(ChosenWeights):
 
     Notes
     -----
-    Multiplying all kernels by one constant changes nothing. Memory: one n x n matrix at a time.
+    Multiplying all kernels by one constant changes nothing. Memory: one n x n matrix at a time; none with
+    ``storage="lazy"``.
 
     Examples
     --------
@@ -72,10 +74,12 @@ class FeatureSpaceMeasure(ChosenWeights):
     dtype: float64
     """
 
+    why_dense = None
+
     def choose(self, stack, machine, y, control):
         """The minimiser of the measure on the simplex."""
         labels = labels_of(machine, self)
-        means = np.stack([_class_means(stack, m, labels) for m in range(stack.n_kernels)])
+        means = _class_means(stack, labels)
         pairs = [_pair(means, labels, stack.weight, a, b) for a, b in combinations(range(labels.max() + 1), 2)]
         least = _NO_DISTANCE * max(np.abs(means).max(), np.finfo(float).tiny)
 
@@ -101,10 +105,11 @@ class FeatureSpaceMeasure(ChosenWeights):
         return result.solution, 0
 
 
-def _class_means(stack: KernelStack, m: int, labels: np.ndarray) -> np.ndarray:
-    """Mean kernel value of each sample to each class, of shape (n_samples, n_classes)."""
+def _class_means(stack: KernelStack, labels: np.ndarray) -> np.ndarray:
+    """Mean kernel value of each sample to each class, of shape (n_kernels, n_samples, n_classes)."""
     members = np.eye(labels.max() + 1)[labels] * stack.weight[:, None]
-    return stack.gram(m).astype(np.float64, copy=False) @ (members / members.sum(axis=0))
+    shares = members / members.sum(axis=0)
+    return images_of(stack, np.repeat(shares[None], stack.n_kernels, axis=0))
 
 
 def _pair(

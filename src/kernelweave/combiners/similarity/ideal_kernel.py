@@ -38,7 +38,7 @@ class IdealKernelDistance(ChosenWeights):
 
     Notes
     -----
-    Memory: all P matrices of n x n.
+    Memory: all P matrices of n x n; with ``storage="lazy"`` a tile of each.
 
     Examples
     --------
@@ -52,6 +52,8 @@ class IdealKernelDistance(ChosenWeights):
     zer    0.0
     dtype: float64
     """
+
+    why_dense = None
 
     def choose(self, stack, machine, y, control):
         """The minimiser of the distance on the simplex."""

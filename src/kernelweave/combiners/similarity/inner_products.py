@@ -25,10 +25,8 @@ import numpy as np
 
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...solvers.stacks.products import centred_square
+from .reading import read, row_means
 
-# Rows are centred in blocks of about this many kernel values, which stay in the processor's cache.
-_BLOCK_VALUES = 2**17
 # A centred kernel with less than this share of the norm that it had is constant up to rounding.
 _CONSTANT = 1e-10
 
@@ -90,7 +88,8 @@ def ideal_factor(machine: Machine, y: np.ndarray | None, weight: np.ndarray, com
 def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: bool) -> Similarity:
     """Inner products of the kernels with the ideal kernel and, with `pairs`, with each other.
 
-    Memory: one n x n matrix at a time, or all P of them (`KernelStack.matrices`) for `pairs`.
+    Memory: one n x n matrix at a time, or all P of them (`KernelStack.matrices`) for `pairs`; a tile of each where the
+    stack has ``storage="lazy"``.
 
     Parameters
     ----------
@@ -102,25 +101,16 @@ def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: 
     pairs : bool
         Whether <K_m, K_h> is wanted for all pairs.
     """
-    n_kernels = stack.n_kernels
-    matrices = stack.matrices() if pairs else None
-    means = np.zeros((n_kernels, stack.n_samples))
-    grand, to_target, squares = np.zeros(n_kernels), np.zeros(n_kernels), np.zeros(n_kernels)
     roots = stack.present.T * np.sqrt(stack.weight)
-    for m in range(n_kernels):
-        K = stack.gram(m) if matrices is None else matrices[m]
-        share = roots[m] ** 2 / max((roots[m] ** 2).sum(), np.finfo(float).tiny)  # no sample of these classes has it
-        columns = roots[m][:, None] ** 2 * (factor - share @ factor if centered else factor)
-        image = _times(K, np.column_stack([columns, share]))
-        to_target[m] = np.vdot(columns, image[:, :-1])  # <K_m, T> = tr(Z'K_m Z)
-        if centered:
-            means[m], grand[m] = image[:, -1], share @ image[:, -1]
-        if matrices is None:
-            squares[m] = centred_square(K, means[m], grand[m], roots[m])
-    between = None if matrices is None else _between(matrices, means, grand, roots)
-    squares = squares if between is None else np.diagonal(between).copy()
-    # Squares of kernel, row means and mean differ as they do in an analysis of variance.
     totals = (roots**2).sum(axis=1)
+    shares = roots**2 / np.maximum(totals, np.finfo(float).tiny)[:, None]  # no sample of these classes has it: 0
+    columns = roots[:, :, None] ** 2 * (factor - (shares @ factor)[:, None] if centered else factor)
+    images, products = read(stack, np.concatenate([columns, shares[:, :, None]], axis=2), roots, centered, pairs)
+    to_target = np.einsum("mic,mic->m", columns, images[:, :, :-1])  # <K_m, T> = tr(Z'K_m Z)
+    means, grand = row_means(images, shares, centered)
+    between = products if pairs else None
+    squares = np.diagonal(products).copy() if pairs else products
+    # Squares of kernel, row means and mean differ as they do in an analysis of variance.
     before = squares + 2.0 * totals * (roots**2 * means**2).sum(axis=1) - (totals * grand) ** 2
     constant = squares <= _CONSTANT**2 * before
     to_target[constant] = squares[constant] = 0.0
@@ -130,31 +120,3 @@ def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: 
         factor - np.average(factor, axis=0, weights=stack.weight) if centered else factor
     )
     return Similarity(to_target, np.sqrt(squares), float(np.linalg.norm(factor.T @ factor)), between)
-
-
-def _times(K: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """K times a few columns in double precision, without a copy of K."""
-    if K.dtype == np.float64:
-        return K @ columns
-    n_rows = max(1, _BLOCK_VALUES // len(K))
-    starts = range(0, len(K), n_rows)
-    return np.vstack([K[first : first + n_rows].astype(np.float64) @ columns for first in starts])
-
-
-def _between(matrices: np.ndarray, means: np.ndarray, grand: np.ndarray, roots: np.ndarray) -> np.ndarray:
-    """<K_m, K_h> for all pairs, a few centred rows at a time."""
-    n_kernels, n_samples = means.shape
-    n_rows = max(1, _BLOCK_VALUES // (n_kernels * n_samples))
-    between = np.zeros((n_kernels, n_kernels))
-    for first in range(0, n_samples, n_rows):
-        rows = slice(first, first + n_rows)
-        block = matrices[:, rows].astype(np.float64)
-        if means.any():
-            block += (grand[:, None] - means[:, rows])[:, :, None]
-            block -= means[:, None, :]
-        if not (roots == 1.0).all():
-            block *= roots[:, rows, None]
-            block *= roots[:, None, :]
-        flat = block.reshape(n_kernels, -1)
-        between += flat @ flat.T
-    return between

@@ -14,7 +14,7 @@ class BestSingle(SingleKernelScores):
 
     The risk is the share of errors (classification), the mean squared error (regression) or the distance between
     the share of held-out samples that are rejected and nu (novelty detection). Kernels that some training sample
-    lacks are no candidates. Each Gram matrix is computed once for all folds.
+    lacks are no candidates. Each Gram matrix is computed once for all folds, or not at all with ``storage="lazy"``.
 
     Parameters
     ----------

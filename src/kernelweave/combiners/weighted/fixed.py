@@ -29,6 +29,8 @@ class Mean(ChosenWeights):
     dtype: float64
     """
 
+    why_dense = None
+
     def choose(self, stack, machine, y, control):
         """The same weight 1/P for each kernel."""
         return np.full(stack.n_kernels, 1.0 / stack.n_kernels), 0
@@ -55,6 +57,7 @@ class FixedWeights(NamedNumbers, ChosenWeights):
     dtype: float64
     """
 
+    why_dense = None
     _numbers = ("weights",)
 
     def __init__(self, weights: Mapping[str, float] | Any):

@@ -46,7 +46,7 @@ class AccuracyWeights(SingleKernelScores):
 
     Notes
     -----
-    Memory: one n x n matrix at a time, and the part of it that a fold trains on.
+    Memory: one n x n matrix at a time, and the part of it that a fold trains on; none with ``storage="lazy"``.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class CorrelationWeights(SingleKernelScores):
 
     Notes
     -----
-    Memory: one n x n matrix at a time, and the part of it that a fold trains on.
+    Memory: one n x n matrix at a time, and the part of it that a fold trains on; none with ``storage="lazy"``.
 
     Examples
     --------
@@ -159,7 +159,7 @@ class ErrorWeights(SingleKernelScores):
 
     Notes
     -----
-    Memory: one n x n matrix at a time, and the part of it that a fold trains on.
+    Memory: one n x n matrix at a time, and the part of it that a fold trains on; none with ``storage="lazy"``.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...kernels import KernelStack
+from ...kernels.parts.sums import SumInParts
 from ...machines import Machine
 from ...validation import blamed_on, is_count
 from ..base import FitControl
@@ -22,6 +23,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 class SingleKernelScores(ChosenWeights):
     """Weights from how well each kernel predicts alone; a subclass defines the score and its weight."""
 
+    why_dense = None
     cv: Any
 
     def scores(
@@ -75,7 +77,7 @@ def _held_out(
     control: FitControl,
 ) -> tuple[Folds, bool]:
     """Raw values of held-out samples under kernel m, and whether all machines converged."""
-    K = stack.gram(m)
+    alone = _Whole(stack, m) if stack.storage == "dense" else _InParts(stack, m)
     present = stack.present[:, m]
     folds, converged = [], True
     for train, test in splits:
@@ -86,10 +88,42 @@ def _held_out(
                     f"cv of {type(combiner).__name__} gives a fold in which no training or no test sample has the view "
                     f"of the kernel {stack.names[m]!r}; use fewer folds or remove that kernel"
                 )
-        solution = machine.subset(train).solve(K[np.ix_(train, train)], tol=control.tol, max_steps=control.max_steps)
-        folds.append((test, K[np.ix_(test, train)] @ solution.coef + solution.intercept))
+        solution = machine.subset(train).solve(alone.among(train), tol=control.tol, max_steps=control.max_steps)
+        folds.append((test, alone.values(test, train, solution.coef) + solution.intercept))
         converged = converged and solution.converged
     return folds, converged
+
+
+class _Whole:
+    """One kernel of a stack, from its Gram matrix."""
+
+    def __init__(self, stack: KernelStack, m: int):
+        self.K = stack.gram(m)
+
+    def among(self, train: np.ndarray) -> np.ndarray:
+        """What a machine is solved on."""
+        return self.K[np.ix_(train, train)]
+
+    def values(self, test: np.ndarray, train: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """The kernel between samples and others, times coefficients of the others."""
+        return self.K[np.ix_(test, train)] @ coef
+
+
+class _InParts:
+    """One kernel of a stack, in parts."""
+
+    def __init__(self, stack: KernelStack, m: int):
+        self.parts = stack.in_parts().only(m)
+        self.kernel = SumInParts(self.parts, np.ones((stack.n_samples, 1)))
+
+    def among(self, train: np.ndarray) -> SumInParts:
+        """What a machine is solved on."""
+        return self.kernel.subset(train)
+
+    def values(self, test: np.ndarray, train: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """The kernel between samples and others, times coefficients of the others."""
+        place = self.parts.place
+        return place.numpy(self.parts.images(test, train, place.asarray(coef[:, None, :], "float64")))[:, 0]
 
 
 def _splits(combiner: SingleKernelScores, machine: Machine, rng: np.random.RandomState) -> list:

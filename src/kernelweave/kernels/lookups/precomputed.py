@@ -16,6 +16,7 @@ from ...validation import blamed_on, is_number, shown
 from ...validation.inputs import check_plain
 from ...views import Views, as_views
 from ..base import ViewKernel
+from ..parts.functions import MatrixFunction
 from .blocks import Block, labelled_block, plain_block
 from .labels import alternatives, as_text, is_numbered, named, square_matrix, unique_labels
 from .matrices import TOLERANCE, FrameShownBySize, ShownBySize, check_symmetric
@@ -265,7 +266,7 @@ class Precomputed(ViewKernel):
         if X is None:
             return [(self, np.empty(0, dtype=np.int64))]
         values, present = self.read(as_views(X))
-        return [(self, self._ids(values[present]))]
+        return [(self, self.ids(values[present]))]
 
     def fit(
         self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None
@@ -283,7 +284,7 @@ class Precomputed(ViewKernel):
         if self.absent is None or not present.any():
             return present
         there = present.copy()
-        there[present] = ~self.absent[self._ids(values[present])]
+        there[present] = ~self.absent[self.ids(values[present])]
         return there
 
     def bound_like(self, other: Precomputed) -> Precomputed:
@@ -303,7 +304,7 @@ class Precomputed(ViewKernel):
                 f"the {self._noun} {self.label_!r} needs one column of ids, but its view has "
                 f"{self.columns_.size} columns; name the id column with view="
             )
-        ids = self._ids(values)
+        ids = self.ids(values)
         if len(ids) and ids.max() >= len(self.K):
             one = f"ids from {len(self.K)}" if self.labels is None else f"ids such as {self.labels[ids.max()]!r}"
             raise ValueError(
@@ -312,9 +313,16 @@ class Precomputed(ViewKernel):
             )
         self._places(ids)
 
+    def matrix_function(self):
+        """K[id(a), id(b)]."""
+        return MatrixFunction(self)
+
     def cross_of(self, A, B):
         """K[id(a), id(b)]."""
-        first, second = self._ids(A), self._ids(B)
+        return self.entries(self.ids(A), self.ids(B))
+
+    def entries(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """The entries of K between two sets of ids, a new array of float64; the second are no ids of new samples."""
         n_ids = len(self.K)
         if second.size and second.max() >= n_ids:
             raise ValueError(f"the kernel {self.label_!r} has no similarities to the samples added by extend")
@@ -341,9 +349,9 @@ class Precomputed(ViewKernel):
 
     def diagonal_of(self, A):
         """K[id(a), id(a)]."""
-        return self.self_similarity[self._ids(A)]
+        return self.self_similarity[self.ids(A)]
 
-    def _ids(self, column: np.ndarray) -> np.ndarray:
+    def ids(self, column: np.ndarray) -> np.ndarray:
         """The positions of ids in the matrix."""
         column = column[:, 0]
         if self.labels is not None:

@@ -1,7 +1,9 @@
-"""What a kernel is as a function of two feature vectors, and its values between two sets of them in any namespace.
+"""What a kernel is as a function of what it compares, and its values in any namespace of the array API.
+
+`PointFunction`: k(x, z) of two feature vectors, times `gain`:
 
 ================  ================================================
-kind              k(x, z), times `gain`
+kind              k(x, z)
 ================  ================================================
 ``linear``        <x, z>
 ``polynomial``    (<x, z> + coef0)^degree
@@ -9,16 +11,27 @@ kind              k(x, z), times `gain`
 ``laplacian``     exp(-||x - z||_1 / scale)
 ``chi-squared``   exp(-sum_j (x_j - z_j)^2 / (x_j + z_j) / scale)
 ================  ================================================
+
+`MatrixFunction`: values looked up in a matrix by id. `JoinFunction`: the sum or product of two kernels. Kernels declare
+them (`Kernel.point_function`, `matrix_function`, `join_function`); a kernel that declares none is computed by its own
+code, on the host.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...arrays import Place
 
+if TYPE_CHECKING:
+    from ..base import Kernel
+    from ..lookups.precomputed import Precomputed
+
 KINDS = ("linear", "polynomial", "gaussian", "laplacian", "chi-squared")
+STATIONARY = ("gaussian", "laplacian")
 
 
 @dataclass(frozen=True)
@@ -62,3 +75,35 @@ class PointFunction:
                 sums = a + b
                 total = total + (a - b) ** 2 / xp.where(sums > 0.0, sums, xp.ones_like(sums))
         return self.gain * xp.exp(-total / self.scale)
+
+    def diagonal(self, A: np.ndarray) -> np.ndarray:
+        """k(a, a) of each row of a NumPy array."""
+        if self.kind not in ("linear", "polynomial"):
+            return np.full(len(A), self.gain)
+        squared = np.einsum("ij,ij->i", A, A)
+        return self.gain * (squared if self.kind == "linear" else (squared + self.coef0) ** self.degree)
+
+
+@dataclass(frozen=True)
+class MatrixFunction:
+    """K[id(x), id(z)] or, of a matrix of distances, exp(-(K[id(x), id(z)] / scale)^2).
+
+    Attributes
+    ----------
+    lookup : Precomputed
+        Fitted: it gives the ids of samples and their entries of the matrix.
+    scale : float or None
+        The width where the matrix holds distances.
+    """
+
+    lookup: Precomputed
+    scale: float | None = None
+
+
+@dataclass(frozen=True)
+class JoinFunction:
+    """first(x, z) + second(x, z), or the product, of two fitted kernels; 0 for a sample that lacks one of them."""
+
+    first: Kernel
+    second: Kernel
+    is_product: bool

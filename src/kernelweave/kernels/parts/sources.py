@@ -4,30 +4,79 @@ A source compares a set of samples (rows) with another (columns), in one place. 
 the training samples; `Source.against` compares new samples with them. Positions are NumPy arrays of int, or None for
 all samples.
 
-==============  ===========================================================================
-source          base kernels
-==============  ===========================================================================
-`PointSource`   functions of feature vectors (`PointFunction`), on the host or on a device
-`StackSource`   all others, through `KernelStack.gram_rows` and `KernelStack.compare`
-==============  ===========================================================================
+================  ===========================================================================
+source            base kernels
+================  ===========================================================================
+`PointSource`     functions of feature vectors (`PointFunction`), in any place
+`MatrixSource`    values looked up in a matrix by id (`MatrixFunction`), in any place
+`JoinedSource`    sums and products of two kernels (`JoinFunction`), in the place of those
+`ValuesSource`    other kernels of one view, by their own code on the host; sparse features
+`SamplesSource`   all other kernels, by their own code on the host
+================  ===========================================================================
+
+With the raw values k, a factor f of each sample (0 for samples that lack the view) and, where the kernel is centred,
+the means m of rows and their mean m0 over the training samples, the normalised values are
+
+    f_i (k(x_i, x_j) - m_i - m_j + m0) f_j
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
 from ...arrays import Place
 from ...views import Views
-from .functions import PointFunction
-
-if TYPE_CHECKING:
-    from ..stacking.stack import KernelStack
+from ..stacking.normalization import Normalizer
+from . import host_values
+from .functions import STATIONARY, PointFunction
+from .packing import in_units, rounded
+from .precision import limit_of, size_of
 
 TILE_VALUES = 2**22  # kernel values that are in memory at once
+
+
+@dataclass(frozen=True)
+class Side:
+    """The samples on one side of a kernel, in one place.
+
+    Attributes
+    ----------
+    features : object
+        What the source compares: an array of the place of shape (n, n_columns), ids, or whatever else it reads.
+    factor : array of shape (n,), float64
+        What rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view.
+    diagonal : ndarray of shape (n,)
+        The normalised k(x, x), a NumPy array.
+    means : array of shape (n,), float64, or None
+        The mean of k(x, x_i) over the training samples, where the kernel is centred.
+    """
+
+    features: Any
+    factor: Any
+    diagonal: np.ndarray
+    means: Any = None
+    cache: dict[str, Any] = field(default_factory=dict, compare=False)  # what code that computes in one place derives
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The normalisation of a source: its constants, and all training samples where new samples need them.
+
+    Attributes
+    ----------
+    normalizer : Normalizer
+        Learned.
+    everything : Side or None
+        All training samples, not normalised, where the kernel is centred.
+    """
+
+    normalizer: Normalizer
+    everything: Side | None
 
 
 class Source(ABC):
@@ -35,62 +84,142 @@ class Source(ABC):
 
     Attributes
     ----------
+    rows, columns : Side
+        The same object where both are the training samples.
     place : Place
-    n_rows, n_columns : int
     """
 
-    place: Place
-    n_rows: int
-    n_columns: int
+    scaling: Scaling | None = None
+
+    def __init__(self, rows: Side, columns: Side, place: Place):
+        self.rows, self.columns, self.place = rows, columns, place
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows.diagonal)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.columns.diagonal)
+
+    # What a kind of source is
 
     @abstractmethod
+    def values(self, A: Any, B: Any) -> Any:
+        """Raw k between what two sides compare, a new array of the place; anything finite for absent samples."""
+
+    @abstractmethod
+    def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
+        """What is compared of samples, their raw k(x, x) (0 for absent ones), and which of them have the view."""
+
+    def pick(self, features: Any, index: np.ndarray) -> Any:
+        """What is compared of some samples of a side."""
+        return self.place.take(features, index)
+
+    def products(self, A: Any, B: Any, coef: Any) -> Any:
+        """`values` times coefficients of shape (n_columns, n_outputs), in float64, tile by tile."""
+        xp, n_rows = self.place.xp, self.length(A)
+        height = max(1, TILE_VALUES // max(1, coef.shape[0]))
+        if n_rows <= height:
+            return xp.astype(self.values(A, B), xp.float64, copy=False) @ coef
+        tiles = [np.arange(first, min(first + height, n_rows)) for first in range(0, n_rows, height)]
+        parts = [xp.astype(self.values(self.pick(A, tile), B), xp.float64, copy=False) @ coef for tile in tiles]
+        return xp.concat(parts)
+
+    def length(self, features: Any) -> int:
+        """The number of samples of a side, from what is compared of them."""
+        return features.shape[0]
+
+    # What every source has
+
+    def side(self, side: Side, index: np.ndarray | None) -> Side:
+        """Some samples of a side; the side itself for None."""
+        if index is None:
+            return side
+        take = self.place.take
+        means = None if side.means is None else take(side.means, index)
+        return Side(self.pick(side.features, index), take(side.factor, index), side.diagonal[index], means)
+
     def block(self, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
         """Values between some rows and some columns, an array of the place."""
-
-    @abstractmethod
-    def diagonal(self) -> np.ndarray:
-        """k(x, x) of each row, a NumPy array."""
-
-    @abstractmethod
-    def subset(self, index: np.ndarray) -> Source:
-        """The same kernel, with the same constants, among some of the training samples."""
-
-    @abstractmethod
-    def against(self, views: Views, present: np.ndarray) -> Source:
-        """The same kernel between new samples (rows) and the training samples (columns)."""
+        left, right = self.side(self.rows, rows), self.side(self.columns, columns)
+        values, xp = self.values(left.features, right.features), self.place.xp
+        if right.means is not None:
+            values = xp.astype(values, xp.float64, copy=False)
+            values -= left.means[:, None]
+            values -= right.means - self.mean
+        values *= xp.astype(left.factor, values.dtype, copy=False)[:, None]
+        values *= xp.astype(right.factor, values.dtype, copy=False)
+        return values
 
     def times(self, rows: np.ndarray | None, columns: np.ndarray | None, coef: Any) -> Any:
-        """`block` times coefficients of shape (n_columns, n_outputs), in float64, tile by tile."""
-        xp = self.place.xp
-        chosen = np.arange(self.n_rows) if rows is None else rows
-        height = max(1, TILE_VALUES // max(1, coef.shape[0]))
-        tiles = [chosen[first : first + height] for first in range(0, len(chosen), height)]
-        parts = [xp.astype(self.block(tile, columns), xp.float64) @ coef for tile in tiles]
-        return xp.concat(parts) if parts else xp.zeros((0, coef.shape[1]), dtype=xp.float64, device=self.place.device)
+        """`block` times coefficients of shape (n_columns, n_outputs), in float64, without the whole block."""
+        left, right = self.side(self.rows, rows), self.side(self.columns, columns)
+        coef = right.factor[:, None] * coef
+        found = self.products(left.features, right.features, coef)
+        return left.factor[:, None] * self.centred(found, left, right, coef)
 
+    def centred(self, found: Any, left: Side, right: Side, coef: Any) -> Any:
+        """Products with coefficients (times the factors of the columns) made those of the centred kernel."""
+        if right.means is None:
+            return found
+        total = self.place.xp.sum(coef, axis=0)
+        return found - left.means[:, None] * total - (right.means[None, :] @ coef - self.mean * total)
 
-@dataclass(frozen=True)
-class Side:
-    """Samples as feature vectors, in one place.
+    @property
+    def mean(self) -> float:
+        """The mean of k over all pairs of training samples, where the kernel is centred."""
+        return 0.0 if self.scaling is None else getattr(self.scaling.normalizer, "mean_", 0.0)
 
-    Attributes
-    ----------
-    features : array of shape (n, n_columns)
-    factor : array of shape (n,), float64
-        What rows and columns are multiplied by: the normalisation, and 0 for samples that lack the view.
-    diagonal : ndarray of shape (n,)
-        The normalised k(x, x), a NumPy array.
-    """
+    def diagonal(self) -> np.ndarray:
+        """The normalised k(x, x) of each row, a NumPy array."""
+        return self.rows.diagonal
 
-    features: Any
-    factor: Any
-    diagonal: np.ndarray
+    def subset(self, index: np.ndarray) -> Self:
+        """The same kernel, with the same constants, among some of the training samples."""
+        other = copy(self)
+        other.rows = other.columns = self.side(self.rows, index)
+        return other
 
-    def at(self, index: np.ndarray | None) -> Side:
-        """Some of the samples."""
-        if index is None:
-            return self
-        return Side(self.features[index], self.factor[index], self.diagonal[index])
+    def normalized(self, normalizer: Normalizer) -> Self:
+        """The source with the constants of a normaliser, which are learned; this one is raw, over all samples."""
+        other, side, place = copy(self), self.rows, self.place
+        centred = normalizer.needs_all_samples
+        other.scaling = Scaling(normalizer, side if centred else None)
+        means = place.asarray(normalizer.means_) if centred else None
+        factor, diagonal = normalizer.training_scale(side.diagonal)
+        other.rows = other.columns = Side(side.features, place.asarray(factor, "float64"), diagonal, means, side.cache)
+        return other
+
+    def against(self, views: Views, present: np.ndarray | None = None) -> Self:
+        """The same kernel between new samples (rows) and the training samples (columns).
+
+        Parameters
+        ----------
+        views : Views
+            The new samples.
+        present : ndarray of bool, shape (n_new,), optional
+            Which of them count as having the view; by default those that have it.
+        """
+        features, raw, there = self.read(views)
+        return self.compared(features, raw, there if present is None else there & present)
+
+    def compared(self, features: Any, raw: np.ndarray, present: np.ndarray) -> Self:
+        """`against` of what was read of new samples."""
+        other, means = copy(self), None
+        if self.scaling is None:
+            factor, diagonal = np.where(present, 1.0, 0.0), raw
+        else:
+            everything = self.scaling.everything
+            if everything is not None:
+                weight = self.place.asarray(self.scaling.normalizer.weight_)[:, None]
+                means = self.products(features, everything.features, weight)[:, 0]
+            known = None if means is None else self.place.numpy(means)
+            factor, diagonal = self.scaling.normalizer.new_scale(raw, present, known)
+        other.rows = Side(features, self.place.asarray(factor, "float64"), diagonal, means)
+        return other
 
 
 class PointSource(Source):
@@ -102,79 +231,100 @@ class PointSource(Source):
     rows, columns : Side
         The same object where both are the training samples.
     place : Place
+    kernel : Kernel, optional
+        Reads the features of new samples.
+    shift, unit : optional
+        What features are lowered and then multiplied by before they are compared.
+    limit : float
+        The size of features up to which float32 is enough, see `precision`.
     """
 
-    def __init__(self, function: PointFunction, rows: Side, columns: Side, place: Place):
-        self.function, self.rows, self.columns, self.place = function, rows, columns, place
-        self.n_rows, self.n_columns = len(rows.diagonal), len(columns.diagonal)
+    def __init__(
+        self,
+        function: PointFunction,
+        rows: Side,
+        columns: Side,
+        place: Place,
+        *,
+        kernel: Any = None,
+        shift: Any = 0.0,
+        unit: float = 1.0,
+        limit: float = np.inf,
+    ):
+        super().__init__(rows, columns, place)
+        self.function, self.kernel, self.shift, self.unit, self.limit = function, kernel, shift, unit, limit
 
-    def block(self, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
-        """k(x, z) times both factors."""
-        left, right = self.rows.at(rows), self.columns.at(columns)
-        values = self.function.values(left.features, right.features, self.place)
-        dtype = values.dtype
-        return values * self.place.xp.astype(left.factor, dtype)[:, None] * self.place.xp.astype(right.factor, dtype)
+    @classmethod
+    def of(cls, kernel: Any, function: PointFunction, views: Views, place: Place, dtype: str) -> PointSource:
+        """The raw source over some samples; features are centred where the kernel is stationary, and in its units."""
+        raw, present = kernel.read(views)
+        shift: Any = 0.0
+        if function.kind in STATIONARY and present.any():
+            shift = raw[present].mean(axis=0)
+        own, factor = in_units(function)
+        features = prepared(raw, present, shift, factor)
+        limit = limit_of(own, features[present])
+        wanted = dtype if size_of(own, features) <= limit else "float64"
+        values, diagonal = placed(own, features, place, wanted, present)
+        side = Side(values, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
+        return cls(own, side, side, place, kernel=kernel, shift=shift, unit=factor, limit=limit)
 
-    def diagonal(self) -> np.ndarray:
-        """The normalised k(x, x)."""
-        return self.rows.diagonal
+    def values(self, A: Any, B: Any) -> Any:
+        """The function of all pairs."""
+        if self.place.is_host:
+            return host_values.values(self.function, A, B)
+        return self.function.values(A, B, self.place)
 
-    def subset(self, index: np.ndarray) -> PointSource:
-        """The same among some samples."""
-        side = self.rows.at(index)
-        return PointSource(self.function, side, side, self.place)
+    def products(self, A: Any, B: Any, coef: Any) -> Any:
+        """A linear kernel needs no values: A (B' coef)."""
+        if self.function.kind != "linear":
+            return super().products(A, B, coef)
+        return self.function.gain * (A @ (B.T @ coef))
 
-    def against(self, views: Views, present: np.ndarray) -> PointSource:
-        """The same between new samples and these."""
-        raise NotImplementedError
+    def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Feature vectors, in float64 where these samples need it."""
+        raw, present = self.kernel.read(views)
+        features = prepared(raw, present, self.shift, self.unit)
+        narrow = self._is_narrow and size_of(self.function, features) <= self.limit
+        return *placed(self.function, features, self.place, "float32" if narrow else "float64", present), present
 
+    def compared(self, features: Any, raw: np.ndarray, present: np.ndarray) -> Self:
+        """The same between new samples and these; in float64 where the new samples need it."""
+        if features.dtype == self.columns.features.dtype:
+            return super().compared(features, raw, present)
+        wide = copy(self)
+        wide.columns = self._widened(self.columns)
+        if self.scaling is not None and self.scaling.everything is not None:
+            wide.scaling = replace(self.scaling, everything=self._widened(self.scaling.everything))
+        return super(PointSource, wide).compared(features, raw, present)
 
-class StackSource(Source):
-    """Any kernel of a stack, computed on the host; rows and columns are the training samples."""
+    @property
+    def _is_narrow(self) -> bool:
+        return self.columns.features.dtype == self.place.xp.float32
 
-    def __init__(self, stack: KernelStack, m: int, place: Place, index: np.ndarray | None = None):
-        self.stack, self.m, self.place = stack, m, place
-        self.index = np.arange(stack.n_samples) if index is None else index
-        self.n_rows = self.n_columns = len(self.index)
-
-    def block(self, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
-        """Rows of the stack."""
-        chosen = self.index if rows is None else self.index[rows]
-        values = self.stack.gram_rows(self.m, chosen)[:, self.index]
-        return self.place.asarray(values if columns is None else values[:, columns])
-
-    def diagonal(self) -> np.ndarray:
-        """The diagonal, from rows."""
-        return np.concatenate(
-            [self.stack.gram_rows(self.m, self.index[[i]])[0, [self.index[i]]] for i in range(self.n_rows)]
-        )
-
-    def subset(self, index: np.ndarray) -> StackSource:
-        """The same among some samples."""
-        return StackSource(self.stack, self.m, self.place, self.index[index])
-
-    def against(self, views: Views, present: np.ndarray) -> Source:
-        """The same between new samples and these."""
-        raise NotImplementedError
+    def _widened(self, side: Side) -> Side:
+        xp = self.place.xp
+        return replace(side, features=xp.astype(side.features, xp.float64), cache={})
 
 
-def source_of(stack: KernelStack, m: int) -> Source:
-    """The source of kernel m of a fitted stack, over its training samples."""
-    kernel, normalizer, repair = stack.kernels[m], stack.normalizers[m], stack.repairs[m]
-    function = kernel.point_function() if hasattr(kernel, "point_function") else None
-    if function is None or not repair.trusted or normalizer.needs_all_samples or kernel.sparse_:
-        return StackSource(stack, m, stack.place)
-    values, present = kernel.read(stack.reference)
-    diagonal = kernel.diagonal(stack.reference)
-    normalizer.learn(diagonal, stack.present[:, m], stack.weight)
-    factor = np.where(present, 1.0, 0.0)
-    if normalizer.method == "unit-diagonal":
-        factor *= normalizer.factor_
-    elif normalizer.method == "unit-trace":
-        factor *= np.sqrt(normalizer.factor_)
-    values = np.where(present[:, None], values, 0.0)
-    if kernel.is_stationary:
-        values = values - values[present].mean(axis=0)
-    place, own = stack.place, factor**2 * np.where(present, diagonal, 0.0)
-    side = Side(place.asarray(values, stack.dtype.name), place.asarray(factor, "float64"), own)
-    return PointSource(function, side, side, place)
+def prepared(raw: np.ndarray, present: np.ndarray, shift: Any, unit: float) -> np.ndarray:
+    """Features as they are compared, in float64: lowered, and multiplied by a unit; 0 for absent samples."""
+    features = raw - shift
+    if not present.all():
+        features[~present] = 0.0
+    if unit != 1.0:
+        features *= unit
+    return features
+
+
+def placed(
+    function: PointFunction, features: np.ndarray, place: Place, dtype: str, present: np.ndarray
+) -> tuple[Any, np.ndarray]:
+    """Features in a place and type, and their raw k(x, x), 0 for absent samples.
+
+    Those in float32 are rounded to what the products of a place take, and k(x, x) is that of the rounded ones.
+    """
+    if dtype == "float32":
+        features = rounded(features.astype(np.float32), function.kind, place)
+    diagonal = function.diagonal(features.astype(np.float64, copy=False))
+    return place.asarray(features, dtype), np.where(present, diagonal, 0.0)

@@ -17,6 +17,7 @@ Samples without the view take no part in any constant, and their rows are zero a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -24,6 +25,8 @@ import numpy as np
 
 from ..._warnings import warn
 from ...validation import Choice, check
+
+_BAND = 16  # rows that are scaled together, so that their factors stay in the cache
 
 METHODS = ("unit-diagonal", "unit-trace", "center", None)
 
@@ -71,11 +74,7 @@ class Normalizer:
             How often each sample counts.
         """
         if self.method == "center":
-            self.present_ = present
-            weight = np.where(present, weight, 0.0)
-            self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
-            self.means_ = K @ self.weight_
-            self.mean_ = float(self.means_ @ self.weight_)
+            self.learn_means(lambda shares: K @ shares, present, weight)
         else:
             self.learn(np.diagonal(K), present, weight)
         return self.gram_rows(K, np.arange(len(K)))
@@ -107,6 +106,64 @@ class Normalizer:
             shares = weight / max(weight.sum(), np.finfo(float).tiny)
             self.factor_ = self._inverse_mean(float(shares @ diagonal))
 
+    def learn_means(
+        self, means_of: Callable[[np.ndarray], np.ndarray], present: np.ndarray, weight: np.ndarray
+    ) -> None:
+        """Learn the constants of "center" from products of the training Gram matrix.
+
+        Parameters
+        ----------
+        means_of : callable
+            From a vector w to K w, of shape (n_samples,).
+        present, weight : ndarray of shape (n_samples,)
+            As in `gram`.
+        """
+        self.present_ = present
+        weight = np.where(present, weight, 0.0)
+        self.weight_ = weight / max(weight.sum(), np.finfo(float).tiny)
+        self.means_ = means_of(self.weight_)
+        self.mean_ = float(self.means_ @ self.weight_)
+
+    def training_scale(self, diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What rows and columns of the training samples are multiplied by (0 if absent), and the normalised k(x, x).
+
+        Parameters
+        ----------
+        diagonal : ndarray of shape (n_samples,)
+            k(x, x) before.
+        """
+        factor: Any = np.where(self.present_, 1.0, 0.0)
+        if self.method == "unit-diagonal":
+            factor = factor * self.factor_
+            return factor, np.where(factor > 0.0, 1.0, 0.0)
+        if self.method == "unit-trace":
+            factor = factor * np.sqrt(self.factor_)
+        if self.method == "center":
+            diagonal = diagonal - 2.0 * self.means_ + self.mean_
+        return factor, factor**2 * diagonal
+
+    def new_scale(
+        self, diagonal: np.ndarray, present: np.ndarray, means: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What rows of new samples are multiplied by (0 if absent), and their normalised k(x, x).
+
+        Parameters
+        ----------
+        diagonal, present
+            As in `cross`.
+        means : ndarray of shape (n_new,)
+            The mean of k(x, x_i) over the training samples, for "center".
+        """
+        factor: Any = np.where(present, 1.0, 0.0)
+        if self.method == "unit-diagonal":
+            factor = factor * self._inverse_root(diagonal)
+            return factor, np.where(factor > 0.0, 1.0, 0.0)
+        if self.method == "unit-trace":
+            factor = factor * np.sqrt(self.factor_)
+        if means is not None:
+            diagonal = diagonal - 2.0 * means + self.mean_
+        return factor, factor**2 * diagonal
+
     def gram_rows(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Normalise rows of the training Gram matrix with the constants that are learned already.
 
@@ -117,8 +174,7 @@ class Normalizer:
             Which samples the rows are.
         """
         if self.method == "unit-diagonal":
-            K *= self.factor_[chosen, None]
-            K *= self.factor_[None, :]
+            self.scale(K, chosen, slice(None))
             K[np.arange(len(chosen)), chosen] = np.where(self.factor_[chosen] > 0, 1.0, 0.0)
         elif self.method == "unit-trace":
             K *= self.factor_
@@ -126,9 +182,33 @@ class Normalizer:
             K -= self.means_[chosen, None]
             K -= self.means_[None, :]
             K += self.mean_
-        K[~self.present_[chosen]] = 0.0
-        K[:, ~self.present_] = 0.0
+        if not self.present_.all():
+            K[~self.present_[chosen]] = 0.0
+            K[:, ~self.present_] = 0.0
         return K
+
+    def scale(self, K: np.ndarray, rows: np.ndarray | slice, columns: slice) -> None:
+        """Multiply values between training samples, in place; without the exact diagonal, and not for "center".
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_rows, n_columns)
+        rows, columns : ndarray of int or slice
+            Which samples the rows and columns are.
+        """
+        if self.method == "unit-trace":
+            K *= self.factor_
+        elif self.method == "unit-diagonal" and (self.factor_ != 1.0).any():
+            left, right = self.factor_[rows, None], self.factor_[columns]
+            for first in range(0, len(K), _BAND):
+                band = slice(first, first + _BAND)
+                K[band] *= left[band] * right  # the factor of both first, so that a symmetric matrix stays exactly so
+
+    def gram_diagonal(self, diagonal: np.ndarray) -> np.ndarray:
+        """Normalise the diagonal of the training Gram matrix; not for "center"."""
+        if self.method == "unit-diagonal":
+            return np.where(self.factor_ > 0, 1.0, 0.0)
+        return self.factor_ * diagonal if self.method == "unit-trace" else diagonal
 
     def cross(
         self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray, reference: np.ndarray | slice
@@ -206,3 +286,16 @@ def check_known(diagonal: np.ndarray, name: str) -> None:
             f"the kernel {name!r} lacks the similarity of {np.count_nonzero(np.isnan(diagonal))} new sample(s) to "
             "themselves; give it as diagonal= of extend_kernels or extend (1.0 where every sample has it)"
         )
+
+
+def finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
+    """Kernel values, or one error that names the kernel where they are not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = compute()
+        is_finite = np.isfinite(K.sum())
+    if not is_finite:
+        raise ValueError(
+            f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
+            "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
+        )
+    return K

@@ -29,6 +29,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..._warnings import warn
 from ...validation import Choice, check
+from .memory import lazy_storage_error
 
 METHODS = ("clip", "shift", None)
 
@@ -94,6 +95,28 @@ class Repair:
     def is_learned(self) -> bool:
         """Whether the Gram matrix of the training samples was checked."""
         return self._looked_at
+
+    @classmethod
+    def of(cls, kernel: Any, name: str) -> Repair:
+        """The repair that a kernel declares, of which nothing is found out yet."""
+        if kernel.repair is not None:
+            check_repair(kernel.repair, name)
+        return cls(kernel.repair, name, trusted=kernel.positive_semidefinite).unlearned()
+
+    def unlearned(self) -> Repair:
+        """The same without what was found out."""
+        return Repair(self.method, self.name, trusted=self.trusted, _looked_at=self.trusted)
+
+    @property
+    def is_clipped(self) -> bool:
+        """Whether new samples must be compared with every training sample to repair their values."""
+        return not self.trusted and self.needs_all_samples
+
+    def check_parts(self, n_samples: int) -> None:
+        """Raise a `LazyStorageError` where the repair takes the eigenvalues of the whole Gram matrix."""
+        if not self.trusted and self.method is not None:
+            what = f"repair={self.method!r} of the kernel {self.name!r}"
+            raise lazy_storage_error(1, n_samples, np.float64, what, "repair=None")
 
     @property
     def needs_all_samples(self) -> bool:

@@ -6,8 +6,9 @@ training samples by the same constants. Combiners reach kernels only through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from copy import copy
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import clone
@@ -18,14 +19,19 @@ from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
 from ..lookups.precomputed import Precomputed
-from ..parts.sources import source_of
+from ..parts.making import source_of
 from ..parts.stack import StackInParts
-from .memory import kernel_memory_error, warn_if_too_large
+from ..tiles import Tile, symmetric
+from .kernel_tiles import normalized_tile
+from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
-from .normalization import Normalizer
-from .repair import Repair, check_repair
+from .normalization import Normalizer, finite
+from .repair import Repair
 
+CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
+
+_PLACED: WeakKeyDictionary[KernelStack, tuple[Place, StackInParts]] = WeakKeyDictionary()  # see `KernelStack.parts_at`
 
 
 class KernelStack:
@@ -36,7 +42,14 @@ class KernelStack:
     kernels : list of kernels or (name, kernel)
     normalize : {"unit-diagonal", "unit-trace", "center", None}
     dtype : {"float64", "float32"}
-        Of the Gram matrices; values are computed in float64 and stored in this type.
+        Of the Gram matrices, whose values are computed in float64 and stored in this type; of the parts in lazy
+        storage, which are computed in this type where it is exact enough, see `kernels.parts.precision`.
+    storage : {"dense", "lazy"}
+        Whether Gram matrices are computed whole, or in parts only (`in_parts`).
+    place : Place
+        Where the parts are computed.
+    cache_bytes : float
+        How much memory the parts may take for rows that are kept.
 
     Attributes
     ----------
@@ -74,6 +87,7 @@ class KernelStack:
     """
 
     y: np.ndarray | None = None
+    has_parts = False  # whether the model could be fitted with storage="lazy", for advice where memory is short
 
     def __init__(
         self,
@@ -83,10 +97,11 @@ class KernelStack:
         dtype: str = "float64",
         storage: str = "dense",
         place: Place = HOST,
+        cache_bytes: float = CACHE_BYTES,
     ):
         check(None, "dtype", dtype, Choice("float64", "float32"))
         check(None, "storage", storage, Choice("dense", "lazy"))
-        self.storage, self.place = storage, place
+        self.storage, self.place, self.cache_bytes = storage, place, cache_bytes
         pairs = named_kernels(kernels)
         self.names = [name for name, _ in pairs]
         self.kernels = [kernel for _, kernel in pairs]
@@ -122,7 +137,7 @@ class KernelStack:
         self.kernels = [
             clone(kernel).fit(views, weight, label, y) for label, kernel in zip(self.names, self.kernels, strict=True)
         ]
-        repairs = [_repair_of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
+        repairs = [Repair.of(kernel, label) for label, kernel in zip(self.names, self.kernels, strict=True)]
         active, present = np.ones(self.n_kernels, dtype=bool), self.presence(views)
         for name, somebody in zip(self.names, np.any(present, axis=0).tolist(), strict=True):
             if not somebody:
@@ -159,12 +174,12 @@ class KernelStack:
     ) -> KernelStack:
         """The same fitted kernels over other samples; normalisation and repair are learned anew by default."""
         named = list(zip(self.names, self.kernels, strict=True))
-        settings: dict[str, Any] = {"dtype": self.dtype.name, "storage": self.storage, "place": self.place}
-        other = KernelStack(named, self.normalizers[0].method, **settings)
+        settings = {name: getattr(self, name) for name in ("storage", "place", "cache_bytes")}
+        other = KernelStack(named, self.normalizers[0].method, dtype=self.dtype.name, **settings)
         other.names, other.kernels = self.names, self.kernels  # the same lists, see `replace`
         if normalizers is not None:
             other.normalizers = normalizers
-        repairs = [_unlearned(repair) for repair in self.repairs] if repairs is None else repairs
+        repairs = [repair.unlearned() for repair in self.repairs] if repairs is None else repairs
         other._hold(reference, support, rows, weight, repairs, present, self.active if active is None else active)
         return other
 
@@ -186,21 +201,43 @@ class KernelStack:
         return present
 
     def gram(self, m: int) -> np.ndarray:
-        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time."""
+        """The Gram matrix of kernel m over the training samples, repaired and normalised; a new array each time.
+
+        A `LazyStorageError` in lazy storage.
+        """
         if self._matrices is not None:
             return self._matrices[m].copy()
+        self._refuse_whole(1, f"the Gram matrix of the kernel {self.names[m]!r}")
         try:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
             what = f"the kernel {self.names[m]!r}"
-            raise kernel_memory_error(2, self.n_samples, np.dtype("float64"), what, has_dtype=False) from error
+            needed = 2, self.n_samples, np.dtype("float64"), what
+            raise kernel_memory_error(*needed, has_dtype=False, has_parts=self.has_parts) from error
 
-    def _gram(self, m: int) -> np.ndarray:
-        K = _finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
+    def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
+        tile = self.tile(m)
+        if tile is not None:
+            return symmetric(self.n_samples, tile, out=out, dtype=self.dtype)
+        K = finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         if not self.repairs[m].trusted:
             K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
-        return K.astype(self.dtype, copy=False)
+        if out is None:
+            return K.astype(self.dtype, copy=False)
+        out[...] = K
+        return out
+
+    def tile(self, m: int) -> Tile | None:
+        """A function that gives values of ``gram(m)`` between two ranges (slices) of training samples.
+
+        None where normalisation or repair needs the whole matrix, a sample lacks the view, or the kernel is none that
+        is computed in tiles.
+        """
+        kernel, normalizer, name = self.kernels[m], self.normalizers[m], self.names[m]
+        if not self.repairs[m].trusted or normalizer.needs_all_samples or not self.present[:, m].all():
+            return None
+        return normalized_tile(kernel, normalizer, name, self.reference, self.present[:, m], self.weight)
 
     def gram_rows(self, m: int, chosen: np.ndarray) -> np.ndarray:
         """The rows of `gram` for some training samples: ``gram(m)[chosen]``, a new array each time.
@@ -218,42 +255,66 @@ class KernelStack:
             return self._matrices[m][chosen]
         kernel, normalizer, repair, present = self.kernels[m], self.normalizers[m], self.repairs[m], self.present[:, m]
         if not (repair.trusted or repair.is_learned) or normalizer.needs_gram:
-            return self.gram(m)[chosen]
+            if self.storage == "dense":
+                return self.gram(m)[chosen]
+            self.in_parts()  # learns the constants, in parts
         if not normalizer.is_learned:
             diagonal = kernel.diagonal(self.reference)
             diagonal = diagonal if repair.trusted else repair.gram_diagonal(diagonal)
             normalizer.learn(diagonal, present, self.weight)
-        K = _finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
+        K = finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
         if not repair.trusted:
             K = repair.gram_rows(K, chosen)
         return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)
 
     def matrices(self) -> np.ndarray:
-        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept."""
+        """All Gram matrices, of shape (n_kernels, n_samples, n_samples), computed once and kept.
+
+        A `LazyStorageError` in lazy storage.
+        """
         if self._matrices is None:
+            self._refuse_whole(self.n_kernels, f"a stack of {self.n_kernels} kernels")
             shape = (self.n_kernels, self.n_samples, self.n_samples)
             what = f"a stack of {self.n_kernels} kernels"
             self.check_memory(self.n_kernels + 1, what, per_kernel=True)
             try:
                 matrices = np.empty(shape, dtype=self.dtype)
                 for m in range(self.n_kernels):
-                    matrices[m] = self._gram(m)
+                    self._gram(m, out=matrices[m])
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True) from error
+                raise kernel_memory_error(*needed, per_kernel=True, has_parts=self.has_parts) from error
             self._matrices = matrices
         return self._matrices
 
     def in_parts(self) -> StackInParts:
         """All kernels over the training samples in parts, for ``storage="lazy"``; made once and kept."""
         if self._parts is None:
-            self._parts = StackInParts([source_of(self, m) for m in range(self.n_kernels)], self.place)
+            sources = [source_of(self, m) for m in range(self.n_kernels)]
+            self._parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
         return self._parts
+
+    def parts_at(self, place: Place) -> StackInParts:
+        """The kernels over the samples that prediction keeps, in parts in a place; the last one is kept.
+
+        It is no part of the stack's state: a copy of the stack, or a saved model, is without it.
+        """
+        known = _PLACED.get(self)
+        if known is None or known[0] != place:
+            other = copy(self)
+            other.storage, other.place, other._parts = "lazy", place, None
+            known = _PLACED[self] = place, other.in_parts()
+        return known[1]
+
+    def _refuse_whole(self, n_matrices: int, what: str) -> None:
+        if self.storage == "lazy":
+            raise lazy_storage_error(n_matrices, self.n_samples, self.dtype, what, "in_parts() of the stack")
 
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
-        if n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
-            warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
+        if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
+            needed = n_matrices, self.n_samples, self.dtype, what
+            warn_if_too_large(*needed, per_kernel, has_parts=self.has_parts)
 
     @property
     def has_matrices(self) -> bool:
@@ -263,16 +324,18 @@ class KernelStack:
     def subset(self, rows: np.ndarray) -> KernelStack:
         """The same fitted kernels over some of the training samples.
 
-        Where Gram matrices are there already, they are copied, with the constants of all samples in them; otherwise the
-        constants of normalisation are learned from these samples alone.
+        Where Gram matrices are there already, they are copied, with the constants of all samples in them, which lazy
+        storage keeps too; otherwise the constants of normalisation are learned from these samples alone.
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
-        if self._matrices is None:
+        if self._matrices is None and self.storage == "dense":
             part = self._over(support, support, np.arange(len(rows)), weight, present)
         else:
+            parts = None if self.storage == "dense" else self.in_parts().subset(rows)
             learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
             part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
-            part._matrices = self._matrices[:, rows[:, None], rows]
+            part._matrices = None if self._matrices is None else self._matrices[:, rows[:, None], rows]
+            part._parts = parts
         part.y = None if self.y is None else self.y[rows]
         return part
 
@@ -298,7 +361,7 @@ class KernelStack:
         kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
         rows, support = self.rows, self.support
         everything = normalizer.needs_all_samples
-        clipped = _is_clipped(repair)
+        clipped = repair.is_clipped
         if columns is not None:
             rows = rows[columns]
             support = support if everything or clipped else support.rows(columns)
@@ -306,7 +369,7 @@ class KernelStack:
         if reference.n_samples == 0:  # a model without support vectors
             return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
         chosen = slice(None) if everything else rows
-        K = _finite(lambda: kernel.cross(views, reference), self.names[m])
+        K = finite(lambda: kernel.cross(views, reference), self.names[m])
         raw = kernel.diagonal(views)
         if not repair.trusted:
             K, raw = repair.cross(K, raw, chosen)
@@ -323,14 +386,14 @@ class KernelStack:
         if active is None:
             active = np.ones(self.n_kernels, dtype=bool)
         everything = any(
-            normalizer.needs_all_samples or (is_active and _is_clipped(repair))
+            normalizer.needs_all_samples or (is_active and repair.is_clipped)
             for normalizer, repair, is_active in zip(self.normalizers, self.repairs, active, strict=True)
         )
         kept = np.arange(self.reference.n_samples) if everything else self.rows[rows]
         used = [kernel.columns() for kernel, is_active in zip(self.kernels, active, strict=True) if is_active]
         reference = self.reference.keep(kept, np.concatenate([np.empty(0, dtype=int), *used]))
         support = self.rows[rows] if everything else np.arange(len(rows))
-        return self._over(
+        restricted = self._over(
             reference,
             reference.rows(support) if everything else reference,
             support,
@@ -342,10 +405,13 @@ class KernelStack:
                 for normalizer, is_active in zip(self.normalizers, active, strict=True)
             ],
             repairs=[
-                repair if is_active else _unlearned(repair)
+                repair if is_active else repair.unlearned()
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
+        # How a fit computed is nothing that prediction depends on.
+        restricted.storage, restricted.place, restricted.cache_bytes = "dense", HOST, CACHE_BYTES
+        return restricted
 
     def compared_with(self, points: Views) -> KernelStack:
         """The same fitted kernels between samples and other points than the training samples (landmarks).
@@ -358,6 +424,7 @@ class KernelStack:
                 raise ValueError(f'landmarks take normalize=None or "unit-diagonal", not {normalizer.method!r}')
         n_points = points.n_samples
         other = self._over(points, points, np.arange(n_points), np.ones(n_points), self.presence(points))
+        other.storage = "dense"  # landmarks are few
         for m in range(self.n_kernels):
             other.gram(m)  # learns the constants of the points
         return other
@@ -390,31 +457,4 @@ class KernelStack:
                 "fitted with; extend that kernel, or fit again"
             )
         self.kernels[m] = new
-
-
-def _is_clipped(repair: Repair) -> bool:
-    """Whether new samples must be compared with every training sample to repair their values."""
-    return not repair.trusted and repair.needs_all_samples
-
-
-def _repair_of(kernel: Kernel, label: str) -> Repair:
-    if kernel.repair is not None:
-        check_repair(kernel.repair, label)
-    return _unlearned(Repair(kernel.repair, label, trusted=kernel.positive_semidefinite))
-
-
-def _unlearned(repair: Repair) -> Repair:
-    return Repair(repair.method, repair.name, trusted=repair.trusted, _looked_at=repair.trusted)
-
-
-def _finite(compute: Callable[[], np.ndarray], name: str) -> np.ndarray:
-    """Kernel values, or one error that names the kernel where they are not finite."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = compute()
-        finite = np.isfinite(K.sum())
-    if not finite:
-        raise ValueError(
-            f"the kernel {name!r} gives NaN, infinite or overflowing values; scale its view first "
-            "(sklearn.preprocessing.StandardScaler) or choose other kernel parameters"
-        )
-    return K
+        _PLACED.pop(self, None)

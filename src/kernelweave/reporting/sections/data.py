@@ -19,7 +19,18 @@ from .wording import counted, listed, written
 _ABOUT_A_VIEW = re.compile(r"""The view ('.*?'|".*?") ((?:is|has) .*)""", re.DOTALL)
 _MOST_PATTERNS = 10
 _MOST_ROWS = 200
-_NOT_SETTINGS = ("kernels", "combiner", "normalize", "verbose", "n_jobs", "dtype", "matrices", "kinds")
+_NOT_SETTINGS = (
+    "kernels",
+    "combiner",
+    "normalize",
+    "verbose",
+    "n_jobs",
+    "storage",
+    "device",
+    "dtype",
+    "matrices",
+    "kinds",
+)
 
 
 def data_section(subject: Subject, given: Any = None) -> Section:

@@ -39,6 +39,7 @@ from ..stacks.images import Images
 SMALL = 64  # free variables of a program of one column up to which many of them are solved together
 TOGETHER = 256  # so many at a time
 DIRECT = 700  # free variables up to which a factorisation is faster than conjugate gradients
+MOST_WHOLE = 3000  # free variables up to which their part of a kernel in parts is made whole
 MOST_STEPS = 8  # of conjugate gradients: a rough curvature serves as well
 RIDGE = 1e-8  # of the mean diagonal, so that duplicated samples do no harm
 INSIDE = 1e-8  # of the width of the box (of the largest z where that is infinite): nearer counts as at the bound
@@ -123,11 +124,11 @@ class DualProgram:
             seen[:, has] += sign * images.at(self.sample[chosen][has], columns[has])
         return seen
 
-    def matrix(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """The quadratic form in the chosen variables, diag(h) included."""
+    def matrix(self, K: Any, chosen: np.ndarray) -> np.ndarray:
+        """The quadratic form in the chosen variables, diag(h) included; K is a matrix or in parts."""
         incidence = self.incidence(chosen)
         samples = self.sample[chosen]
-        G = np.array(K[np.ix_(samples, samples)], dtype=np.float64)
+        G = np.array(K[np.ix_(samples, samples)] if isinstance(K, np.ndarray) else K.block(samples), dtype=np.float64)
         if incidence.shape[1] > 1 or (incidence < 0).any():
             G *= incidence @ incidence.T
         G[np.diag_indices_from(G)] += self.quadratic[chosen]
@@ -146,14 +147,34 @@ def joined(programs: list[DualProgram]) -> DualProgram:
     return DualProgram(**parts, total=programs[0].total)
 
 
-def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, images: Images) -> np.ndarray:
+class _FormInParts:
+    """The quadratic form in free variables of one column, of a kernel in parts: products only."""
+
+    def __init__(self, program: DualProgram, kernel: Any, free: np.ndarray):
+        self.kernel, self.samples = kernel, program.sample[free]
+        self.signs = np.where(program.plus[free] >= 0, 1.0, -1.0)[:, None]
+        own = kernel.diagonal[self.samples]
+        self.more = program.quadratic[free] + RIDGE * max(own.mean(), np.finfo(float).tiny)
+        self.own = own + self.more
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def diagonal(self) -> np.ndarray:
+        return self.own
+
+    def __matmul__(self, V: np.ndarray) -> np.ndarray:
+        return self.signs * self.kernel.product(self.samples, self.samples, self.signs * V) + self.more[:, None] * V
+
+
+def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Images) -> np.ndarray:
     """Second derivatives of J in the weights of the matrices that `images` belongs to; see the module.
 
     Parameters
     ----------
     programs : list of DualProgram
-    K : ndarray of shape (n, n)
-        The kernel that was solved with.
+    K : ndarray of shape (n, n), or KernelInParts
+        The kernel that was solved with. In parts it has the method `product` too: K among some samples times a matrix.
     coef : ndarray of shape (n, n_outputs)
         The solution C, not necessarily exact.
     images : Images
@@ -178,7 +199,7 @@ def curvature(programs: list[DualProgram], K: np.ndarray, coef: np.ndarray, imag
     starts = np.searchsorted(free, begins)  # where the free variables of each program begin
     counts = np.diff(starts)
     one_column = _one_column(every, begins[:-1])
-    small = one_column & (counts <= SMALL)
+    small = one_column & (counts <= SMALL) & isinstance(K, np.ndarray)
     sharing: dict[Any, list[int]] = {}  # programs with the same quadratic form, such as targets of least squares
     for part in np.flatnonzero(~small & (counts > 0)).tolist():
         chosen = free[starts[part] : starts[part + 1]]
@@ -225,10 +246,13 @@ def _small_parts(
     return np.sum((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1), axis=0)
 
 
-def _parts(program: DualProgram, K: np.ndarray, free: np.ndarray, seen: list[np.ndarray]) -> np.ndarray:
+def _parts(program: DualProgram, K: Any, free: np.ndarray, seen: list[np.ndarray]) -> np.ndarray:
     """The sum over programs that have the quadratic form of this one and see these images: one solve for all."""
-    G = program.matrix(K, free)
-    G[np.diag_indices_from(G)] += RIDGE * max(G.diagonal().mean(), np.finfo(float).tiny)
+    if len(free) > MOST_WHOLE and not isinstance(K, np.ndarray):
+        G: Any = _FormInParts(program, K, free)
+    else:
+        G = program.matrix(K, free)
+        G[np.diag_indices_from(G)] += RIDGE * max(G.diagonal().mean(), np.finfo(float).tiny)
     A = _independent(program.incidence(free).T)
     solved = _solve(G, np.vstack([*seen, A]).T)
     n, total = len(seen[0]), np.zeros((len(seen[0]),) * 2)
@@ -249,7 +273,7 @@ def _independent(A: np.ndarray) -> np.ndarray:
     return vectors[:, values > 1e-10 * values[-1]].T @ A
 
 
-def _solve(G: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _solve(G: Any, right: np.ndarray) -> np.ndarray:
     """G^-1 right: by Cholesky where G is small, roughly by conjugate gradients where it is not."""
     if len(G) <= DIRECT:
         try:

@@ -1,0 +1,129 @@
+"""Combiners with global weights give the same on stacks with either storage."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from global_in_parts import DENSE, Problem, global_combiners
+from kernelweave.combiners import Combiner, ConvexMKL, FitControl, LpMKL, Mean, PerOutput
+from kernelweave.kernels.parts.sums import SumInParts
+from kernelweave.solvers.qp import in_parts, program
+from places import in_every_place
+
+KINDS = ("binary", "one-vs-all", "one-vs-one", "regression")
+FIRST_ORDER = {"silp", "reduced gradient", "level", "lp, closed form"}  # many solves to a gap: taken to a wider one
+SOME = {"mean", "best single", "convex", "lp", "easy", "accuracy", "feature space", "qcqp", "ideal kernel"}
+SOME |= {"correlation", "error"}
+PAIRS = [(kind, name) for kind in KINDS for name in global_combiners(kind) if kind == "binary" or name in SOME]
+PLAIN = Problem()
+
+
+@pytest.fixture(autouse=True)
+def _small_working_sets(monkeypatch):
+    """Several rounds, although the samples are few."""
+    monkeypatch.setattr(in_parts, "WORKING_SET", 64)
+
+
+def both(problem, combiner, kind, tol):
+    """The combined kernels of both storages."""
+    machine, y = problem.cases[kind]
+    return [
+        clone(combiner).fit(problem.stack(storage), machine, y, FitControl(np.random.RandomState(0), tol))
+        for storage in ("dense", "lazy")
+    ]
+
+
+def assert_same(dense, lazy, objective=1e-6, weights=1e-4):
+    assert lazy.solution.converged
+    assert lazy.solution.objective == pytest.approx(dense.solution.objective, rel=objective)
+    np.testing.assert_allclose(lazy.weights(), dense.weights(), atol=weights)
+    assert lazy.solution.gap <= dense.solution.gap + objective * abs(dense.solution.objective)
+
+
+@pytest.mark.parametrize(("kind", "name"), PAIRS)
+def test_storages_agree(kind, name):
+    if name in FIRST_ORDER:
+        assert_same(*both(PLAIN, global_combiners(kind)[name], kind, 1e-5), 2e-5, 5e-3)
+    else:
+        assert_same(*both(PLAIN, global_combiners(kind)[name], kind, 1e-8))
+
+
+@pytest.mark.parametrize("kind", ["binary", "one-vs-one", "regression"])
+@pytest.mark.parametrize("name", ["mean", "convex", "lp", "selection", "best single", "easy", "proportional", "qcqp"])
+def test_storages_agree_with_missing_views_and_sample_weights(kind, name):
+    if name in global_combiners(kind):
+        problem = Problem(missing=True, weighted=True, normalize="unit-trace")
+        assert_same(*both(problem, global_combiners(kind)[name], kind, 1e-8))
+
+
+@pytest.mark.parametrize("kind", ["one-vs-all", "one-vs-one"])
+@pytest.mark.parametrize("normalize", ["unit-trace", "center"])
+def test_storages_agree_per_output(kind, normalize):
+    assert_same(*both(Problem(n=120, normalize=normalize), PerOutput(LpMKL()), kind, 1e-8))
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_the_reason_for_whole_matrices(name):
+    combiner, word = DENSE[name]
+    assert not combiner.takes_parts
+    assert word in combiner.why_dense
+
+
+def test_which_combiners_take_parts():
+    assert all(combiner.takes_parts for kind in KINDS for combiner in global_combiners(kind).values())
+    assert PerOutput(Mean()).takes_parts
+
+    class Own(Combiner):
+        def fit(self, stack, machine, y, control=None):
+            raise NotImplementedError
+
+    assert not Own().takes_parts
+    assert Own().why_dense == "Own reads whole Gram matrices"
+
+
+@pytest.mark.parametrize("kind", ["binary", "one-vs-one"])
+def test_a_change_of_weights_computes_no_image_afresh(kind, monkeypatch):
+    """Images are zero once for each output; every later solve begins with those of the last."""
+    started = []
+    zero = SumInParts.zero
+    monkeypatch.setattr(SumInParts, "zero", lambda self: started.append(self) or zero(self))
+    machine, y = PLAIN.cases[kind]
+    kernel = ConvexMKL().fit(PLAIN.stack("lazy"), machine, y, FitControl(tol=1e-6))
+    assert len(kernel.history) > 3
+    assert len(started) == machine.n_outputs
+
+
+def test_the_curvature_without_a_whole_block(monkeypatch):
+    """Products with the kernel among free samples serve as well as their block."""
+    machine, y = PLAIN.cases["binary"]
+    wanted = ConvexMKL().fit(PLAIN.stack("dense"), machine, y, FitControl(tol=1e-6))
+    monkeypatch.setattr(program, "MOST_WHOLE", 0)
+    monkeypatch.setattr(program, "DIRECT", 0)
+    products = []
+    times = SumInParts.block_times
+    monkeypatch.setattr(SumInParts, "block_times", lambda self, *given: products.append(1) or times(self, *given))
+    found = ConvexMKL().fit(PLAIN.stack("lazy"), machine, y, FitControl(tol=1e-6))
+    assert products
+    assert found.solution.objective == pytest.approx(wanted.solution.objective, rel=1e-5)
+    assert len(found.history) <= len(wanted.history) + 5
+
+
+def test_float32_rows():
+    for name in ("convex", "easy", "qcqp"):
+        machine, y = PLAIN.cases["binary"]
+        dense, lazy = (
+            clone(global_combiners("binary")[name]).fit(PLAIN.stack(*stack), machine, y, FitControl(tol=1e-4))
+            for stack in (("dense", "float64"), ("lazy", "float32"))
+        )
+        assert_same(dense, lazy, 1e-3, 1e-2)
+
+
+@in_every_place
+@pytest.mark.parametrize("name", ["mean", "convex", "best single", "easy", "proportional", "qcqp", "feature space"])
+def test_every_place_gives_the_same(place_of, name):
+    problem = Problem(n=60, missing=True)
+    machine, y = problem.cases["one-vs-one"]
+    combiner, control = global_combiners("one-vs-one")[name], FitControl(np.random.RandomState(0), 1e-6)
+    dense = clone(combiner).fit(problem.stack("dense"), machine, y, control)
+    control = FitControl(np.random.RandomState(0), 1e-6)
+    assert_same(dense, clone(combiner).fit(problem.stack("lazy", place=place_of()), machine, y, control), 1e-5, 1e-3)
