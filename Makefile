@@ -24,6 +24,7 @@ test-oldest: $(OLDEST)/.installed
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
+	$(RUN) -m benchmarks.whole_fits
 	$(RUN) -m benchmarks.stress
 	$(RUN) -m benchmarks.joint
 	$(RUN) -m benchmarks.global_mkl

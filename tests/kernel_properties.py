@@ -53,12 +53,22 @@ def check_values(fitted, views, K, close):
     part = np.arange(0, n, 3)
     assert_allclose(fitted.gram(views.rows(part)), K[np.ix_(part, part)], **close, err_msg="gram of some samples")
     assert_allclose(fitted.cross(views.rows(part), views), K[part], **close, err_msg="cross of some samples")
+    check_tile(fitted.tile(views), K, close)
     present = fitted.present(views)
     assert present.shape == (n,) and present.dtype == bool
     assert not K[~present].any() and not K[:, ~present].any(), "samples without the view have values"
     assert np.issubdtype(fitted.columns().dtype, np.integer)
     first, second = fitted.gram(views), fitted.gram(views)
     assert first is not second and not np.shares_memory(first, second), "gram must be a new array each time"
+
+
+def check_tile(tile, K, close):
+    """Tiles, where the kernel has them, are new arrays with the values of the Gram matrix, which is symmetric."""
+    if tile is not None:
+        rows, columns = slice(len(K) // 2, len(K)), slice(0, len(K) // 3)
+        assert_allclose(tile(rows, columns), K[rows, columns], **close, err_msg="tile is not gram[rows, columns]")
+        assert not np.shares_memory(tile(rows, rows), tile(rows, rows)), "a tile must be a new array each time"
+        np.testing.assert_array_equal(K, K.T, err_msg="a Gram matrix in tiles is not exactly symmetric")
 
 
 def check_copies(kernel, views, K):
