@@ -207,7 +207,7 @@ COMBINERS = [
 
 @pytest.mark.parametrize("combiner", COMBINERS, ids=lambda combiner: type(combiner).__name__)
 def test_every_combiner_and_shared_kernels_change_nothing(combiner):
-    model = MKLClassifier(KERNELS, combiner)
+    model = MKLClassifier(KERNELS, combiner, tol=0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", FitFailedWarning)
