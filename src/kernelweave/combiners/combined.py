@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..kernels.parts.pointwise import PointwiseInParts
 from ..kernels.stacking.memory import lazy_storage_error
@@ -160,6 +161,10 @@ class CombinedKernel(ABC):
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """K of new samples times coefficients of the training samples, of shape (n_new, n_outputs)."""
         return self.cross(views) @ coef
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """`values`, computed in parts in a place such as a CUDA device, or None where they cannot be."""
+        return None
 
     @property
     def terms(self) -> list[str]:

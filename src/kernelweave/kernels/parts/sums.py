@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,6 @@ class SumInParts:
         self.there = self.place.asarray(left, "float64")
         self.token: object = object()
         self.used = self._used()
-        self._diagonal: np.ndarray | None = None
         self._subsets: dict[bytes, SumInParts] = {}  # shared under `with_weights`, so that images of subsets stay true
 
     def _used(self) -> list[int]:
@@ -77,18 +77,17 @@ class SumInParts:
         """Number of samples."""
         return len(self.left)
 
-    @property
+    @cached_property
     def diagonal(self) -> np.ndarray:
-        """K[i, i], a NumPy array; computed once."""
-        if self._diagonal is None:
-            self._diagonal = (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
-        return self._diagonal
+        """K[i, i], a NumPy array."""
+        return (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
 
     def with_weights(self, weights: np.ndarray, ridge: float | None = None) -> SumInParts:
         """The same with other weights (and another ridge, if given); images are shared where they are kept."""
         other = copy(self)
+        other.__dict__.pop("diagonal", None)
         other.weights, other.ridge = weights, self.ridge if ridge is None else ridge
-        other.used, other._diagonal = other._used(), None
+        other.used = other._used()
         if not self.keeps_images:
             other.token, other._subsets = object(), {}
         return other
@@ -103,16 +102,29 @@ class SumInParts:
         return found.with_weights(self.weights, self.ridge)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """K among some samples, a NumPy array of float64."""
-        total = self.parts.sum_block(rows, self.left[rows], self.weights)
+        """K among some samples, a NumPy array of float64, exactly symmetric."""
+        total = self.parts.sum_block(rows, self.left[rows], self.weights, self.used)
         total[np.diag_indices_from(total)] = self.diagonal[rows]
         return total
 
     def zero(self) -> Image:
         """The image of coefficients 0."""
-        xp = self.place.xp
         shape = (self.n_samples, self.parts.n_kernels) if self.keeps_images else (self.n_samples,)
-        return Image(xp.zeros(shape, dtype=xp.float64, device=self.place.device), self.token)
+        return Image(self.place.zeros(shape), self.token)
+
+    def copy(self, image: Image) -> Image:
+        """The same image, to be changed by itself."""
+        return Image(self.place.xp.asarray(image.values, copy=True), image.of)
+
+    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K between some rows and some columns, times coefficients, computed afresh; a NumPy array of float64."""
+        place, xp = self.place, self.place.xp
+        V = (place.take(self.there, columns) * place.asarray(coef, "float64")[:, None])[:, :, None]
+        found = self.parts.images(rows, columns, V, self.used)[:, :, 0]
+        found = xp.sum(found * place.take(self.there, rows) * place.asarray(self.weights, "float64"), axis=1)
+        own = np.zeros(self.n_samples)
+        own[columns] = coef
+        return place.numpy(found) + self.ridge * own[rows]
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place, after coefficients changed.
@@ -126,22 +138,20 @@ class SumInParts:
         targets : ndarray of int, optional
             The samples at which the image is brought up to date; all by default.
         """
-        xp = self.place.xp
-        d = self.place.asarray(change, "float64")
-        V = (self.place.take(self.there, rows) * d[:, None])[:, :, None]
-        kernels = None if self.keeps_images else self.used
-        found = self.parts.images(targets, rows, V, kernels)[:, :, 0]
-        if not self.keeps_images:
-            w = self.place.asarray(self.weights, "float64")
-            found = xp.sum(found * self.place.take(self.there, targets) * w, axis=1)
-        self.place.add(image.values, targets, found)
+        place = self.place
+        V = (place.take(self.there, rows) * place.asarray(change, "float64")[:, None])[:, :, None]
+        found = self.parts.images(targets, rows, V, None if self.keeps_images else self.used)[:, :, 0]
+        place.add(image.values, targets, found if self.keeps_images else self._summed(found, targets))
+
+    def _summed(self, images: Any, targets: np.ndarray | None) -> Any:
+        """sum_m w_m l[i, m] images[i, m]."""
+        place = self.place
+        weighted = place.take(self.there, targets) * place.asarray(self.weights, "float64")
+        return place.xp.sum(images * weighted, axis=1)
 
     def value(self, image: Image, coef: Any) -> Any:
         """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""
-        xp = self.place.xp
-        values = image.values
-        if self.keeps_images:
-            values = xp.sum(values * self.there * self.place.asarray(self.weights, "float64"), axis=1)
+        values = self._summed(image.values, None) if self.keeps_images else image.values
         return values + self.ridge * coef if self.ridge else values
 
     def image(self, coef: np.ndarray) -> Image:
@@ -151,17 +161,34 @@ class SumInParts:
             self.add(image, rows, coef[rows])
         return image
 
+    def copy(self, image: Image) -> Image:
+        """The same image, to be changed by itself."""
+        return Image(self.place.xp.asarray(image.values, copy=True), image.of)
+
     def images_at(self, image: Image, rows: np.ndarray) -> np.ndarray:
         """K_m c at some samples, without the weights, a NumPy array of shape (n_rows, n_kernels); kept images only."""
         return self.place.numpy(self.place.take(image.values, rows)) * self.left[rows]
 
-    def block_times(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`block` times coefficients of shape (n_rows, n_columns), without making it; a NumPy array."""
-        left, used = self.left[rows], self.used
-        V = np.zeros((len(rows), self.parts.n_kernels, coef.shape[1]))
-        V[:, used] = left[:, used, None] * coef[:, None, :]
-        found = self.place.numpy(self.parts.images(rows, rows, self.place.asarray(V, "float64"), used))
-        return np.einsum("im,imr->ir", left * self.weights, found) + self.ridge * coef
+    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K between some samples and others times coefficients, computed afresh.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int
+        coef : ndarray of shape (n_columns,) or (n_columns, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        """
+        outputs = coef[:, None] if coef.ndim == 1 else coef
+        V = np.zeros((len(columns), self.parts.n_kernels, outputs.shape[1]))
+        V[:, self.used] = self.left[columns][:, self.used, None] * outputs[:, None, :]
+        images = self.place.numpy(self.parts.images(rows, columns, self.place.asarray(V), self.used))
+        found = np.einsum("im,imr->ir", self.left[rows] * self.weights, images)
+        if self.ridge:
+            found += self.ridge * ((rows[:, None] == columns) @ outputs)
+        return found[:, 0] if coef.ndim == 1 else found
 
     def reuses(self, image: Any) -> bool:
         """Whether an image is one of this kernel."""
