@@ -147,7 +147,9 @@ def test_gates_work_in_another_namespace(machine):
     expected = dense.pullback(dense.at(theta), coef)
     np.testing.assert_allclose(lazy.pullback(kernel, coef), expected, rtol=0.0, atol=1e-8 * np.abs(expected).max())
     rows = np.arange(0, N, 3)
-    np.testing.assert_allclose(kernel.product(rows, coef[rows]), dense.at(theta).gram()[:, rows] @ coef[rows], atol=1e-8)
+    np.testing.assert_allclose(
+        kernel.product(rows, coef[rows]), dense.at(theta).gram()[:, rows] @ coef[rows], atol=1e-8
+    )
 
 
 def test_nothing_of_the_size_of_all_pairs_is_made():

@@ -118,9 +118,7 @@ def test_gradient_through_the_machine_solved_again(kernels):
 
 @pytest.mark.parametrize("kernels", KERNELS)
 def test_mean_optimum_is_that_of_dense_storage(kernels):
-    first, second = (
-        prepared(storage, kernels)[0].mean_optimum(MACHINES["binary"]) for storage in ("dense", "lazy")
-    )
+    first, second = (prepared(storage, kernels)[0].mean_optimum(MACHINES["binary"]) for storage in ("dense", "lazy"))
     assert abs(first - second) <= 2e-4 * first
 
 
@@ -149,7 +147,9 @@ def test_whole_fits_reach_the_same_objective(case):
 
 def test_sparse_views_are_compared_by_the_kernel_itself():
     samples = sp.random(N, 20, density=0.3, random_state=0, format="csr")
-    stacks = [KernelStack([Linear(), Gaussian(scale=1.0)], storage=storage).fit(samples) for storage in ("dense", "lazy")]
+    stacks = [
+        KernelStack([Linear(), Gaussian(scale=1.0)], storage=storage).fit(samples) for storage in ("dense", "lazy")
+    ]
     families = [Projected(2).family(stack, MACHINES["binary"], None, FitControl()) for stack in stacks]
     theta = families[0].start(MACHINES["binary"], None, np.random.RandomState(0))
     families[1].start(MACHINES["binary"], None, np.random.RandomState(0))
