@@ -31,6 +31,7 @@ from .box import GAP_PER_TOL, LEAST_SIZE, SUM_ERROR, checked_problem, feasible, 
 
 WORKING_SET = 1024
 INNER = 0.1  # a block is solved to this fraction of the violation that chose it
+AIM = 0.5  # of the violation at which the gap would be small enough if it fell as the violation does
 CHECKED = 64  # samples at which the image is compared with fresh values
 DRIFT = 0.05  # of the violation that may remain: what rounding may have done to the gradient
 PATIENCE = 100  # rounds without a lower violation, after which the image is compared with fresh values
@@ -167,6 +168,7 @@ class _Solve:
         self.block: np.ndarray | None = None  # of K at the last working set
         self.moved: Any = None  # what the last round changed
         self.rests = kernel.place.is_host and len(diagonal) > 2 * WORKING_SET
+        self.aim = 0.0  # a violation at which the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
 
@@ -215,7 +217,7 @@ class _Solve:
             lost = lost or self._lost(slopes)
             stalled = lost or self.weak >= STALL
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
-                self._round(slopes, target)
+                self._round(slopes, target if self.tol < np.inf else self.aim)
                 continue
             if state.active is not None:
                 state.wake()
@@ -253,6 +255,7 @@ class _Solve:
         objective, gap, _ = self.state.certificate(slopes)
         limit = self.gap_tol * max(self.floor, abs(objective))
         self._show(gap, limit)
+        self.aim = AIM * slopes.violation * min(1.0, limit / gap) if gap > 0.0 else 0.0
         return not gap > limit
 
     def _show(self, excess: float, wanted: float) -> None:
@@ -288,7 +291,7 @@ class _Solve:
             (K, np.arange(m), self.block, np.arange(m + 1)),  # all rows are there
             self.diagonal[rows],
             (new, after, self.lower[rows], self.upper[rows], self.e),
-            0.9 * target if ends and target < np.inf else INNER * violation,
+            0.9 * target if ends else INNER * violation,
             min(self.budget - self.steps, 100 * m + 1000),
         )
         self.rounds += 1
