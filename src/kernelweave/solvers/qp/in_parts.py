@@ -1,6 +1,6 @@
 """The box QP of `box` on a kernel in parts: rows of a small working set against all samples, never the whole matrix.
 
-Each round takes the samples that violate the KKT conditions most and the best of the round before (`_working_set`),
+Each round takes the samples that violate the KKT conditions most and the best of the round before (`_state`),
 solves the problem on them with the dense solver of `_block` while the others are held fixed, and brings the image K c
 of all samples up to date by the columns whose coefficients changed. The state is arrays at the kernel's place; only
 the working set's block of K, gradient and coefficients are on the host. Objective, duality gap and KKT violation are
@@ -26,7 +26,7 @@ from ..result import Result
 from ._block import solve_block
 from ._certificate import least_gap
 from ._rounds import FINAL, RESOLUTION, STALL
-from ._working_set import REST_EVERY, Slopes, State
+from ._state import REST_EVERY, Slopes, State
 from .box import GAP_PER_TOL, LEAST_SIZE, SUM_ERROR, checked_problem, feasible, some_rows, spread
 
 WORKING_SET = 1024
