@@ -99,8 +99,8 @@ def test_the_curvature_without_a_whole_block(monkeypatch):
     monkeypatch.setattr(program, "MOST_WHOLE", 0)
     monkeypatch.setattr(program, "DIRECT", 0)
     products = []
-    product = SumInParts.product
-    monkeypatch.setattr(SumInParts, "product", lambda self, *given: products.append(1) or product(self, *given))
+    times = SumInParts.block_times
+    monkeypatch.setattr(SumInParts, "block_times", lambda self, *given: products.append(1) or times(self, *given))
     found = ConvexMKL().fit(PLAIN.stack("lazy"), machine, y, FitControl(tol=1e-6))
     assert products
     assert found.solution.objective == pytest.approx(wanted.solution.objective, rel=1e-5)

@@ -1,4 +1,4 @@
-"""Tables of polars and pyarrow give what pandas gives; several tables in place of one are refused."""
+"""Tables of polars and pyarrow give what pandas gives; several tables, and arrays of other libraries, are refused."""
 
 import subprocess
 import sys
@@ -159,3 +159,81 @@ def test_lists_of_rows_are_one_table():
     wanted = MKLClassifier().fit(RNA, Y).dual_coef_
     for rows in (RNA.tolist(), list(RNA), tuple(map(tuple, RNA)), [list(row) for row in RNA]):
         np.testing.assert_array_equal(MKLClassifier().fit(rows, Y).dual_coef_, wanted)
+
+
+class Tensor:
+    """An array of a library that need not be installed; NumPy could read it."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+        self.shape, self.ndim = self.values.shape, self.values.ndim
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(dtype)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, index):
+        return Tensor(self.values[index])
+
+    def __dlpack__(self):
+        raise AssertionError("nothing is converted")
+
+
+def tensor(values, library):
+    kind = type("Tensor", (Tensor,), {"__module__": library})
+    return kind(values)
+
+
+LIBRARIES = {"torch": r"{}\.cpu\(\)\.numpy\(\)", "cupy": r"cupy\.asnumpy\({}\)", "unheard_of": r"numpy\.asarray\({}\)"}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+class TestArraysOfOtherLibraries:
+    @pytest.mark.parametrize("model", [MKLClassifier(), MKLRegressor(), MKLOneClass(), MKLDR(), LocalFisher()])
+    def test_x(self, library, model):
+        advice = LIBRARIES[library].format("X")
+        target = AGE if isinstance(model, MKLRegressor) else Y
+        before = dict(vars(model))
+        with pytest.raises(ValueError, match=rf"X is of the type {library}\.Tensor.* pass {advice}; .*device=\"cuda\""):
+            model.fit(tensor(RNA, library), target)
+        assert vars(model) == before
+        with pytest.raises(ValueError, match=rf"X is a list of {library}\.Tensor"):
+            model.fit([tensor(row, library) for row in RNA], target)
+        model.fit(RNA, target)
+        with pytest.raises(ValueError, match=advice):
+            (model.predict if hasattr(model, "predict") else model.transform)(tensor(RNA, library))
+
+    def test_targets_weights_and_posteriors(self, library):
+        def refused(name):
+            return pytest.raises(
+                ValueError, match=rf"^{name} is of the type {library}.*{LIBRARIES[library].format(name)}"
+            )
+
+        codes = (Y == "ill").astype(float)
+        for model in (MKLClassifier(), MKLRegressor()):
+            with refused("y"):
+                model.fit(RNA, tensor(codes, library))
+            with refused("sample_weight"):
+                model.fit(RNA, codes, sample_weight=tensor(codes + 1, library))
+        with refused("y"):
+            MKLRegressor().fit(RNA, tensor(RNA, library))
+        with refused("posterior"):
+            MKLClassifier().fit(RNA, codes, posterior=tensor(codes, library))
+
+    def test_views(self, library):
+        with pytest.raises(ValueError, match=rf"views\['rna'\] is of the type {library}\.Tensor"):
+            stack_views({"rna": tensor(RNA, library)})
+
+
+def test_tensors_of_torch():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=r"X is of the type torch\.Tensor.*X\.cpu\(\)\.numpy\(\)"):
+        MKLClassifier().fit(torch.from_numpy(RNA), Y)
+
+
+def test_arrays_of_the_array_api_standard():
+    strict = pytest.importorskip("array_api_strict")
+    with pytest.raises(ValueError, match=r"X is of the type array_api_strict\.Array.*numpy\.asarray\(X\)"):
+        MKLClassifier().fit(strict.asarray(RNA), Y)

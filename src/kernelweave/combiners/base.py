@@ -13,13 +13,13 @@ machine's optimum under it. There are three ways to write a combiner:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..kernels import KernelStack
+from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from .combined import CombinedKernel
 from .named import entries_of
@@ -83,7 +83,7 @@ class Combiner(ABC, BaseEstimator):
     takes_parts : bool
         Whether `fit` takes a stack with ``storage="lazy"``, of which no Gram matrix is ever whole.
     why_dense : str or None
-        Why it does not, as a sentence for an error message; None where it does.
+        Why it does not, as a sentence for an error message, which adds sizes and remedies; None where it does.
     by_kernel : tuple of str
         Parameters that may have an entry for each kernel, by name or in order.
     """
@@ -105,6 +105,10 @@ class Combiner(ABC, BaseEstimator):
     def why_dense(self) -> str | None:
         """By default a combiner reads whole Gram matrices."""
         return f"{type(self).__name__} reads whole Gram matrices"
+
+    def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
+        """`why_dense` with these kernels, each given with its name; by default it does not depend on them."""
+        return self.why_dense
 
     @abstractmethod
     def fit(

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from ..kernels import Kernel, KernelStack
+from ..kernels.parts.pointwise import PointwiseInParts
 from ..machines import Machine, Solution
 from ..solvers.qp.in_parts import KernelInParts
 from ..views import Views
@@ -297,6 +298,18 @@ class PointwiseKernel(CombinedKernel):
             return K
         out[...] = K
         return out
+
+    def lazy(self) -> PointwiseInParts:
+        """K of the training samples in parts; `combine` is given NumPy arrays, and its result goes to the place."""
+        self.check(self.stack.present, self.stack.support)
+        parts = self.stack.in_parts()
+        place, diagonals = parts.place, parts.diagonals()
+        diagonal = np.asarray(self.combine(diagonals[:, [m]].copy() for m in self._used))[:, 0]
+
+        def combine(values: Iterator[Any], rows: np.ndarray, columns: np.ndarray) -> Any:
+            return place.asarray(self.combine(np.array(place.numpy(block)) for block in values))
+
+        return PointwiseInParts(parts, combine, diagonal, kernels=self._used)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K between some training samples and all of them, without the whole matrix."""

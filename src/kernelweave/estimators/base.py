@@ -118,7 +118,13 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         except KernelMemoryError:
             raise
         except MemoryError as error:
-            raise kernel_memory_error(3, stack.n_samples, stack.dtype, "the combined kernel") from error
+            if stack.storage == "lazy":
+                raise KernelMemoryError(
+                    f"out of memory: {stack.n_kernels} kernels of {stack.n_samples} samples are computed in parts, and "
+                    "memory does not hold these; use kernelweave.set_config(cache_bytes=0), fewer samples or columns"
+                ) from error
+            needed = 3, stack.n_samples, stack.dtype, "the combined kernel"
+            raise kernel_memory_error(*needed, has_parts=stack.has_parts) from error
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:

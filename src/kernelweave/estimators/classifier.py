@@ -267,7 +267,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         if posterior is not None:
             posterior = as_class_posteriors(posterior, self.classes_)
         elif self.soft_labels is not None:
-            stack = training.dense_stack(f"soft_labels={self.soft_labels!r}", "soft_labels=None")
+            why = f'soft_labels="{self.soft_labels}" compares all pairs of samples'
+            stack = training.dense_stack(why, "soft_labels=None")
             posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
         return self._machine_of(labels, bound, posterior), labels
 

@@ -32,13 +32,13 @@ class Obstacle:
 
     Attributes
     ----------
-    part : str
-        Such as "the combiner KernelDifference()".
+    why : str
+        A sentence, such as "KernelDifference reads whole Gram matrices".
     remedy : str
         What to use in its place.
     """
 
-    part: str
+    why: str
     remedy: str
 
 
@@ -67,15 +67,15 @@ class TrainingKernels:
                 'storage="auto" or "lazy"'
             )
 
-    def dense_stack(self, need: str, remedy: str) -> KernelStack:
+    def dense_stack(self, why: str, remedy: str) -> KernelStack:
         """The fitted kernels as whole matrices, for something that needs them before the machine is made.
 
         Parameters
         ----------
-        need, remedy : str
-            What needs them, and what to use in its place.
+        why, remedy : str
+            What needs them, as a sentence, and what to use in its place.
         """
-        self._dense = self._stack(Obstacle(need, remedy))
+        self._dense = self._stack(Obstacle(why, remedy))
         return self._dense
 
     def stack_for(self, combiner: Combiner, machine: Machine) -> KernelStack:
@@ -85,7 +85,8 @@ class TrainingKernels:
     def _stack(self, obstacle: Obstacle | None) -> KernelStack:
         storage = self._storage(obstacle)
         dtype = ("float64" if storage == "dense" else "float32") if self.dtype is None else self.dtype
-        stack = KernelStack(self.kernels, self.normalize, dtype=dtype, storage=storage, place=self.place)
+        where: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
+        stack = KernelStack(self.kernels, self.normalize, dtype=dtype, storage=storage, **where)
         stack.has_parts = obstacle is None
         return stack.fit(self.views, self.weight, self.y)
 
@@ -107,20 +108,20 @@ class TrainingKernels:
         if not self.place.is_host:
             asked, dense = "a device other than the CPU", 'device="cpu" and storage="dense"'
         return (
-            f"{asked} computes kernels in parts, but {obstacle.part} needs whole Gram matrices, {size:.3g} GiB "
-            f"({whole} of {n} x {n} {self.dtype or 'float64'}); use {dense}, or {obstacle.remedy}"
+            f"{asked} computes kernels in parts, but {obstacle.why}: {whole} of {n} x {n} {self.dtype or 'float64'}, "
+            f"{size:.3g} GiB; use {dense}, or {obstacle.remedy}"
         )
 
     def _obstacle(self, combiner: Combiner, machine: Machine) -> Obstacle | None:
         """The first part of the model that cannot be had with kernels in parts; None if all can."""
         if not _takes_parts(machine):
-            return Obstacle(f"the machine {type(machine).__name__}", _MACHINES)
-        if not _takes_parts(combiner):
-            return Obstacle(f"the combiner {combiner!r}", _COMBINERS)
+            return Obstacle(f"{type(machine).__name__} is solved on the whole Gram matrix", _MACHINES)
+        if combiner.why_dense is not None:
+            return Obstacle(combiner.why_dense, _COMBINERS)
         for name, kernel in self.kernels:
             if kernel.repair is not None and not kernel.positive_semidefinite:
-                part = f"the kernel {name!r} with repair={kernel.repair!r} (eigenvalues of the whole Gram matrix)"
-                return Obstacle(part, "repair=None for that kernel, or a kernel that is positive semidefinite")
+                why = f"the kernel {name!r} has repair={kernel.repair!r}, which takes eigenvalues of its Gram matrix"
+                return Obstacle(why, "repair=None for that kernel, or a kernel that is positive semidefinite")
         return None
 
 
@@ -131,8 +132,8 @@ _MACHINES = (
 _COMBINERS = "another combiner, such as Mean, ConvexMKL or Localized"
 
 
-def _takes_parts(part: Combiner | Machine) -> bool:
-    return getattr(part, "takes_parts", False)
+def _takes_parts(machine: Machine) -> bool:
+    return getattr(machine, "takes_parts", machine.has_box_dual)
 
 
 def dense_bytes(n_kernels: int, n_samples: int, dtype: str | None) -> int:

@@ -10,6 +10,7 @@ member                                      what it is
 ``columns()``                               positions of the columns that are read
 ``present(X)``                              which samples have the kernel's view
 ``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
+``tile(X)``                                 values between ranges of samples, for a Gram matrix in tiles
 ``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
 ``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
 ==========================================  ==================================================================
@@ -38,7 +39,7 @@ and ``cross_of``.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,6 +49,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..views import Views, as_views
 from .parts.functions import JoinFunction, MatrixFunction, PointFunction
 from .preparation import PreparedView
+
+if TYPE_CHECKING:
+    from .tiles import Tile
 
 _BLOCK_ROWS = 32
 
@@ -144,6 +148,10 @@ class Kernel(BaseEstimator):
     def cross(self, X: Any, Y: Any) -> np.ndarray:
         """Kernel values between the samples of X and those of Y, shape (len(X), len(Y)); a new array each time."""
         raise NotImplementedError(f"{type(self).__name__} does not implement cross")
+
+    def tile(self, X: Any) -> Tile | None:
+        """A function that gives `gram` between two ranges of samples, see `tiles`; None, the default, without tiles."""
+        return None
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each sample."""

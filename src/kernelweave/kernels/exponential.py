@@ -42,10 +42,6 @@ class _Exponential(ViewKernel):
 
         self.scale_ = chosen_scale(self, lambda rule: distance_scale(distances_of, sample_weight, rule, power=1))
 
-    def point_function(self):
-        """exp(-d(a, b) / scale)."""
-        return PointFunction(self._kind, scale=self.scale_)
-
     def cross_of(self, A, B):
         """exp(-d(a, b) / scale)."""
         distances = self._distances(A, B)
@@ -93,7 +89,10 @@ class Laplacian(_Exponential):
 
     takes_sparse = True
     is_stationary = True
-    _kind = "laplacian"
+
+    def point_function(self):
+        """exp(-||a - b||_1 / scale)."""
+        return PointFunction("laplacian", scale=self.scale_)
 
     def _distances(self, A, B):
         from sklearn.metrics.pairwise import manhattan_distances
@@ -134,7 +133,9 @@ class ChiSquared(_Exponential):
            [0.2636, 1.    ]])
     """
 
-    _kind = "chi-squared"
+    def point_function(self):
+        """exp(-chi2(a, b) / scale)."""
+        return PointFunction("chi-squared", scale=self.scale_)
 
     def learn(self, values, sample_weight):
         """Take the width, once the values are known not to be negative."""

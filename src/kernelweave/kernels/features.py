@@ -10,8 +10,8 @@ k_P, q      (<x, z> + coef0)^degree, coef0 = 1     `Polynomial`
 k_G, s      exp(-||x - z||^2 / scale^2)            `Gaussian`
 ==========  =====================================  ==================
 
-Dense views and CSR matrices; a sparse view is never made dense. Memory: the result, plus one more matrix of its
-size while a sparse product is made dense.
+Dense views and CSR matrices; a sparse view is never made dense. Gram matrices of dense views are computed in tiles, see
+`tiles`. Memory: the result, plus one more matrix of its size while a sparse product is made dense.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Constraints, Number, Whole, check_parameters
-from .base import ViewKernel, binary_unit
+from .base import binary_unit
 from .parts.functions import PointFunction
+from .threads import in_blas_threads
+from .tiles import TILE, Tile, TiledKernel, symmetric
 from .widths import PAIR_RULES, chosen_scale, largest_entry
 
 # Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
@@ -32,7 +34,7 @@ _SAME_SAMPLE = 1e-12
 _SAME_VALUE = 8.0 * np.finfo(float).eps
 
 
-class Linear(ViewKernel):
+class Linear(TiledKernel):
     """The linear kernel k(x, z) = <x, z>, k_L of the thesis (Gönen, 2010).
 
     Parameters
@@ -69,6 +71,10 @@ class Linear(ViewKernel):
         """<a, b>."""
         return products(A, B)
 
+    def tile_of(self, A):
+        """<a, a'> between ranges of rows."""
+        return lambda rows, columns: A[rows] @ A[columns].T
+
     def diagonal_of(self, A):
         """||a||^2."""
         return squared_norms(A)
@@ -78,7 +84,7 @@ class Linear(ViewKernel):
         return _weighted_sums(A, weights)
 
 
-class Polynomial(ViewKernel):
+class Polynomial(TiledKernel):
     """The polynomial kernel k(x, z) = (<x, z> + coef0)^degree, k_P of the thesis (Gönen, 2010).
 
     Parameters
@@ -126,6 +132,10 @@ class Polynomial(ViewKernel):
         """(<a, b> + coef0)^degree."""
         return self._power(products(A, B))
 
+    def tile_of(self, A):
+        """(<a, a'> + coef0)^degree between ranges of rows."""
+        return lambda rows, columns: self._power(A[rows] @ A[columns].T)
+
     def diagonal_of(self, A):
         """(||a||^2 + coef0)^degree."""
         return self._power(squared_norms(A))
@@ -142,7 +152,7 @@ class Polynomial(ViewKernel):
         return np.power(values, self.degree, out=values)
 
 
-class Gaussian(ViewKernel):
+class Gaussian(TiledKernel):
     """The Gaussian kernel k(x, z) = exp(-||x - z||^2 / scale^2), k_G of the thesis (Gönen, 2010).
 
     Where a kernel is written exp(-gamma ||x - z||^2), gamma = 1 / scale^2 and scale = gamma^(-1/2).
@@ -202,9 +212,13 @@ class Gaussian(ViewKernel):
 
     def gram_of(self, A):
         """exp(-||a - a'||^2 / scale^2), exactly 1 on the diagonal."""
-        K = gaussian(A, A, self.scale_)
+        K = gaussian(A, A, self.scale_) if sp.issparse(A) else symmetric(len(A), _gaussian_tile(A, self.scale_))
         np.fill_diagonal(K, 1.0)
         return K
+
+    def tile_of(self, A):
+        """exp(-||a - a'||^2 / scale^2) between ranges of rows."""
+        return _gaussian_tile(A, self.scale_)
 
     def cross_of(self, A, B):
         """exp(-||a - b||^2 / scale^2)."""
@@ -227,10 +241,45 @@ def _weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
 
 def gaussian(A: Any, B: Any, scale: float) -> np.ndarray:
     """exp(-||a - b||^2 / scale^2) for all pairs of rows."""
+    if sp.issparse(A) or sp.issparse(B):
+        unit = binary_unit(scale)  # dividing by it is exact, and squares of a tiny or huge scale under- or overflow
+        return falling(_squared_distances(A / unit, B / unit), scale / unit)
+    left, right = _exponent_factors(A, B, scale)
+    K = np.empty((len(A), len(B)))
+    height = max(1, TILE**2 // max(1, len(B)))
+    bands = (slice(first, first + height) for first in range(0, len(A), height))
+    in_blas_threads(lambda band: _exponentials(left[band], right, out=K[band]), bands)
+    return K
+
+
+def _exponent_factors(A: np.ndarray, B: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose products are the exponents -||a - b||^2 / scale^2, of dense features.
+
+    With u = sqrt(2) (a - centre) / scale, and v of b alike, they are <u, v> - ||u||^2 / 2 - ||v||^2 / 2: one product of
+    rows with two more columns. The common centre keeps them accurate.
+    """
     unit = binary_unit(scale)  # dividing by it is exact, and squares of a tiny or huge scale would under- or overflow
-    same = A is B
-    B = B / unit
-    return falling(squared_distances(B if same else A / unit, B), scale / unit)
+    same, gain = A is B, np.sqrt(2.0) / (scale / unit)
+    V = B / unit
+    centre = V.mean(axis=0) if len(V) else 0.0
+    V = (V - centre) * gain
+    U = V if same else (A / unit - centre) * gain
+    left = np.hstack([U, -0.5 * squared_norms(U)[:, None], np.ones((len(U), 1))])
+    return left, np.hstack([V, np.ones((len(V), 1)), -0.5 * squared_norms(V)[:, None]])
+
+
+def _exponentials(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """exp of all products of rows; products above 0, by rounding, count as 0."""
+    exponents = np.matmul(left, right.T, out=out)
+    if exponents.size and not exponents.max() <= 0.0:
+        np.minimum(exponents, 0.0, out=exponents)
+    return np.exp(exponents, out=exponents)
+
+
+def _gaussian_tile(A: np.ndarray, scale: float) -> Tile:
+    """exp(-||a - a'||^2 / scale^2) between ranges of rows."""
+    left, right = _exponent_factors(A, A, scale)
+    return lambda rows, columns: _exponentials(left[rows], right[columns])
 
 
 def falling(squared: np.ndarray, scale: float) -> np.ndarray:
@@ -253,13 +302,8 @@ def squared_norms(A: Any) -> np.ndarray:
     return np.einsum("ij,ij->i", A, A)
 
 
-def squared_distances(A: Any, B: Any) -> np.ndarray:
-    """||a - b||^2 for all pairs, by the expanded square around a common centre (which keeps it accurate)."""
-    if not sp.issparse(A):
-        same = A is B
-        centre = B.mean(axis=0) if len(B) else 0.0
-        B = B - centre
-        A = B if same else A - centre
+def _squared_distances(A: Any, B: Any) -> np.ndarray:
+    """||a - b||^2 for all pairs, by the expanded square; for sparse features, which cannot be centred."""
     squared = products(A, B)
     squared *= -2.0
     squared += squared_norms(A)[:, None]

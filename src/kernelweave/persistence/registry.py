@@ -36,6 +36,7 @@ from ..estimators.ensembles.discriminant import Discriminant
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
+from ..kernels.stacking.stack import CACHE_BYTES
 from ..recipes import rivals
 from ..recipes.calibration import Calibration
 from ..recipes.layout import TableLayout, ViewColumns
@@ -214,6 +215,7 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
         "_parts": lambda: None,
         "storage": lambda: "dense",
         "place": lambda: HOST,
+        "cache_bytes": lambda: CACHE_BYTES,
     },
     **{cls: {"device": lambda: "cpu"} for cls in _WITH_STORAGE},
     recipes.CohortModel: {"matrices": lambda: None, "kinds": lambda: None},  # only a fit reads them

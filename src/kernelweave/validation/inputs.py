@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, check_array, column_or_1d, va
 
 from .columns import are_found_by_name, by_name, feature_names, has_sparse_rows
 from .parameters import shown
-from .tables import as_pandas, check_one_table
+from .tables import as_pandas, check_array_of_numpy, check_one_table
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
@@ -174,7 +174,7 @@ def check_target(estimator: Any, y: Any, n_samples: int) -> np.ndarray:
     """A one-dimensional y without NaN, as long as X."""
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
-    y = as_pandas(y)
+    y = as_pandas(y, "y")
     check_unmasked(y, "y")
     labels = y.index if isinstance(y, pd.Series | pd.DataFrame) else None
     y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_all_finite=False), warn=True)
@@ -213,6 +213,7 @@ def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.nda
         Of the shape that was given.
     names : list or None
     """
+    check_array_of_numpy(y, "y")
     check_plain(y, "y of a regression")
     names = list(getattr(y, "columns", ()))
     repeated = [name for name, count in Counter(names).items() if count > 1]
@@ -279,7 +280,7 @@ def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:
     """Finite weights from 0, one for each sample, not all of them 0; None means 1 each."""
     if sample_weight is None:
         return np.ones(n_samples)
-    sample_weight = as_pandas(sample_weight)
+    sample_weight = as_pandas(sample_weight, "sample_weight")
     check_plain(sample_weight, "sample_weight")
     try:
         weight = np.asarray(sample_weight, dtype=float)
@@ -305,7 +306,7 @@ def check_posterior(posterior: Any, n_samples: int) -> np.ndarray | pd.Series | 
 
     Series and data frames are returned as they are: their names are the classes.
     """
-    posterior = as_pandas(posterior)
+    posterior = as_pandas(posterior, "posterior")
     check_plain(posterior, "posterior")
     labelled = isinstance(posterior, pd.Series | pd.DataFrame)
     try:

@@ -1,6 +1,7 @@
-"""Tables of other libraries as pandas objects, and several tables at once refused.
+"""Tables of other libraries as pandas objects; several tables at once, and arrays of other libraries, are refused.
 
-Data frames and series of polars and pyarrow are recognised by the module of their type, so that neither is imported.
+Data frames and series of polars and pyarrow, and arrays of torch, CuPy, JAX and others, are recognised by the module of
+their type, so that none of these libraries is imported.
 """
 
 from __future__ import annotations
@@ -12,13 +13,28 @@ import numpy as np
 import pandas as pd
 
 _LIBRARIES = ("polars", "pyarrow")
+_ARRAYS = {  # libraries whose arrays may be on a device, and how one of theirs becomes one of NumPy
+    "torch": "{}.cpu().numpy()",
+    "cupy": "cupy.asnumpy({})",
+    "jax": "numpy.asarray({})",
+    "jaxlib": "numpy.asarray({})",
+    "tensorflow": "{}.numpy()",
+    "mlx": "numpy.asarray({})",
+}
 _SHOWN = 3  # how many views the example in a message has
 
 
-def as_pandas(table: Any) -> Any:
+def as_pandas(table: Any, what: str = "X") -> Any:
     """A data frame or series of polars or pyarrow as one of pandas, with rows numbered from 0; anything else as it is.
 
-    Columns are converted one by one by their `to_numpy`; what is null becomes NaN, or None among objects.
+    Columns are converted one by one by their `to_numpy`; what is null becomes NaN, or None among objects. Arrays of
+    other libraries are refused, see `check_array_of_numpy`.
+
+    Parameters
+    ----------
+    table : object
+    what : str
+        What messages call it.
 
     Examples
     --------
@@ -30,6 +46,7 @@ def as_pandas(table: Any) -> Any:
     1     NaN   ba
     """
     if not is_foreign(table):
+        check_array_of_numpy(table, what)
         return table
     if hasattr(table, "collect"):
         raise ValueError(f"{type(table).__name__} is a table that is not computed yet; pass what its collect() returns")
@@ -40,6 +57,36 @@ def as_pandas(table: Any) -> Any:
     columns = {place: _plain(table[place] if _is_arrow(table) else table[name]) for place, name in enumerate(names)}
     frame = pd.DataFrame(columns, index=pd.RangeIndex(len(table)))
     return frame.set_axis(list(names), axis=1)
+
+
+def check_array_of_numpy(values: Any, what: str) -> None:
+    """Raise a `ValueError` with advice where values are an array of torch, CuPy, JAX or the like, or a list of such.
+
+    Parameters
+    ----------
+    values : object
+    what : str
+        What the message calls them.
+
+    Examples
+    --------
+    >>> from kernelweave.validation.tables import check_array_of_numpy
+    >>> check_array_of_numpy([[1.0, 2.0]], "X")
+    """
+    inside = values[0] if isinstance(values, list | tuple) and values else values
+    library = type(inside).__module__.partition(".")[0]
+    is_array = hasattr(inside, "shape") and (library in _ARRAYS or hasattr(inside, "__dlpack__"))
+    if not is_array or isinstance(inside, np.ndarray | np.generic) or is_foreign(inside):
+        return
+    name = f"{library}.{type(inside).__name__}"
+    if inside is values:
+        kind, how = f"of the type {name}", _ARRAYS.get(library, "numpy.asarray({})").format(what)
+    else:
+        kind, how = f"a {type(values).__name__} of {name}", f"numpy.stack([... for row in {what}])"
+    raise ValueError(
+        f"{what} is {kind}, but must be an array of NumPy or a table: pass {how}; estimators with "
+        'device="cuda" move features to the device by themselves'
+    )
 
 
 def is_foreign(table: Any) -> bool:

@@ -105,7 +105,7 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
         if values.ndim != 2:
             raise ValueError(f"the sparse view {name!r} must have two dimensions, not {values.ndim}")
         return pd.DataFrame({name: SparseRows(values)})
-    values = as_pandas(values)
+    values = as_pandas(values, f"views[{name!r}]")
     if isinstance(values, pd.Series):
         return values.to_frame(name)
     if isinstance(values, pd.DataFrame):
@@ -131,7 +131,7 @@ def _check_unique_columns(name: str, values: pd.DataFrame) -> None:
 
 
 def _target(y: Any) -> pd.Series:
-    y = as_pandas(y)
+    y = as_pandas(y, "y")
     if isinstance(y, pd.Series):
         return y
     if np.ndim(y) != 1:

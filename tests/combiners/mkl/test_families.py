@@ -9,7 +9,7 @@ from kernelweave.combiners import ConvexMKL, ElasticMKL, FitControl, GroupMKL, L
 from kernelweave.machines import RegressionMachine
 from reference_mkl import P, convex_optimum, elastic_optimum, group_optimum, small_problem, stack_of
 
-MATRICES, MACHINES, TARGETS = small_problem()
+MATRICES, MACHINES, TARGETS = small_problem(26)
 STACK = stack_of(MATRICES)
 COSTS = np.array([1.0, 0.7, 1.5, 1.0, 2.0])
 GROUPS = np.array([0, 0, 1, 1, 2])

@@ -107,8 +107,8 @@ def told(warnings):
 @pytest.mark.parametrize(
     ("model", "advice"),
     [
-        (MKLClassifier([Linear(), Gaussian()], Mean()), 'use fewer samples or dtype="float32"'),
-        (MKLClassifier([Linear(), Gaussian()], Mean(), dtype="float32"), "use fewer samples"),
+        (MKLClassifier([Linear(), Gaussian()], Mean()), 'use storage="lazy" or fewer samples or dtype="float32"'),
+        (MKLClassifier([Linear(), Gaussian()], Mean(), dtype="float32"), 'use storage="lazy" or fewer samples'),
         (MKLClassifier([Linear(), Gaussian()], KernelDifference()), 'use fewer samples or dtype="float32"'),
         (MKLDR([Linear(), Gaussian()], n_components=1), 'use fewer samples or fewer kernels or dtype="float32"'),
         (KernelVoting([Linear(), Gaussian()]), "use fewer samples"),
@@ -139,7 +139,7 @@ def test_fewer_kernels_are_advised_where_each_has_a_matrix(combiner, monkeypatch
 
 def test_fewer_kernels_are_advised_for_projections_of_kernel_values_only(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
-    with pytest.warns(MemoryWarning, match='use fewer samples or dtype="float32"$'):
+    with pytest.warns(MemoryWarning, match='fewer samples or dtype="float32"$'):
         MKLClassifier([Linear(), Gaussian()], Projected(1), random_state=0).fit(A, TWO)
     kernels = [Precomputed(A @ A.T), Precomputed(np.eye(40))]
     with pytest.warns(MemoryWarning, match="fewer kernels"):
@@ -164,7 +164,7 @@ def exhausted(P, Q):
 )
 def test_running_out_of_memory_is_told_the_same_way(model):
     with pytest.raises(
-        KernelMemoryError, match="^out of memory: .* needs about .* GiB .*are free; use fewer"
+        KernelMemoryError, match="^out of memory: .* needs about .* GiB .*are free; use .*fewer"
     ) as caught:
         model.fit(A, LABELS)
     assert "\n" not in str(caught.value) and isinstance(caught.value.__cause__, MemoryError)
@@ -177,9 +177,20 @@ def test_running_out_of_memory_in_the_machine(monkeypatch):
 
     monkeypatch.setattr("kernelweave.combiners.weighted.sums.WeightedSum.gram", none_left)
     with pytest.raises(
-        KernelMemoryError, match=r"the combined kernel needs about .* \(3 matrices of 40 x 40 float64\)"
+        KernelMemoryError, match=r'the combined kernel needs about .* \(3 matrices of 40 x 40 float64\).*storage="lazy"'
     ):
         MKLClassifier().fit(A, TWO)
+
+
+def test_running_out_of_memory_in_parts(monkeypatch):
+    def none_left(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("kernelweave.combiners.weighted.sums.WeightedSum.lazy", none_left)
+    model = MKLClassifier(storage="lazy")
+    with pytest.raises(KernelMemoryError, match=r"40 samples are computed in parts.*set_config\(cache_bytes=0\)"):
+        model.fit(A, TWO)
+    assert not hasattr(model, "storage_")
 
 
 def test_the_kernel_is_named(monkeypatch):

@@ -23,6 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...arrays import Place
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...solvers.descent.domains import Domain, Space
@@ -115,3 +116,22 @@ def support_rows(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the samples with coefficients, and those coefficients."""
     rows = np.flatnonzero(coef.any(axis=1))
     return rows, np.ascontiguousarray(coef[rows])
+
+
+def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
+    """The images of each kernel at some samples that a solution in parts holds: (n_rows, n_kernels, n_outputs).
+
+    None where an output holds no images, or images of some of the samples only.
+
+    Parameters
+    ----------
+    solution : Solution
+    rows : ndarray of int
+    place : Place
+        Of the images.
+    """
+    outputs = solution.outputs or (solution,)
+    for output in outputs:
+        if output.image is None or output.image.values.ndim != 2 or len(output.coef) != len(solution.coef):
+            return None
+    return np.stack([place.numpy(output.image.values)[rows] for output in outputs], axis=2)

@@ -15,6 +15,7 @@ from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from ..gates.base import Gate
 from ..gates.inputs import SCALINGS, GatingInputs, NoInputs
+from ..gates.kernel_map import KernelMap
 from .family import GatingOptions
 from .kernel import GatedSum
 
@@ -52,6 +53,13 @@ class GatedCombiner(DescentCombiner):
     def offers(self) -> frozenset[str]:
         """Gates, the kernel with the largest gate, and the values of each kernel alone."""
         return frozenset({"gates", "region", "local_values"})
+
+    @property
+    def why_dense(self) -> str | None:
+        """Gating inputs that are kernel values to all training samples are a whole matrix; nothing else is."""
+        if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
+            return "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
+        return None
 
     def fit(
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None

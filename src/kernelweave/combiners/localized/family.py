@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...arrays import Place
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...solvers.qp.in_parts import KernelInParts
 from ...solvers.stacks.sums import gated_pullback
-from ..descent.family import KernelFamily, Learner, support_rows
+from ..descent.family import KernelFamily, Learner, kept_images, support_rows
 from ..descent.held_out import Watch, split
 from ..gates.base import Gate
 from ..gates.inputs import GatingInputs, NoInputs
@@ -233,25 +232,6 @@ class GatedFamily(KernelFamily):
         if not active.any():
             raise ValueError(f"every gate of every sample is below gate_tol ({tol:g}); lower gate_tol, or l2")
         return self.gate.values(kernel.gate_parameters, codes, present & active, tol), active
-
-
-def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
-    """The images k_m (eta_m c_r) at some samples that a solution holds, of shape (n_rows, n_kernels, n_outputs).
-
-    None where an output holds no images, or images of some of the samples only.
-
-    Parameters
-    ----------
-    solution : Solution
-    rows : ndarray of int
-    place : Place
-        Of the images.
-    """
-    outputs = solution.outputs or (solution,)
-    for output in outputs:
-        if output.image is None or output.image.values.ndim != 2 or len(output.coef) != len(solution.coef):
-            return None
-    return np.stack([place.numpy(output.image.values)[rows] for output in outputs], axis=2)
 
 
 def gate_slopes(coef: np.ndarray, images: np.ndarray) -> np.ndarray:

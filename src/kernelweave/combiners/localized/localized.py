@@ -108,7 +108,9 @@ class Localized(GatedCombiner):
     `Sigmoid`), `gating_coef_` and `gating_intercept_` are their slopes v_m by the gating inputs and their biases.
 
     Memory: the P Gram matrices, the combined one for each thread, and at most one more inside the machine; with
-    `validation_fraction` or ``l2="auto"`` a copy of the training part of the P matrices for each thread.
+    `validation_fraction` or ``l2="auto"`` a copy of the training part of the P matrices for each thread. In lazy
+    storage no such matrix: the features, and for each thread P numbers for each sample and output of the machine.
+    Gating inputs are then features, or a `KernelMap` with `n_landmarks`.
 
     References
     ----------
@@ -166,11 +168,9 @@ class Localized(GatedCombiner):
     def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> GatedFamily:
         """Check the parameters, compute the gating inputs and, in dense storage, all Gram matrices."""
         self._check()
-        is_dense = stack.storage == "dense"
-        if is_dense:
-            stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
+        stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
         gate, codes = self._codes(Softmax() if self.gating is None else self.gating, inputs, stack, control)
-        if is_dense:
+        if stack.storage == "dense":
             stack.matrices()
         return GatedFamily(stack, gate, inputs, codes, self._options())

@@ -108,7 +108,7 @@ class ConvexMKL(OptimalWeights):
     def why_dense(self) -> str | None:
         """The cone solver takes whole matrices."""
         if self.solver == "conic":
-            return 'ConvexMKL(solver="conic") hands whole Gram matrices to a cone solver; solver="auto" does not'
+            return 'ConvexMKL with solver="conic" hands whole Gram matrices to a cone solver'
         return super().why_dense
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:

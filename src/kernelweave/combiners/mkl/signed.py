@@ -80,7 +80,7 @@ class LinearMKL(ChosenWeights):
     """
 
     any_sign = True
-    why_dense = "LinearMKL solves a semidefinite program of whole Gram matrices; ConvexMKL takes rows of them"
+    why_dense = "LinearMKL solves a semidefinite program of whole Gram matrices"
 
     _constraints = Constraints(criterion=Choice(*CRITERIA), trace=Number(above=0) | None)
 

@@ -86,6 +86,13 @@ class KernelDifference(Combiner):
         self.tau = tau
         self.repair = repair
 
+    @property
+    def why_dense(self) -> str:
+        """The square is a product of whole matrices; the forms with labels need the eigenvalues of the whole kernel."""
+        if self.form == "square":
+            return "KernelDifference squares the whole matrix of differences"
+        return "KernelDifference repairs the combined kernel by the eigenvalues of its whole matrix"
+
     def fit(
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
     ) -> DifferenceKernel:

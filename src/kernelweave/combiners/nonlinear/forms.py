@@ -1,12 +1,12 @@
-"""Kernels as functions of one weight per kernel: monomials of a degree, and the Gaussian of weighted distances.
+"""Kernels as functions of one weight per kernel: `FormKernel`, and its form `Monomials`.
 
 A form computes ``gram``, ``pullback`` and ``cross`` of a `FormKernel`, for non-negative weights eta. Thesis section
 2.2.2:
 
 - `Monomials` (Cortes et al. 2010): k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m, R all q with sum_m q_m = d, and
   a multiple of the weighted sum sum_m eta_m k_m(x, z) beside it. Degree 1 is the weighted sum.
-- `GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
-  feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
+- `gaussian_form.GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance
+  of kernel m's feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from typing import Any
 import numpy as np
 
 from ...kernels import KernelStack
+from ...kernels.parts.pointwise import PointwiseInParts
+from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
-from ...kernels.stacking.normalization import check_known
-from ...solvers.stacks.elementwise import gaussian, gaussian_pullback, polynomial, polynomial_pullback
+from ...machines import Solution
+from ...solvers.stacks.elementwise import polynomial, polynomial_pullback
 from ...views import Views
 from ..combined import CombinedKernel
-from ..descent.family import KernelFamily, support_rows
+from ..descent.family import KernelFamily, kept_images, support_rows
+from .gaussian_form import GaussianForm
+from .in_parts import form_in_parts, form_pullback, rows_of, sum_images, sum_in_parts, sum_pullback, values_between
 
 
 class FormKernel(CombinedKernel):
@@ -37,10 +41,21 @@ class FormKernel(CombinedKernel):
     form : Monomials or GaussianForm
     diagonals : ndarray of shape (n_samples, n_kernels) or None
         k_m(x, x) of each training sample, for forms that need it (`Form.diagonals`).
+    base : SumInParts, optional
+        The same sum in parts with other weights, whose images this one shares.
     """
 
-    def __init__(self, stack: KernelStack, theta: np.ndarray, form: Monomials | GaussianForm, diagonals: Any):
+    def __init__(
+        self,
+        stack: KernelStack,
+        theta: np.ndarray,
+        form: Monomials | GaussianForm,
+        diagonals: Any,
+        *,
+        base: SumInParts | None = None,
+    ):
         self.stack, self.theta, self.form, self.diagonals = stack, theta, form, diagonals
+        self.base = base
 
     @property
     def active(self) -> np.ndarray:
@@ -50,6 +65,31 @@ class FormKernel(CombinedKernel):
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """The form of the training samples."""
         return self.form.gram(self, out)
+
+    def lazy(self) -> SumInParts | PointwiseInParts:
+        """The form of the training samples in parts."""
+        return self.form.lazy(self)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """The form between some training samples and all of them."""
+        if self.stack.storage == "dense":
+            return super().rows(index)
+        return rows_of(self.lazy(), index)
+
+    def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """The form of the training samples times coefficients."""
+        if self.stack.storage == "dense":
+            return super().product(index, coef)
+        found = self.values_between(None, index, coef.reshape(len(index), -1))
+        return found.reshape(self.n_samples, *coef.shape[1:])
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """The form among some training samples."""
+        return super().block(index) if self.stack.storage == "dense" else self.lazy().block(index)
+
+    def values_between(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """The form between some training samples (None: all) and others, times coefficients; for lazy storage."""
+        return values_between(self.lazy(), rows, columns, coef)
 
     def cross(self, views: Views) -> np.ndarray:
         """The form of new samples; only kernels with a weight are computed."""
@@ -100,22 +140,34 @@ class FormFamily(KernelFamily):
     Parameters
     ----------
     stack : KernelStack
-        All Gram matrices are computed here.
+        All Gram matrices are computed here, unless it has lazy storage.
     form : Monomials or GaussianForm
     """
 
     def __init__(self, stack: KernelStack, form: Monomials | GaussianForm):
         super().__init__(stack)
-        stack.matrices()
+        if stack.storage == "dense":
+            stack.matrices()
         self.form, self.diagonals = form, form.diagonals(stack)
+        self.base: SumInParts | None = None  # a weighted sum in parts, whose images stay true for all weights
+        if stack.storage == "lazy" and isinstance(form, Monomials) and form.is_weighted_sum and stack.present.all():
+            self.base = sum_in_parts(self.at(np.ones(stack.n_kernels)), form, np.ones(stack.n_samples))
 
     def at(self, theta: np.ndarray) -> FormKernel:
         """The form with these weights."""
-        return FormKernel(self.stack, theta, self.form, self.diagonals)
+        return FormKernel(self.stack, theta, self.form, self.diagonals, base=self.base)
 
     def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
         return self.form.pullback(kernel, coef)
+
+    def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
+        """`pullback` of a solution; the images K_m c of a weighted sum in parts are not computed again."""
+        rows, coef = support_rows(solution.coef)
+        images = kept_images(solution, rows, self.stack.place)
+        if images is None or not isinstance(self.form, Monomials):
+            return self.pullback(kernel, solution.coef)
+        return self.form.sum_pullback(kernel, kernel.lazy(), rows, coef, images)
 
 
 class Monomials:
@@ -160,17 +212,56 @@ class Monomials:
             K *= factor[None, :]
         return K
 
+    def lazy(self, kernel: FormKernel) -> SumInParts | PointwiseInParts:
+        """The kernel of the training samples in parts."""
+        factor = self._missing_factor(kernel.theta, kernel.stack.present)[0]
+        return sum_in_parts(kernel, self, factor) if self.is_weighted_sum else form_in_parts(kernel, factor)
+
     def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
         stack, eta = kernel.stack, kernel.theta
         rows, coef = support_rows(coef)
         present = stack.present[rows]
+        if stack.storage == "lazy":
+            return self._lazy_pullback(kernel, rows, coef)
         if present.all():
             return polynomial_pullback(stack.matrices(), eta, *self._shares, rows, coef)[0]
         factor, slopes = self._missing_factor(eta, present)
         coef = coef * factor[:, None]
         gradient, row_sums = polynomial_pullback(stack.matrices(), eta, *self._shares, rows, coef)
         return gradient - row_sums @ slopes  # dK_ij = f_i f_j dh_ij + K_ij (dlog f_i + dlog f_j)
+
+    def _lazy_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`pullback` of a kernel in parts."""
+        if self.is_weighted_sum:
+            operand: Any = kernel.lazy()
+            return self.sum_pullback(kernel, operand, rows, coef, sum_images(operand, rows, rows, coef))
+        factor, slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])
+        gradient, row_sums = form_pullback(kernel, rows, coef * factor[:, None])
+        return gradient - row_sums @ slopes
+
+    def sum_pullback(
+        self, kernel: FormKernel, operand: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
+    ) -> np.ndarray:
+        """`pullback` of a weighted sum in parts, from the images of its coefficients."""
+        gradient, row_sums = sum_pullback(operand, rows, coef, images)
+        slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])[1]
+        return self.factor_of(1) * gradient - row_sums @ slopes
+
+    def value_of(self, values: Iterable, shifts: None, xp: Any) -> Any:
+        """The form of weighted values of the kernels, arrays of a place."""
+        return self._value(values)
+
+    def derivatives(self, values: list[Any], eta: np.ndarray, diagonals: None, xp: Any) -> tuple[Any, list[Any]]:
+        """The form of the values of all kernels, and its derivative by each weight, arrays of a place."""
+        h, total = self._powers(float(eta[m]) * x for m, x in enumerate(values))
+        slopes = []
+        for m, x in enumerate(values):
+            slope = h[0]
+            for k in range(1, self.degree):
+                slope = h[k] + float(eta[m]) * x * slope
+            slopes.append(x * (self.products * slope + self.sums))
+        return self.products * h[-1] + self.sums * total, slopes
 
     def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
         """The kernel between new samples and training samples."""
@@ -264,45 +355,6 @@ class Monomials:
         logs = np.divide(slopes, np.where(alone, 1.0, H)[:, None])
         factor = np.sqrt(np.where(alone[1:], 1.0, H[0] / np.where(alone, 1.0, H)[1:]))
         return factor, np.where(alone[1:, None], 0.0, 0.5 * (logs[0] - logs[1:]))
-
-
-class GaussianForm:
-    """exp(-sum_m eta_m d_m^2): a product of Gaussians of the distances in each kernel's feature space.
-
-    A sample that lacks a view stands at the origin of that kernel's feature space, which is the mean of the training
-    samples if kernels are centred; the kernel stays positive semidefinite.
-    """
-
-    def diagonals(self, stack: KernelStack) -> np.ndarray:
-        """k_m(x, x) of each training sample, of shape (n_samples, n_kernels)."""
-        return np.ascontiguousarray(stack.matrices().diagonal(axis1=1, axis2=2).T, dtype=float)
-
-    def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
-        """The kernel of the training samples."""
-        return gaussian(kernel.stack.matrices(), kernel.theta, kernel.diagonals, out)
-
-    def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / deta) c_r."""
-        return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, *support_rows(coef))
-
-    def cross(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The kernel between new samples and training samples."""
-        stack, eta = kernel.stack, kernel.theta
-        present = stack.presence(views, eta > 0)
-        exponent = np.zeros((views.n_samples, stack.n_samples))
-        exponent -= (kernel.diagonals @ eta)[None, :]
-        for m in np.flatnonzero(eta).tolist():
-            K, diagonal = stack.compare(m, views, present[:, m])
-            check_known(diagonal, stack.names[m])
-            K *= 2.0
-            K -= diagonal[:, None]
-            K *= eta[m]
-            exponent += K
-        return np.exp(np.minimum(exponent, 0.0, out=exponent), out=exponent)
-
-    def sample_weights(self, kernel: FormKernel, views: Views) -> np.ndarray:
-        """The weights of the views that each sample has."""
-        return kernel.stack.presence(views, kernel.active) * kernel.theta
 
 
 def _monomial_name(factors: list[str]) -> str:

@@ -21,7 +21,8 @@ from ...solvers.descent.domains import ConvexSet
 from ...validation import Choice, Constraints, Number
 from ..base import FitControl
 from ..descent.combiner import DescentCombiner
-from .forms import FormFamily, FormKernel, GaussianForm, Monomials
+from .forms import FormFamily, FormKernel, Monomials
+from .gaussian_form import GaussianForm
 
 _FORMS: dict[str, Monomials | GaussianForm] = {"sum": Monomials(1), "product": GaussianForm()}
 _PENALTIES = ("l1", "l2")
@@ -59,7 +60,8 @@ class GeneralizedMKL(DescentCombiner):
     feature space (with ``normalize="center"`` the mean of the training samples); in the sum its row is rescaled as in
     `WeightedSum`. `kernel_weights_` are eta: what multiplies k_m in the sum, and d_m^2 in the exponent of the product.
 
-    Memory: the P Gram matrices, the combined one, and at most one more inside the machine.
+    Memory: the P Gram matrices, the combined one, and at most one more inside the machine; in lazy storage no matrix of
+    all samples.
 
     References
     ----------
@@ -82,6 +84,7 @@ class GeneralizedMKL(DescentCombiner):
     {'x0': False, 'x1': True, 'x2': False}
     """
 
+    why_dense = None
     _constraints = Constraints(form=Choice(*_FORMS), penalty=Choice(*_PENALTIES), strength=Number(low=0))
 
     def __init__(
@@ -140,7 +143,7 @@ class PenalizedFamily(FormFamily):
         n_kernels = self.stack.n_kernels
         if self.diagonals is None:
             return np.full(n_kernels, 1.0 / n_kernels)
-        variances = np.array([_variance(self.stack, m) for m in range(n_kernels)])
+        variances = _variances(self.stack)
         return np.divide(1.0, n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
 
     def domain(self) -> ConvexSet:
@@ -162,10 +165,19 @@ class PenalizedFamily(FormFamily):
         return self.at(theta)
 
 
-def _variance(stack: KernelStack, m: int) -> float:
-    """Variance of the training samples that have the view, in kernel m's feature space."""
-    K = stack.matrices()[m]
-    weight = np.where(stack.present[:, m], stack.weight, 0.0)
-    weight = weight / max(weight.sum(), np.finfo(float).tiny)
-    variance = weight @ K.diagonal() - weight @ K @ weight
-    return float(variance) if variance > 1e-12 * (weight @ np.abs(K.diagonal())) else 0.0
+def _variances(stack: KernelStack) -> np.ndarray:
+    """Variance of the training samples that have the view, in each kernel's feature space."""
+    weight = np.where(stack.present, stack.weight[:, None], 0.0)
+    weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
+    if stack.storage == "lazy":
+        parts = stack.in_parts()
+        diagonals = parts.diagonals()
+        images = parts.place.numpy(parts.images(None, None, parts.place.asarray(weight[:, :, None], "float64")))[
+            :, :, 0
+        ]
+    else:
+        matrices = stack.matrices()
+        diagonals = matrices.diagonal(axis1=1, axis2=2).T
+        images = np.column_stack([K @ weight[:, m] for m, K in enumerate(matrices)])
+    variances = (weight * (diagonals - images)).sum(axis=0)
+    return np.where(variances > 1e-12 * (weight * np.abs(diagonals)).sum(axis=0), variances, 0.0)

@@ -33,6 +33,7 @@ from ...solvers.weights.ball import project_ball
 from ...validation import Constraints, Number, Whole
 from ..base import FitControl
 from ..descent.combiner import DescentCombiner
+from ..descent.family import support_rows
 from ..descent.held_out import held_out_parts
 from ..named import NamedNumbers, as_numbers
 from .forms import FormFamily, FormKernel, Monomials
@@ -87,7 +88,8 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     `kernel_weights_` are the weights eta. The kernel is a sum over kernels for ``tau_ = 0`` only, and kernel m is then
     multiplied by eta_m / (P u).
 
-    Memory: the P Gram matrices, the combined one, and at most one more inside the machine. Samples that lack a view are
+    Memory: the P Gram matrices, the combined one, and at most one more inside the machine; in lazy storage no matrix of
+    all samples. Samples that lack a view are
     treated as in `forms.Monomials`.
 
     References
@@ -111,6 +113,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     True
     """
 
+    why_dense = None
     _constraints = Constraints(
         degree=Whole(1), constant=Number(low=0), ball_radius=Number(low=0) | None, tau=Number(low=0, high=1) | "auto"
     )
@@ -134,7 +137,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         self.ball_radius = ball_radius
         self.optimizer = optimizer
         self.max_iter = max_iter
-
         self.tau = tau
 
     def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> BallFamily:
@@ -169,16 +171,22 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         parts = [] if machine.detects_novelty else held_out_parts(machine, control.rng)
         if not parts:
             return UNSEEN_TAU
-        eta, K = np.full(stack.n_kernels, self._uniform(stack.n_kernels)), None
+        eta = np.full(stack.n_kernels, self._uniform(stack.n_kernels))
+        K: Any = None
         errors = np.zeros(len(TAUS))
         for t, tau in enumerate(TAUS):
-            K = FormKernel(stack, eta, self._form(stack.n_kernels, tau), None).gram(K)
+            kernel = FormKernel(stack, eta, self._form(stack.n_kernels, tau), None)
+            K = kernel.operand(K)
             for held_out in parts:
                 training = np.setdiff1d(np.arange(machine.n_samples), held_out)
-                solution = machine.subset(training).solve(
-                    K[np.ix_(training, training)], tol=control.tol, max_steps=control.max_steps
-                )
-                values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
+                among = K[np.ix_(training, training)] if isinstance(K, np.ndarray) else K.subset(training)
+                solution = machine.subset(training).solve(among, tol=control.tol, max_steps=control.max_steps)
+                if isinstance(K, np.ndarray):
+                    values = K[np.ix_(held_out, training)] @ solution.coef
+                else:
+                    rows, coef = support_rows(solution.coef)
+                    values = kernel.values_between(held_out, training[rows], coef)
+                values = values + solution.intercept
                 errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
         return TAUS[int(errors.argmin())]
 

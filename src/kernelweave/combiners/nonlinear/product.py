@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...kernels import KernelStack
+from ...kernels.parts.pointwise import PointwiseInParts
 from ...machines import Machine
 from ...views import Views
 from ..base import Combiner, FitControl
@@ -21,7 +22,8 @@ class Product(Combiner):
     Nothing is learned. Samples are similar only if they are similar in every view; every sample needs every view. All
     factors count alike, so each kernel's weight is 1.
 
-    Memory: two n x n matrices, the product and the kernel being multiplied, and at most one more inside the machine.
+    Memory: two n x n matrices, the product and the kernel being multiplied, and at most one more inside the machine; in
+    lazy storage none.
 
     Examples
     --------
@@ -32,6 +34,8 @@ class Product(Combiner):
     >>> model.fit([[1.0], [2.0], [5.0], [6.0]], [0, 0, 1, 1]).predict([[1.5], [5.5]])
     array([0, 1])
     """
+
+    why_dense = None
 
     def fit(
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
@@ -59,6 +63,12 @@ class ProductKernel(PointwiseKernel):
         for other in values:
             product *= other
         return product
+
+    def lazy(self) -> PointwiseInParts:
+        """The product in parts, wherever these are."""
+        found = super().lazy()
+        found.combine = lambda values, rows, columns: self.combine(values)
+        return found
 
     def check(self, present: np.ndarray, views: Views) -> None:
         """Every sample needs every view."""

@@ -18,11 +18,11 @@ from ...machines import Machine, Solution
 from ...solvers.descent.domains import Domain
 from ...solvers.qp.in_parts import KernelInParts
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
-from ..descent.family import support_rows
+from ..descent.family import kept_images, support_rows
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import GatingInputs, NoInputs
-from ..localized.family import GatedFamily, GatingOptions, gate_slopes, kept_images
+from ..localized.family import GatedFamily, GatingOptions, gate_slopes
 from .feature_maps import KernelFeatures, ViewFeatures
 from .kernel import ProjectedKernel
 from .layout import Layout

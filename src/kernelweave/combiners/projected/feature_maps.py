@@ -33,6 +33,7 @@ from ...kernels import KernelStack, Linear
 from ...kernels.base import ViewKernel
 from ...kernels.features import squared_norms
 from ...kernels.points.projected import PointKernel
+from ...kernels.stacking.memory import lazy_storage_error
 from ...validation import Choice, check
 from ...views import Views
 
@@ -156,8 +157,12 @@ class KernelFeatures:
     def fit(self, stack: KernelStack, m: int) -> np.ndarray:
         """Find the eigenvectors; returns the features of the training samples, at most an n x n matrix.
 
-        Takes about four n x n matrices while it works.
+        Takes about four n x n matrices while it works; a `LazyStorageError` in lazy storage.
         """
+        if stack.storage == "lazy":
+            what = f"{'kernel PCA' if self.method == 'kpca' else 'the kernel map'} of the kernel {stack.names[m]!r}"
+            advice = 'a kernel whose features are projected, such as Linear or Gaussian, with features "view"'
+            raise lazy_storage_error(4, stack.n_samples, "float64", what, advice)
         K = stack.gram(m).astype(np.float64, copy=False)
         self.kernel = PointKernel(Linear())
         self.training: np.ndarray | None = None

@@ -20,12 +20,12 @@ Upsilon             C C', the outer product of coefficients
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...kernels import KernelStack
+from ...kernels import Kernel, KernelStack
 from ...machines import Machine
 from ...validation import Choice, Constraints, Instance, Number, Whole
 from ..base import FitControl
@@ -111,7 +111,8 @@ class Projected(GatedCombiner):
     Memory: the features, one n x n matrix for each thread and one more where a kernel is not linear, two for the mean
     kernel before learning starts, and what the machine takes. No Gram matrices of base kernels are kept, but features
     of kernel PCA and of the kernel map are up to n x n for each kernel, and as large again (four times as large for a
-    moment) as gating inputs.
+    moment) as gating inputs. In lazy storage, which takes features of views only: the features, the projected samples,
+    and P numbers for each sample.
 
     References
     ----------
@@ -187,6 +188,24 @@ class Projected(GatedCombiner):
         found = super().offers | {"project"}
         found = found if self.gating_components is None else found | {"gating_space"}
         return found if self.gating is not None else found - {"region"}
+
+    @property
+    def why_dense(self) -> str | None:
+        """Features from kernel values take a whole matrix for each kernel; features of views do not."""
+        named = [self.features] if isinstance(self.features, str) else list(self.features.values())
+        if "kpca" in named:
+            return "Projected takes kernel PCA of whole Gram matrices for its features"
+        if "map" in named:
+            return "Projected takes the kernel values of all pairs of samples for its features"
+        return super().why_dense
+
+    def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
+        """Kernels without derivatives by their features enter through kernel PCA of their whole Gram matrix."""
+        given = {} if isinstance(self.features, str) else self.features
+        for name, kernel in kernels:
+            if not kernel.is_differentiable and given.get(name) != "view":
+                return f"Projected takes kernel PCA of the whole Gram matrix of {name!r} ({type(kernel).__name__})"
+        return self.why_dense
 
     def family(
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl

@@ -70,7 +70,7 @@ class KLDivergence(ChosenWeights):
     True
     """
 
-    why_dense = "KLDivergence factorises the combined Gram matrix; AlignmentWeights takes rows of it"
+    why_dense = "KLDivergence factorises whole Gram matrices"
 
     _constraints = Constraints(sigma=Number(above=0), ridge=Number(above=0))
 

@@ -22,6 +22,7 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
+from ...kernels.tiles import Tile, symmetric
 from ...machines import Machine
 from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...views import Views
@@ -49,8 +50,9 @@ class WeightedSum(CombinedKernel):
 
     Notes
     -----
-    Memory: two n x n matrices, the sum and the kernel being added, and at most one more inside the machine.
-    With ``storage="lazy"`` there is none of them: the machine is solved on rows of the sum.
+    Memory: an n x n matrix for the sum, another for a kernel being added that is not computed in tiles (`Kernel.tile`),
+    and at most one more inside the machine. With ``storage="lazy"`` there is none of them: the machine is solved on
+    rows of the sum.
 
     Examples
     --------
@@ -77,11 +79,32 @@ class WeightedSum(CombinedKernel):
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """The sum for the training samples; only kernels with a weight are computed."""
         factor = self.missing_factor(self.stack.present, self.stack.support)
+        return _scaled(self._gram(out), factor, factor)
+
+    def _gram(self, out: np.ndarray | None) -> np.ndarray:
+        """The sum of the matrices that are there, or in tiles of kernels that have them and then of the others."""
         if self.stack.has_matrices:
-            K = sum_kernels(self.stack.matrices(), self.theta, out=out)
-        else:
-            K = self._sum(self.stack.gram, out)
-        return _scaled(K, factor, factor)
+            return sum_kernels(self.stack.matrices(), self.theta, out=out)
+        used = np.flatnonzero(self.theta).tolist()
+        tiles = {m: tile for m in used if (tile := self.stack.tile(m)) is not None}
+        if tiles:
+            out = symmetric(self.stack.n_samples, self._tile(tiles), out=out, dtype=self.stack.dtype)
+        others = (KernelBlock(m, self.stack.gram(m)) for m in used if m not in tiles)
+        return sum_kernels(others, self.theta, out=out, add=bool(tiles))
+
+    def _tile(self, tiles: dict[int, Tile]) -> Tile:
+        """The weighted sum of tiles, by kernel."""
+
+        def tile(rows: slice, columns: slice) -> np.ndarray:
+            total: Any = None
+            for m, tile_of in tiles.items():
+                values = tile_of(rows, columns)
+                if self.theta[m] != 1.0:
+                    values *= self.theta[m]
+                total = values if total is None else np.add(total, values, out=total)
+            return total
+
+        return tile
 
     def lazy(self) -> SumInParts:
         """The sum in parts."""

@@ -21,6 +21,7 @@ from ...kernels.stacking.shared import KernelSheet, SharedKernel
 from ...validation.inputs import check_new_data, check_sample_weight, check_training_data
 from ...views import Views
 from ..base import KernelMachineEstimator
+from ..storage import is_small
 
 
 class SharedFoldKernels:
@@ -28,8 +29,9 @@ class SharedFoldKernels:
 
     Kernels whose own parameters change are left as they are, and so are precomputed ones. Nothing is shared by
     estimators other than those of this package, alone or as the last step of a pipeline, where a parameter of another
-    step changes, or with combiners that read features rather than Gram matrices (`Projected`). Memory: a matrix of
-    n_training x n_samples values for each kernel and fold.
+    step changes, with combiners that read features rather than Gram matrices (`Projected`), or where the estimator has
+    ``storage="lazy"``, a device, or, with ``storage="auto"``, Gram matrices beyond `dense_bytes` of the configuration:
+    no whole Gram matrix is made there. Memory: a matrix of n_training x n_samples values for each kernel and fold.
 
     Parameters
     ----------
@@ -62,7 +64,14 @@ class SharedFoldKernels:
             and all(name.startswith(self._prefix) for name in changing)
             and "kernels" not in self._changing
             and getattr(self._model.combiner, "reads_gram", True)
+            and not {"storage", "device"} & set(self._changing)
+            and self._model.storage != "lazy"
+            and self._model.device == "cpu"
         )
+
+    def _is_small(self, n_kernels: int, n_samples: int) -> bool:
+        """Whether a fit to so many samples holds whole Gram matrices, by its size or by the user's wish."""
+        return self._model.storage == "dense" or is_small(n_kernels, n_samples, self._model.dtype)
 
     def of_fold(
         self,
@@ -99,11 +108,15 @@ class SharedFoldKernels:
         views, weight = views.rows(kept), weight[kept]
         targets = None if targets is None else np.asarray(targets)[kept]
         kernels = default_kernels(views) if model.kernels is None else named_kernels(model.kernels)
+        if not self._is_small(len(kernels), views.n_samples):
+            return [(name, kernel, None) for name, kernel in kernels]
         return [(name, kernel, self._sheet(name, kernel, views, new, weight, targets)) for name, kernel in kernels]
 
     def warn_of_memory(self, n_samples: int, n_folds: int) -> None:
         """Warn where the values of all kernels and folds do not fit into memory."""
         n_kernels = 1 if self._model.kernels is None else len(self._model.kernels)
+        if not self._is_small(n_kernels, n_samples):
+            return
         what = f"sharing {n_kernels} kernels of {n_folds} folds (share_kernels)"
         warn_if_too_large(n_kernels * n_folds, n_samples, np.float64, what, per_kernel=True, has_dtype=False)
 

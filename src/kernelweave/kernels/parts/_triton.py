@@ -5,41 +5,33 @@ For a Gaussian the last six columns make the product the exponent itself, in pow
 
     <a, b> = <x, z> - ||x||^2 / 2 - ||z||^2 / 2        k(x, z) = 2^<a, b>
 
-Within a tile sums are in float32; over tiles they are in float64. The order of additions is fixed.
+Within a tile sums are in float32; over tiles they are in float64. The order of additions is fixed. `KIND` is a position
+in `packing.SERVED`; kinds of 0 and 1 are functions of a product, the others of a distance.
 """
 
 from __future__ import annotations
 
+import inspect
+
 try:
     import triton
     import triton.language as tl
-
-    jit = triton.jit
 except ImportError:  # `triton_images.serves` is false then
+    triton = None
 
-    def jit(function):
-        """The function itself, which nobody calls."""
+# Whole numbers of which no machine code depends: one program serves all sizes.
+SIZES = (
+    "n_rows", "n_left", "n_given", "n_tiles", "per_split", "n_features", "n_kernels", "n_outputs", "first",
+    "output", "size",
+)  # fmt: skip
+
+
+def jit(function):
+    """The function compiled by Triton; the function itself, which nobody calls, where there is no Triton."""
+    if triton is None:
         return function
-
-
-GAUSSIAN, POLYNOMIAL, LAPLACIAN, CHI_SQUARED = 0, 1, 2, 3
-
-
-@jit
-def _falling(exponent, EMULATED: tl.constexpr):
-    """2^exponent; emulated by a polynomial where the unit for exponentials is busy enough."""
-    if EMULATED:
-        exponent = tl.maximum(exponent, -126.0)
-        shifted = exponent + 12582912.0  # 1.5 * 2^23: the sum is rounded to a whole number
-        f = exponent - (shifted - 12582912.0)
-        p = 0.0013333558 * f + 0.0096181291
-        p = p * f + 0.0555041087
-        p = p * f + 0.2402265070
-        p = p * f + 0.6931471806
-        p = p * f + 1.0
-        bits = p.to(tl.int32, bitcast=True) + (shifted.to(tl.int32, bitcast=True) << 23)
-        return bits.to(tl.float32, bitcast=True)
-    return tl.exp2(exponent)
+    names = [name for name in SIZES if name in inspect.signature(function).parameters]
+    return triton.jit(function, do_not_specialize=names)
 
 
 @jit
@@ -54,7 +46,7 @@ def _power(base, DEGREE: tl.constexpr):
 def _products(
     left, right, first, second, BM: tl.constexpr, BN: tl.constexpr, BLOCK: tl.constexpr, N_BLOCKS: tl.constexpr
 ):
-    """<a, b> of a tile; `left` and `right` point to the first feature of each sample."""
+    """<a, b> of a tile; `first` and `second` are the positions of each sample's first feature."""
     k = tl.arange(0, BLOCK)
     total = tl.zeros([BM, BN], dtype=tl.float32)
     for step in range(N_BLOCKS):
@@ -84,14 +76,13 @@ def _distances(
 
 @jit
 def image_tiles(
-    left, right, index, V, out, coef0, members, n_rows, n_columns, per_split, left_jump, right_jump, n_features,
-    left_step, right_step,
+    left, right, index, V, factor, out, coef0, members, n_rows, n_left, n_tiles, per_split, n_features,
     KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, OUTPUTS: tl.constexpr,
-    INDEXED: tl.constexpr, EMULATE: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, STAGES: tl.constexpr,
+    INDEXED: tl.constexpr, SCALED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """out[s, p, r, i] = sum_j k_g(x_i, z_j) V[g, r, j] over the s-th share of the columns, g being members[p].
+    """out[s, p, r, i] = factor[g, i] sum_j k_g(x_i, z_j) V[g, r, j] over the s-th share of columns, g = members[p].
 
-    j runs over whole tiles.
+    There are `n_left` samples, of which rows may be some, and `n_tiles` whole tiles of columns, `per_split` in a share.
     """
     tile, position, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     g = tl.load(members + position)
@@ -101,25 +92,26 @@ def image_tiles(
         sample = tl.load(index + i, mask=there, other=0)
     else:
         sample = tl.where(there, i, 0).to(tl.int64)
-    left += g * left_jump
-    right += g * right_jump
+    n_columns = n_tiles * BN
     V += g * OUTPUTS * n_columns
-    begin = split * per_split
-    end = tl.minimum(begin + per_split, n_columns)
     if KIND < 2:
+        left += g * n_left * WIDTH
+        right += g * n_columns * WIDTH
         first = sample * WIDTH
         k = tl.arange(0, BLOCK)
         if WIDTH == BLOCK:
             a = tl.load(left + first[:, None] + k[None, :])
     else:
+        left += g * n_left * n_features
+        right += g * n_columns * n_features
         first = sample
     constant = tl.load(coef0 + g)
     acc0 = tl.zeros([BM], dtype=tl.float64)
     acc1 = tl.zeros([BM], dtype=tl.float64)
     acc2 = tl.zeros([BM], dtype=tl.float64)
     acc3 = tl.zeros([BM], dtype=tl.float64)
-    for start in tl.range(begin, end, BN, num_stages=STAGES):
-        j = start + tl.arange(0, BN)
+    for step in range(split * per_split, tl.minimum((split + 1) * per_split, n_tiles)):
+        j = step * BN + tl.arange(0, BN)
         if KIND < 2:
             if WIDTH == BLOCK:
                 b = tl.load(right + j[:, None] * WIDTH + k[None, :])
@@ -127,19 +119,11 @@ def image_tiles(
             else:
                 values = _products(left, right, first, j * WIDTH, BM, BN, BLOCK, WIDTH // BLOCK)
             if KIND == 0:
-                if EMULATE > 0:
-                    if (start // BN) % EMULATE == 0:
-                        values = _falling(values, True)
-                    else:
-                        values = _falling(values, False)
-                else:
-                    values = _falling(values, False)
+                values = tl.exp2(values)
             else:
                 values = _power(values + constant, DEGREE)
         else:
-            values = _falling(
-                -_distances(left, right, first, j, n_features, left_step, right_step, KIND, BM, BN), False
-            )
+            values = tl.exp2(-_distances(left, right, first, j, n_features, n_left, n_columns, KIND, BM, BN))
         v = tl.load(V + j)
         acc0 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
         if OUTPUTS > 1:
@@ -151,37 +135,91 @@ def image_tiles(
         if OUTPUTS > 3:
             v = tl.load(V + 3 * n_columns + j)
             acc3 += tl.sum(values * v[None, :], axis=1).to(tl.float64)
+    if SCALED:
+        own = tl.load(factor + g * n_left + sample)
+    else:
+        own = tl.full([BM], 1.0, tl.float64)
     out += (split * tl.num_programs(1) + position).to(tl.int64) * OUTPUTS * n_rows + i
-    tl.store(out, acc0, mask=there)
+    tl.store(out, acc0 * own, mask=there)
     if OUTPUTS > 1:
-        tl.store(out + n_rows, acc1, mask=there)
+        tl.store(out + n_rows, acc1 * own, mask=there)
     if OUTPUTS > 2:
-        tl.store(out + 2 * n_rows, acc2, mask=there)
+        tl.store(out + 2 * n_rows, acc2 * own, mask=there)
     if OUTPUTS > 3:
-        tl.store(out + 3 * n_rows, acc3, mask=there)
+        tl.store(out + 3 * n_rows, acc3 * own, mask=there)
+
+
+@jit
+def gathered_tiles(
+    features, factor, gain, kernels, index, V, out, out_v, n_left, n_given, first, output, n_tiles, n_features,
+    n_kernels, n_outputs,
+    KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, OUTPUTS: tl.constexpr,
+    INDEXED: tl.constexpr, SWAPPED: tl.constexpr, B: tl.constexpr,
+):  # fmt: skip
+    """Copies of some samples side by side, and what they are multiplied by, 0 where there are fewer than whole tiles.
+
+    out_v[g, r, j] = gain[g] factor[g, j] V[first + j, kernels[g], output + r]; `SWAPPED`: as columns of a Gaussian.
+    """
+    tile, g = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    j = tile * B + tl.arange(0, B)
+    there = first + j < n_given
+    if INDEXED:
+        sample = tl.load(index + first + j, mask=there, other=0)
+    else:
+        sample = tl.where(there, first + j, 0).to(tl.int64)
+    size = n_tiles * B
+    m = tl.load(kernels + g)
+    own = tl.load(factor + g * n_left + sample) * tl.load(gain + g)
+    place = V + ((first + j) * n_kernels + m) * n_outputs + output
+    for r in tl.static_range(OUTPUTS):
+        v = tl.load(place + r, mask=there, other=0.0) * own
+        tl.store(out_v + (g * OUTPUTS + r) * size + j, v.to(tl.float32))
+    if KIND < 2:
+        k = tl.arange(0, BLOCK)
+        source = features + (g * n_left + sample)[:, None] * WIDTH
+        target = out + (g * size + j)[:, None] * WIDTH
+        for step in range(WIDTH // BLOCK):
+            column = step * BLOCK + k
+            if SWAPPED:
+                swapped = tl.where(column >= WIDTH - 3, column - 3, tl.where(column >= WIDTH - 6, column + 3, column))
+            else:
+                swapped = column
+            values = tl.load(source + swapped[None, :], mask=there[:, None], other=0.0)
+            tl.store(target + column[None, :], values)
+    else:
+        for feature in range(n_features):
+            values = tl.load(features + (g * n_features + feature) * n_left + sample, mask=there, other=0.0)
+            tl.store(out + (g * n_features + feature) * size + j, values)
 
 
 @jit
 def block_tiles(
     left, right, left_factor, right_factor, out, coef0, n_kernels, size, n_features,
-    KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, BM: tl.constexpr,
-    BN: tl.constexpr,
+    KIND: tl.constexpr, DEGREE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr, ADDED: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """out[i, j] += sum_g left_factor[g, i] k_g(x_i, x_j) right_factor[g, j], in float64; sizes are whole tiles."""
+    """out[i, j] = sum_g left_factor[g, i] k_g(x_i, x_j) right_factor[g, j], in float64, in whole tiles.
+
+    `ADDED`: out is added to.
+    """
     i = tl.program_id(0) * BM + tl.arange(0, BM)
     j = tl.program_id(1) * BN + tl.arange(0, BN)
     target = out + i.to(tl.int64)[:, None] * size + j[None, :]
-    total = tl.load(target)
+    if ADDED:
+        total = tl.load(target)
+    else:
+        total = tl.zeros([BM, BN], dtype=tl.float64)
     for g in range(n_kernels):
-        jump = g * size * WIDTH
         if KIND < 2:
+            jump = g * size * WIDTH
             values = _products(left + jump, right + jump, i * WIDTH, j * WIDTH, BM, BN, BLOCK, WIDTH // BLOCK)
             if KIND == 0:
-                values = _falling(values, False)
+                values = tl.exp2(values)
             else:
                 values = _power(values + tl.load(coef0 + g), DEGREE)
         else:
-            values = _falling(-_distances(left + jump, right + jump, i, j, n_features, size, size, KIND, BM, BN), False)
+            jump = g * size * n_features
+            values = tl.exp2(-_distances(left + jump, right + jump, i, j, n_features, size, size, KIND, BM, BN))
         values = values * tl.load(left_factor + g * size + i)[:, None] * tl.load(right_factor + g * size + j)[None, :]
         total += values.to(tl.float64)
     tl.store(target, total)

@@ -12,6 +12,7 @@ from ...views import Views
 from ..stacking.normalization import finite
 from .kernel_sources import JoinedSource, MatrixSource, NoSource, SamplesSource, ValuesSource
 from .sources import PointSource, Source
+from .stack import StackInParts
 
 if TYPE_CHECKING:
     from ..base import Kernel
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 #: positive semidefinite matrix is one, too.
 CHECKED_SAMPLES = 1000
 # What a subclass must not have changed for the function that its base class declares to be its own.
-_VALUES = ("cross_of", "gram_of", "diagonal_of", "cross", "gram", "gram_rows", "diagonal", "_distances")
+_VALUES = ("cross_of", "gram_of", "diagonal_of", "cross", "gram", "gram_rows", "diagonal")
 
 
 def source_of(stack: KernelStack, m: int) -> Source:
@@ -88,4 +89,5 @@ def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
 
 def _product(raw: Source, shares: np.ndarray) -> np.ndarray:
     """K times one vector, a NumPy array; 0 for absent samples."""
-    return np.asarray(raw.place.numpy(raw.times(None, None, raw.place.asarray(shares)[:, None]))[:, 0])
+    V = raw.place.asarray(shares)[:, None, None]
+    return np.asarray(raw.place.numpy(StackInParts([raw], raw.place).images(None, None, V))[:, 0, 0])

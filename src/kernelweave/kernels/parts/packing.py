@@ -1,8 +1,8 @@
 """Feature vectors as the fused programs of a CUDA device read them: in units, rounded once to TF32, side by side.
 
-The tensor cores multiply numbers of 11 significant bits (TF32). Features are rounded to these once, here, so that every
-product of them is exact wherever it is computed, and norms are those of the rounded features. Units are such that
-exponents are powers of 2:
+The tensor cores multiply numbers of 11 significant bits (TF32). Features are rounded to these once, when they are read,
+so that every product of them is exact wherever it is computed, and norms are those of the rounded features. Units are
+such that exponents are powers of 2:
 
 ============  ======================  =========================================
 kind          unit                    k(x, z), in units
@@ -14,24 +14,36 @@ chi-squared   scale / log2 e          2^-sum_j (x_j - z_j)^2 / (x_j + z_j)
 
 For a Gaussian six more columns make the exponent one product of two rows, each norm as a sum of three numbers of TF32:
 
-    row      x, -norm of x (3 columns), 1, 1, 1
-    column   z, 1, 1, 1, -norm of z (3 columns)
+    row      x, -||x||^2 / 2 (3 columns), 1, 1, 1
+    column   z, 1, 1, 1, -||z||^2 / 2 (3 columns)
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
+
+import numpy as np
 
 from ...arrays import Place
 from .functions import PointFunction
 
 LOG2E = 1.0 / math.log(2.0)
-UNITS = {"gaussian": math.sqrt(2.0 * LOG2E), "laplacian": LOG2E, "chi-squared": LOG2E}  # the scale, in units
-PRODUCTS = ("linear", "polynomial", "gaussian")  # kinds that are functions of a matrix product
+#: The scale of a kernel in units, by its kind.
+UNITS = {"gaussian": math.sqrt(2.0 * LOG2E), "laplacian": LOG2E, "chi-squared": LOG2E}
+#: Kinds that the programs serve, in the order of their numbers there; the first two are functions of products.
+SERVED = ("gaussian", "polynomial", "laplacian", "chi-squared")
+PRODUCTS = SERVED[:2]
 NORMS = 6  # columns of the norms of a Gaussian
-KERNEL_KINDS = {"gaussian": 0, "linear": 1, "polynomial": 1, "laplacian": 2, "chi-squared": 3}
+
+
+@cache
+def is_fused(place: Place) -> bool:
+    """Whether kernels of a place are computed by fused programs: on a CUDA device, with Triton."""
+    return place.is_cuda and find_spec("triton") is not None
 
 
 def in_units(function: PointFunction) -> tuple[PointFunction, float]:
@@ -52,18 +64,27 @@ def in_units(function: PointFunction) -> tuple[PointFunction, float]:
 
 
 def rounded(features: Any, kind: str, place: Place) -> Any:
-    """Features of float32 rounded to TF32 where products are taken of them; the same array for other kinds."""
-    if kind not in PRODUCTS:
-        return features
-    return _to_tf32(features, place)
+    """Features of float32, rounded to TF32 where the tensor cores of a place multiply them."""
+    return to_tf32(features) if kind in PRODUCTS and is_fused(place) else features
 
 
-def _to_tf32(values: Any, place: Place) -> Any:
-    """Float32 rounded to 11 significant bits, ties to even; torch's tensors."""
-    xp = place.xp
-    bits = values.contiguous().view(xp.int32)
-    bits = (bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF
-    return bits.view(xp.float32)
+def to_tf32(values: Any) -> Any:
+    """A contiguous array or tensor of float32, rounded to 11 significant bits, ties to even.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels.parts.packing import to_tf32
+    >>> to_tf32(np.array([1.0, 1.0 + 2**-10, 1.0 + 2**-11], dtype=np.float32)) - 1.0
+    array([0.        , 0.00097656, 0.        ], dtype=float32)
+    """
+    if isinstance(values, np.ndarray):
+        bits = values.view(np.int32)
+        return ((bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF).view(np.float32)
+    import torch
+
+    bits = values.contiguous().view(torch.int32)
+    return ((bits + 0xFFF + ((bits >> 13) & 1)) & ~0x1FFF).view(torch.float32)
 
 
 def packed_width(kind: str, n_features: int) -> int:
@@ -104,46 +125,15 @@ class Packed:
         """The features of one kernel without the columns that packing added, of shape (n, n_features)."""
         return self.features[g, :, :n_features] if self.kind in PRODUCTS else self.features[g, :n_features].T
 
-    def columns(self, index: Any, first: int, last: int, whole: int) -> Packed:
-        """A copy of some samples (all for None) from a first to a last, as columns; absent ones up to whole tiles.
-
-        Parameters
-        ----------
-        index : tensor of int or None
-        first, last : int
-        whole : int
-            The number of samples of the result is a multiple of it; those that are added have factor 0.
-        """
-        axis = 1 if self.kind in PRODUCTS else 2
-        n = last - first
-        shape = list(self.features.shape)
-        shape[axis] = whole * math.ceil(n / whole)
-        features, factor = self.features.new_zeros(shape), self.factor.new_zeros((shape[0], shape[axis]))
-        target = features.narrow(axis, 0, n)
-        if index is None:
-            target.copy_(self.features.narrow(axis, first, n))
-            factor[:, :n] = self.factor[:, first:last]
-        else:
-            chosen = index[first:last]
-            target.copy_(self.features.index_select(axis, chosen))
-            factor[:, :n] = self.factor.index_select(1, chosen)
-        if self.kind == "gaussian":
-            end = self.width
-            norms = target[:, :, end - NORMS : end - 3].clone()
-            target[:, :, end - NORMS : end - 3] = target[:, :, end - 3 :]
-            target[:, :, end - 3 :] = norms
-        return Packed(features, factor, self.kind)
-
 
 def pack(features: list[Any], factors: list[Any], kind: str, place: Place) -> Packed:
     """Pack the features (in units, rounded) of several kernels of one kind and width.
 
     The list of features is emptied as they are packed, so that each is freed in its turn.
     """
-    width = max(packed_width(kind, values.shape[1]) for values in features)
+    width = packed_width(kind, features[0].shape[1])
     n, count = features[0].shape[0], len(features)
-    shape = (count, n, width) if kind in PRODUCTS else (count, width, n)
-    found = place.zeros(shape, "float32")
+    found = place.zeros((count, n, width) if kind in PRODUCTS else (count, width, n), "float32")
     for g in range(count):
         values = features.pop(0)
         if kind in PRODUCTS:
@@ -152,7 +142,7 @@ def pack(features: list[Any], factors: list[Any], kind: str, place: Place) -> Pa
             found[g, : values.shape[1]] = values.T
         if kind == "gaussian":
             _write_norms(found[g], values, place)
-    return Packed(found, place.xp.stack([place.asarray(factor, "float64") for factor in factors]), kind)
+    return Packed(found, place.xp.stack(factors), kind)
 
 
 def _write_norms(found: Any, values: Any, place: Place) -> None:
@@ -163,7 +153,7 @@ def _write_norms(found: Any, values: Any, place: Place) -> None:
         rows = slice(first, first + step)
         rest = -0.5 * xp.sum(xp.astype(values[rows], xp.float64) ** 2, axis=1)
         for column in range(end - NORMS, end - 3):
-            part = _to_tf32(xp.astype(rest, xp.float32), place)
+            part = to_tf32(xp.astype(rest, xp.float32))
             found[rows, column] = part
             rest = rest - xp.astype(part, xp.float64)
     found[:, end - 3 :] = 1.0

@@ -261,16 +261,18 @@ class PointSource(Source):
         shift: Any = 0.0
         if function.kind in STATIONARY and present.any():
             shift = raw[present].mean(axis=0)
-        own, factor = in_units(function)
-        features = prepared(raw, present, shift, factor)
+        own, unit = in_units(function)
+        features = prepared(raw, present, shift, unit)
         limit = limit_of(own, features[present])
         wanted = dtype if size_of(own, features) <= limit else "float64"
+        if wanted == "float32":
+            features = rounded(features.astype(np.float32), function.kind, place)
         side = Side(
-            placed(own, features, place, wanted),
+            place.asarray(features, wanted),
             place.asarray(np.where(present, 1.0, 0.0)),
             np.where(present, own.diagonal(features), 0.0),
         )
-        return cls(own, side, side, place, kernel=kernel, shift=shift, unit=factor, limit=limit)
+        return cls(own, side, side, place, kernel=kernel, shift=shift, unit=unit, limit=limit)
 
     def values(self, A: Any, B: Any) -> Any:
         """The function of all pairs."""
@@ -289,8 +291,10 @@ class PointSource(Source):
         raw, present = self.kernel.read(views)
         features = prepared(raw, present, self.shift, self.unit)
         narrow = self._is_narrow and size_of(self.function, features) <= self.limit
-        values = placed(self.function, features, self.place, "float32" if narrow else "float64")
-        return values, np.where(present, self.function.diagonal(features), 0.0), present
+        if narrow:
+            features = rounded(features.astype(np.float32), self.function.kind, self.place)
+        placed = self.place.asarray(features, "float32" if narrow else "float64")
+        return placed, np.where(present, self.function.diagonal(features), 0.0), present
 
     def compared(self, features: Any, raw: np.ndarray, present: np.ndarray) -> Self:
         """The same between new samples and these; in float64 where the new samples need it."""
@@ -319,9 +323,3 @@ def prepared(raw: np.ndarray, present: np.ndarray, shift: Any, unit: float) -> n
     if unit != 1.0:
         features *= unit
     return features
-
-
-def placed(function: PointFunction, features: np.ndarray, place: Place, dtype: str) -> Any:
-    """Features in a place and type; on a CUDA device those in float32 are rounded to what its products take."""
-    found = place.asarray(features, dtype)
-    return rounded(found, function.kind, place) if place.is_cuda and dtype == "float32" else found

@@ -10,6 +10,7 @@ computed for all kernels in one pass, without a matrix of the size of both sets.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ...arrays import Place
 from ...views import Views
 from . import host_images
 from .sources import Source
+from .triton_images import FusedImages, fused_images
 
 
 class StackInParts:
@@ -38,6 +40,11 @@ class StackInParts:
 
     def __init__(self, sources: Sequence[Source], place: Place, *, cache_bytes: float = 0.0):
         self.sources, self.place, self.cache_bytes = list(sources), place, cache_bytes
+
+    @cached_property
+    def fused(self) -> FusedImages | None:
+        """The fused programs of a CUDA device, where they serve some of the kernels."""
+        return fused_images(self.sources, self.place)
 
     @property
     def n_kernels(self) -> int:
@@ -70,6 +77,8 @@ class StackInParts:
         -------
         array of the place, of shape (n_rows, n_kernels, n_outputs), float64
         """
+        if self.fused is not None:
+            return self.fused.images(rows, columns, V, kernels)
         chosen = range(self.n_kernels) if kernels is None else kernels
         if self.place.is_host:
             return host_images.images(self.sources, rows, columns, V, chosen)
@@ -79,10 +88,8 @@ class StackInParts:
             found[:, m, :] = self.sources[m].times(rows, columns, V[:, m, :])
         return found
 
-    def sum_block(
-        self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int] | None = None
-    ) -> np.ndarray:
-        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, exactly symmetric.
+    def sum_block(self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, a NumPy array of float64.
 
         Parameters
         ----------
@@ -90,21 +97,21 @@ class StackInParts:
         left : ndarray of shape (n_rows, n_kernels)
             What these samples are multiplied by in each kernel.
         weights : ndarray of shape (n_kernels,)
-        kernels : sequence of int, optional
-            The kernels that are added; all by default.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_rows), a NumPy array of float64
         """
-        chosen = range(self.n_kernels) if kernels is None else kernels
-        if self.place.is_host:
-            return host_images.block(self.sources, rows, left, weights, chosen)
-        place, total = self.place, self.place.zeros((len(rows), len(rows)))
-        for m in chosen:
-            values = place.xp.astype(self.block(m, rows, rows), place.xp.float64)
-            total += place.asarray(weights[m] * left[:, m])[:, None] * values * place.asarray(left[:, m])
-        return np.asarray(place.numpy(0.5 * (total + total.T)))
+        place, xp = self.place, self.place.xp
+        used = np.flatnonzero(weights * (left != 0.0).any(axis=0)).tolist()
+        if place.is_host:
+            return host_images.block(self.sources, rows, left, weights, used)
+        there = place.asarray(left, "float64")
+        if self.fused is not None:
+            return place.numpy(self.fused.block(rows, there, weights))
+        total = place.zeros((len(rows), len(rows)))
+        for m in used:
+            values = xp.astype(self.sources[m].block(rows, rows), xp.float64, copy=False)
+            values *= (float(weights[m]) * there[:, m])[:, None]
+            values *= there[:, m]
+            total += values
+        return place.numpy(0.5 * (total + total.T))
 
     def diagonals(self) -> np.ndarray:
         """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""

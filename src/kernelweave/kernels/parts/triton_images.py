@@ -1,10 +1,10 @@
-"""Images of kernels on a CUDA device by fused programs, all kernels of a kind and width in one launch.
+"""Images and blocks of kernels on a CUDA device by fused programs, all kernels of a kind and width in one launch.
 
     images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]
 
 Kernel values live in registers only: a tile of products on the tensor cores (TF32), their exponentials, and the sums
 with V, in float32 within a tile and in float64 over tiles. Served are functions of feature vectors in float32
-(`PointSource`); sources of other kinds, matrices and features in float64 are multiplied tile by tile (`Source.times`).
+(`PointSource`); other sources, matrices and features in float64 are multiplied tile by tile (`Source.times`).
 """
 
 from __future__ import annotations
@@ -13,38 +13,36 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Place
-from . import _triton
+from . import packing
 from .functions import PointFunction
-from .packing import KERNEL_KINDS, PRODUCTS, Packed, in_units, pack, packed_width, rounded
-from .sources import PointSource, Source
+from .packing import PRODUCTS, SERVED, Packed, pack, packed_width
+from .sources import PointSource, Side, Source
 
 OUTPUTS = 4  # columns of V that one launch serves
 CHUNK = 2**16  # columns that are copied side by side at a time
 PROGRAMS = 1024  # columns are shared out among programs where there are fewer than so many
-TILES = {  # rows, columns, warps, stages and the share of emulated exponentials (1 of so many; 0: none), by width
-    16: (128, 128, 8, 3, 0),
-    32: (128, 128, 8, 3, 0),
-    64: (128, 128, 8, 3, 0),
-    0: (128, 128, 8, 3, 0),  # products of several blocks of features
-    -1: (64, 64, 4, 1, 0),  # distances
-}
+# Rows and columns of a tile, warps and stages, by the width of packed samples: 0 for several blocks of features, -1 for
+# distances. The fastest of a dozen each on an H200.
+TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (64, 128, 4, 2), 0: (128, 128, 8, 3), -1: (64, 64, 4, 1)}
 BLOCK_TILE = 64  # rows and columns of a tile of `FusedImages.block`
 
 
-def serves(sources: Sequence[Source], place: Place) -> bool:
-    """Whether there are sources for the fused programs, and a device and Triton to run them."""
-    return place.is_cuda and find_spec("triton") is not None and any(is_served(source) for source in sources)
-
-
 def is_served(source: Source) -> bool:
-    """Whether a source is a function of feature vectors in float32."""
-    return isinstance(source, PointSource) and source.rows.features.dtype == source.place.xp.float32
+    """Whether a source is a function of feature vectors in float32 of a kind that the programs serve."""
+    if not isinstance(source, PointSource) or source.function.kind not in SERVED:
+        return False
+    narrow = source.place.xp.float32
+    return source.rows.features.dtype == narrow and source.columns.features.dtype == narrow
+
+
+def fused_images(sources: Sequence[Source], place: Place) -> FusedImages | None:
+    """The fused programs over some sources, or None where there is nothing for them."""
+    return FusedImages(sources, place) if packing.is_fused(place) and any(map(is_served, sources)) else None
 
 
 @dataclass(frozen=True)
@@ -54,35 +52,45 @@ class Group:
     Attributes
     ----------
     kernels : list of int
-    function : PointFunction
-        Of the first; kinds and degrees are those of all.
+        Their positions in the stack.
+    members : list of PointSource
+    positions, order : tensor of int
+        Their positions in the stack, and in the group: 0, 1, ...
     rows, columns : Packed
     coef0, gain : tensor of shape (n_kernels,)
         In float32 and float64.
     """
 
     kernels: list[int]
-    function: PointFunction
+    members: list[PointSource]
+    positions: Any
+    order: Any
     rows: Packed
     columns: Packed
     coef0: Any
     gain: Any
 
     @property
-    def n_features(self) -> int:
-        """Numbers of a packed sample."""
-        return self.rows.width
+    def function(self) -> PointFunction:
+        """Of the first; kinds and degrees are those of all."""
+        return self.members[0].function
 
     @property
-    def block(self) -> int:
-        """Features that are multiplied at a time."""
-        width = self.rows.width
+    def is_centred(self) -> bool:
+        """Whether the kernels are centred, after the programs."""
+        return self.members[0].columns.means is not None
+
+    @property
+    def options(self) -> dict[str, int]:
+        """What programs are compiled for."""
+        kind, width = SERVED.index(self.function.kind), self.rows.width
         if self.function.kind not in PRODUCTS:
-            return 16  # unused
-        return width if width <= 64 else 64 if width % 64 == 0 else 32
+            return {"KIND": kind, "DEGREE": 1, "WIDTH": 0, "BLOCK": 16}
+        block = width if width <= 64 else 64 if width % 64 == 0 else 32
+        return {"KIND": kind, "DEGREE": self.function.degree, "WIDTH": width, "BLOCK": block}
 
     @property
-    def tile(self) -> tuple[int, int, int, int, int]:
+    def tile(self) -> tuple[int, int, int, int]:
         """The entry of `TILES`."""
         if self.function.kind not in PRODUCTS:
             return TILES[-1]
@@ -101,105 +109,129 @@ class FusedImages:
     """
 
     def __init__(self, sources: Sequence[Source], place: Place):
-        self.sources, self.place = sources, place
+        from . import _triton  # imports Triton
+
+        self.sources, self.place, self.programs = sources, place, _triton
         kinds: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for m, source in enumerate(sources):
-            if isinstance(source, PointSource) and is_served(source):
-                function = source.function
-                width = packed_width(function.kind, source.rows.features.shape[1])
-                kinds[function.kind, function.degree, width].append(m)
+            if is_served(source) and isinstance(source, PointSource):
+                width = packed_width(source.function.kind, source.rows.features.shape[1])
+                centred = source.columns.means is not None
+                kinds[source.function.kind, source.function.degree, width, centred].append(m)
         self.groups = [self._group(kernels) for kernels in kinds.values()]
-        served = {m for group in self.groups for m in group.kernels}
+        served = {m for kernels in kinds.values() for m in kernels}
         self.others = [m for m in range(len(sources)) if m not in served]
 
     def _group(self, kernels: list[int]) -> Group:
         members = [source for source in (self.sources[m] for m in kernels) if isinstance(source, PointSource)]
+        place, kind = self.place, members[0].function.kind
         same = all(source.rows is source.columns for source in members)
-        functions = [source.function for source in members]
-        xp, place = self.place.xp, self.place
-        rows = self._packed(members, "rows")
-        columns = rows if same else self._packed(members, "columns")
-        coef0 = place.asarray(np.array([f.coef0 if f.kind == "polynomial" else 0.0 for f in functions]), "float32")
-        gain = place.asarray(np.array([f.gain for f in functions]), "float64")
-        for g, source in enumerate(members):
-            n_features = source.rows.features.shape[1]
-            source.rows = replace(source.rows, features=rows.own(g, n_features))
-            source.columns = source.rows if same else replace(source.columns, features=columns.own(g, n_features))
-        assert xp is not None
-        return Group(kernels, functions[0], rows, columns, coef0, gain)
-
-    def _packed(self, members: list[PointSource], side: str) -> Packed:
-        sides = [getattr(source, side) for source in members]
-        return pack([s.features for s in sides], [s.factor for s in sides], members[0].function.kind, self.place)
+        rows, sides = _packed([source.rows for source in members], kind, place)
+        columns, others = (rows, sides) if same else _packed([source.columns for source in members], kind, place)
+        for source, left, right in zip(members, sides, others, strict=True):
+            source.rows, source.columns = left, right
+        coef0 = [source.function.coef0 if kind == "polynomial" else 0.0 for source in members]
+        return Group(
+            kernels,
+            members,
+            place.positions(np.array(kernels)),
+            place.positions(np.arange(len(kernels))),
+            rows,
+            columns,
+            place.asarray(np.array(coef0), "float32"),
+            place.asarray(np.array([source.function.gain for source in members]), "float64"),
+        )
 
     def images(
         self, rows: np.ndarray | None, columns: np.ndarray | None, V: Any, kernels: Sequence[int] | None = None
     ) -> Any:
         """See `StackInParts.images`."""
-        place = self.place
+        place, n_kernels = self.place, len(self.sources)
         n_rows = self.sources[0].n_rows if rows is None else len(rows)
-        chosen = list(range(len(self.sources))) if kernels is None else list(kernels)
-        at_rows = None if rows is None else place.positions(rows)
-        at_columns = None if columns is None else place.positions(columns)
-        found = place.zeros((len(self.sources), V.shape[2], n_rows))
-        if n_rows and V.shape[0]:
-            for group in self.groups:
-                if any(m in chosen for m in group.kernels):
-                    self._add_group(found, group, at_rows, at_columns, V, chosen)
-            for m in self.others:
-                if m in chosen:
-                    found[m] = self.sources[m].times(rows, columns, V[:, m, :]).T
+        if not n_rows or not V.shape[0]:
+            return place.zeros((n_rows, n_kernels, V.shape[2]))
+        chosen = set(range(n_kernels)) if kernels is None else set(kernels)
+        left = None if rows is None else place.positions(rows)
+        right = None if columns is None else place.positions(columns)
+        V = V.contiguous()
+        if chosen.issuperset(self.groups[0].kernels) and len(self.groups[0].kernels) == n_kernels:
+            return self._images(self.groups[0], self.groups[0].kernels, left, right, V).permute(2, 0, 1)
+        found = place.zeros((n_kernels, V.shape[2], n_rows))
+        for group in self.groups:
+            kept = [m for m in group.kernels if m in chosen]
+            if kept:
+                found[place.positions(np.array(kept))] = self._images(group, kept, left, right, V)
+        for m in self.others:
+            if m in chosen:
+                found[m] = self.sources[m].times(rows, columns, V[:, m, :]).T
         return found.permute(2, 0, 1)
 
-    def _add_group(self, found: Any, group: Group, rows: Any, columns: Any, V: Any, chosen: list[int]) -> None:
-        """Add the images of a group; kernels that are not chosen are left out of it."""
-        kept = [g for g, m in enumerate(group.kernels) if m in chosen]
-        members = [group.kernels[g] for g in kept]
-        n, step = V.shape[0], group.tile[1]
-        for first in range(0, n, CHUNK):
-            last = min(n, first + CHUNK)
-            side = group.columns.columns(columns, first, last, step)
-            scaled = self.place.zeros((len(group.kernels), V.shape[2], side.n_samples))
-            scaled[:, :, : last - first] = (
-                V[first:last].index_select(1, self.place.positions(np.array(group.kernels))).permute(1, 2, 0)
-            )
-            scaled *= (side.factor * group.gain[:, None])[:, None, :]
-            scaled = scaled.float()
-            for r in range(0, V.shape[2], OUTPUTS):
-                part = self._launch(group, side, rows, scaled[:, r : r + OUTPUTS].contiguous(), kept)
-                factor = group.rows.factor if rows is None else group.rows.factor.index_select(1, rows)
-                if len(kept) < len(group.kernels):
-                    factor = factor[kept]
-                part *= factor[:, None, :]
-                if len(members) == found.shape[0]:
-                    found[:, r : r + OUTPUTS] += part
-                else:
-                    for g, m in enumerate(members):
-                        found[m, r : r + OUTPUTS] += part[g]
+    def _images(self, group: Group, kernels: list[int], rows: Any, columns: Any, V: Any) -> Any:
+        """The images of some kernels of a group, of shape (n_kernels, n_outputs, n_rows)."""
+        everything = len(kernels) == len(group.kernels)
+        order = group.order if everything else self.place.positions(np.array([group.kernels.index(m) for m in kernels]))
+        found = []
+        for output in range(0, V.shape[2], OUTPUTS):
+            n_outputs = min(OUTPUTS, V.shape[2] - output)
+            total = None
+            for first in range(0, V.shape[0], CHUNK):
+                part = self._part(group, order, rows, columns, V, first, output, n_outputs)
+                total = part if total is None else total.add_(part)
+            found.append(total)
+        images = found[0] if len(found) == 1 else self.place.xp.concat(found, axis=1)
+        if group.is_centred:
+            for image, m in zip(images, kernels, strict=True):
+                self._centre(image, self.sources[m], rows, columns, V[:, m, :])
+        return images
 
-    def _launch(self, group: Group, side: Packed, rows: Any, V: Any, kept: list[int]) -> Any:
-        """sum_j k_g(x_i, z_j) V[g, r, j] for the kernels `kept` of a group, of shape (n_kept, n_outputs, n_rows)."""
-        left, right = group.rows.features, side.features
-        n_rows = group.rows.n_samples if rows is None else rows.shape[0]
-        BM, BN, warps, stages, emulate = group.tile
-        kind = KERNEL_KINDS[group.function.kind]
-        tiles, n_kernels = math.ceil(n_rows / BM), len(kept)
-        wanted = min(math.ceil(PROGRAMS / (tiles * n_kernels)), side.n_samples // BN)
-        per_split = BN * math.ceil(side.n_samples / BN / wanted)
-        splits = math.ceil(side.n_samples / per_split)
-        members = self.place.positions(np.array(kept))
-        out = self.place.xp.empty(
-            (splits, n_kernels, V.shape[1], n_rows), dtype=self.place.xp.float64, device=self.place.device
+    def _part(
+        self, group: Group, order: Any, rows: Any, columns: Any, V: Any, first: int, output: int, n_outputs: int
+    ) -> Any:
+        """The images of one chunk of columns and a few outputs."""
+        xp, device = self.place.xp, self.place.device
+        BM, BN, warps, stages = group.tile
+        n_tiles = math.ceil(min(CHUNK, V.shape[0] - first) / BN)
+        right, scaled = self._gathered(
+            group, group.columns, columns, V, group.gain, n_tiles * BN, first=first, output=output, n_outputs=n_outputs
         )
-        _triton.image_tiles[(tiles, n_kernels, splits)](
-            left, right, V if rows is None else rows, V, out, group.coef0, members, n_rows,
-            side.n_samples, per_split, left.shape[1] * left.shape[2], right.shape[1] * right.shape[2], group.n_features, group.rows.n_samples,
-            side.n_samples,
-            KIND=kind, DEGREE=max(1, group.function.degree if kind == 1 else 1), WIDTH=group.n_features,
-            BLOCK=group.block, OUTPUTS=V.shape[1], INDEXED=rows is not None, EMULATE=emulate, BM=BM, BN=BN,
-            STAGES=stages, num_warps=warps,
+        n_rows = group.rows.n_samples if rows is None else rows.shape[0]
+        tiles, n_kernels = math.ceil(n_rows / BM), order.shape[0]
+        per_split = math.ceil(n_tiles / min(math.ceil(PROGRAMS / (tiles * n_kernels)), n_tiles))
+        splits = math.ceil(n_tiles / per_split)
+        out = xp.empty((splits, n_kernels, n_outputs, n_rows), dtype=xp.float64, device=device)
+        self.programs.image_tiles[(tiles, n_kernels, splits)](
+            group.rows.features, right, order if rows is None else rows, scaled, group.rows.factor, out, group.coef0,
+            order, n_rows, group.rows.n_samples, n_tiles, per_split, group.rows.width, **group.options,
+            OUTPUTS=n_outputs, INDEXED=rows is not None, SCALED=not group.is_centred, BM=BM, BN=BN, num_warps=warps,
+            num_stages=stages,
         )  # fmt: skip
         return out[0] if splits == 1 else out.sum(dim=0)
+
+    def _gathered(
+        self, group: Group, packed: Packed, index: Any, V: Any, gain: Any, size: int, *, first: int = 0,
+        output: int = 0, n_outputs: int = 1, swapped: bool = True,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Copies of `size` samples from a first on, and what they are multiplied by; see `_triton.gathered_tiles`."""
+        xp, device, count = self.place.xp, self.place.device, len(group.kernels)
+        shape = (count, size, packed.width) if packed.kind in PRODUCTS else (count, packed.width, size)
+        features = xp.empty(shape, dtype=xp.float32, device=device)
+        scaled = xp.empty((count, n_outputs, size), dtype=xp.float32, device=device)
+        self.programs.gathered_tiles[(size // BLOCK_TILE, count)](
+            packed.features, packed.factor, gain, group.positions, group.order if index is None else index, V, features,
+            scaled, packed.n_samples, V.shape[0], first, output, size // BLOCK_TILE, packed.width, V.shape[1],
+            V.shape[2], **group.options, OUTPUTS=n_outputs, INDEXED=index is not None,
+            SWAPPED=swapped and packed.kind == "gaussian", B=BLOCK_TILE, num_warps=4,
+        )  # fmt: skip
+        return features, scaled
+
+    def _centre(self, image: Any, source: Source, rows: Any, columns: Any, V: Any) -> None:
+        """Make the image (n_outputs, n_rows) of raw values that of the centred kernel, in place."""
+        take, left, right = self.place.take, source.rows, source.columns
+        coef = take(right.factor, columns)[:, None] * V
+        total = coef.sum(dim=0)[:, None]
+        image -= total * take(left.means, rows)
+        image -= (take(right.means, columns) @ coef)[:, None] - source.mean * total
+        image *= take(left.factor, rows)
 
     def block(self, rows: np.ndarray, left: Any, weights: np.ndarray) -> Any:
         """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, a tensor of float64.
@@ -212,39 +244,47 @@ class FusedImages:
         weights : ndarray of shape (n_kernels,)
         """
         place, n = self.place, len(rows)
-        index = place.positions(rows)
-        size = BLOCK_TILE * math.ceil(n / BLOCK_TILE)
-        total = place.zeros((size, size))
+        index, size, w = (
+            place.positions(rows),
+            BLOCK_TILE * math.ceil(n / BLOCK_TILE),
+            place.asarray(weights, "float64"),
+        )
+        V = left.contiguous()[:, :, None]
+        total, others = None, list(self.others)
         for group in self.groups:
-            side = group.rows.columns(index, 0, n, BLOCK_TILE)
-            plain = replace(group.rows, kind="linear" if group.function.kind == "gaussian" else group.function.kind)
-            first = plain.columns(index, 0, n, BLOCK_TILE)
-            factor = side.factor.clone()
-            factor[:, :n] *= left[:, group.kernels].T
-            w = place.asarray(np.asarray(weights, dtype=float)[group.kernels]) * group.gain
-            tiles = size // BLOCK_TILE
-            kind = KERNEL_KINDS[group.function.kind]
-            _triton.block_tiles[(tiles, tiles)](
-                first.features, side.features, (factor * w[:, None]).float(), factor.float(), total, group.coef0,
-                len(group.kernels), size, group.n_features,
-                KIND=kind, DEGREE=max(1, group.function.degree if kind == 1 else 1), WIDTH=group.n_features,
-                BLOCK=group.block, BM=BLOCK_TILE, BN=BLOCK_TILE, num_warps=4,
+            if group.is_centred:
+                others += group.kernels
+                continue
+            gain = group.gain * w.index_select(0, group.positions)
+            first, before = self._gathered(group, group.rows, index, V, gain, size, swapped=False)
+            second, after = self._gathered(group, group.rows, index, V, place.xp.ones_like(gain), size)
+            added = total is not None
+            if not added:
+                total = place.xp.empty((size, size), dtype=place.xp.float64, device=place.device)
+            self.programs.block_tiles[(size // BLOCK_TILE, size // BLOCK_TILE)](
+                first, second, before, after, total, group.coef0, len(group.kernels), size, group.rows.width,
+                **group.options, ADDED=added, BM=BLOCK_TILE, BN=BLOCK_TILE, num_warps=4,
             )  # fmt: skip
-        found = total[:n, :n]
-        for m in self.others:
+        found = place.zeros((n, n)) if total is None else total[:n, :n]
+        for m in others:
             if weights[m] != 0.0:
                 values = place.xp.astype(self.sources[m].block(rows, rows), place.xp.float64)
                 found += weights[m] * left[:, m][:, None] * values * left[:, m]
         return 0.5 * (found + found.T)
 
 
-def prepared(source: PointSource) -> PointSource:
-    """A source with features in units, rounded once to TF32 where products are taken of them."""
-    function, factor = in_units(source.function)
-    place = source.place
-
-    def side(old: Any) -> Any:
-        return replace(old, features=rounded(old.features * factor, function.kind, place))
-
-    rows = side(source.rows)
-    return PointSource(function, rows, rows if source.rows is source.columns else side(source.columns), place)
+def _packed(sides: list[Side], kind: str, place: Place) -> tuple[Packed, list[Side]]:
+    """The sides of several kernels packed, and the same sides with views of the pack; what is packed already stays."""
+    known = [side.cache.get("packed") for side in sides]
+    first = known[0]
+    if first is not None and all(each is not None and each[0] is first[0] for each in known):
+        packed, places = first[0], [each[1] for each in known]
+        if places == list(range(packed.factor.shape[0])):
+            return packed, sides
+    widths = [side.features.shape[1] for side in sides]
+    packed = pack([side.features for side in sides], [side.factor for side in sides], kind, place)
+    own = [
+        replace(side, features=packed.own(g, width), cache={"packed": (packed, g)})
+        for g, (side, width) in enumerate(zip(sides, widths, strict=True))
+    ]
+    return packed, own

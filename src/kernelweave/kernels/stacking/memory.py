@@ -55,7 +55,13 @@ def lazy_storage_error(n_matrices: int, n_samples: int, dtype: DTypeLike, what: 
 
 
 def warn_if_too_large(
-    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, per_kernel: bool = False, has_dtype: bool = True
+    n_matrices: int,
+    n_samples: int,
+    dtype: DTypeLike,
+    what: str,
+    per_kernel: bool = False,
+    has_dtype: bool = True,
+    has_parts: bool = False,
 ) -> None:
     """Emit a `MemoryWarning` where ``n_matrices`` Gram matrices exceed the free memory.
 
@@ -69,24 +75,38 @@ def warn_if_too_large(
         Whether fewer kernels would need fewer matrices.
     has_dtype : bool
         Whether the user's model has a parameter `dtype` that would make them smaller.
+    has_parts : bool
+        Whether the user's model could do without them, with ``storage="lazy"``.
     """
     needed = n_matrices * n_samples**2 * np.dtype(dtype).itemsize
     free = available_memory()
     if free is not None and needed > free:
-        warn(_described(n_matrices, n_samples, dtype, what, free, per_kernel, has_dtype), MemoryWarning)
+        warn(_described(n_matrices, n_samples, dtype, what, free, per_kernel, has_dtype, has_parts), MemoryWarning)
 
 
 def kernel_memory_error(
-    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, per_kernel: bool = False, has_dtype: bool = True
+    n_matrices: int,
+    n_samples: int,
+    dtype: DTypeLike,
+    what: str,
+    per_kernel: bool = False,
+    has_dtype: bool = True,
+    has_parts: bool = False,
 ) -> KernelMemoryError:
     """The error of a fit that ran out of memory, with the message of `warn_if_too_large`; parameters are the same."""
-    told = _described(n_matrices, n_samples, dtype, what, available_memory(), per_kernel, has_dtype)
+    told = _described(n_matrices, n_samples, dtype, what, available_memory(), per_kernel, has_dtype, has_parts)
     return KernelMemoryError(f"out of memory: {told}")
 
 
 @contextmanager
 def telling_memory_errors(
-    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, per_kernel: bool = False, has_dtype: bool = True
+    n_matrices: int,
+    n_samples: int,
+    dtype: DTypeLike,
+    what: str,
+    per_kernel: bool = False,
+    has_dtype: bool = True,
+    has_parts: bool = False,
 ) -> Iterator[None]:
     """Turn a `MemoryError` of the block into a `kernel_memory_error`; parameters are those of `warn_if_too_large`.
 
@@ -97,17 +117,25 @@ def telling_memory_errors(
     except KernelMemoryError:
         raise
     except MemoryError as error:
-        raise kernel_memory_error(n_matrices, n_samples, dtype, what, per_kernel, has_dtype) from error
+        raise kernel_memory_error(n_matrices, n_samples, dtype, what, per_kernel, has_dtype, has_parts) from error
 
 
 def _described(
-    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, free: int | None, per_kernel: bool, has_dtype: bool
+    n_matrices: int,
+    n_samples: int,
+    dtype: DTypeLike,
+    what: str,
+    free: int | None,
+    per_kernel: bool,
+    has_dtype: bool,
+    has_parts: bool,
 ) -> str:
     dtype = np.dtype(dtype)
     needed = n_matrices * n_samples**2 * dtype.itemsize
     there = "" if free is None else f", and {free / 2**30:.1f} GiB are free"
     count = f"{n_matrices} matrices" if n_matrices > 1 else "a matrix"
-    advice = ["fewer samples"]
+    advice = ['storage="lazy"'] if has_parts else []
+    advice.append("fewer samples")
     if per_kernel:
         advice.append("fewer kernels")
     if has_dtype and dtype.itemsize > 4:

@@ -26,6 +26,8 @@ import numpy as np
 from ..._warnings import warn
 from ...validation import Choice, check
 
+_BAND = 16  # rows that are scaled together, so that their factors stay in the cache
+
 METHODS = ("unit-diagonal", "unit-trace", "center", None)
 
 
@@ -172,8 +174,7 @@ class Normalizer:
             Which samples the rows are.
         """
         if self.method == "unit-diagonal":
-            K *= self.factor_[chosen, None]
-            K *= self.factor_[None, :]
+            self.scale(K, chosen, slice(None))
             K[np.arange(len(chosen)), chosen] = np.where(self.factor_[chosen] > 0, 1.0, 0.0)
         elif self.method == "unit-trace":
             K *= self.factor_
@@ -181,9 +182,33 @@ class Normalizer:
             K -= self.means_[chosen, None]
             K -= self.means_[None, :]
             K += self.mean_
-        K[~self.present_[chosen]] = 0.0
-        K[:, ~self.present_] = 0.0
+        if not self.present_.all():
+            K[~self.present_[chosen]] = 0.0
+            K[:, ~self.present_] = 0.0
         return K
+
+    def scale(self, K: np.ndarray, rows: np.ndarray | slice, columns: slice) -> None:
+        """Multiply values between training samples, in place; without the exact diagonal, and not for "center".
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_rows, n_columns)
+        rows, columns : ndarray of int or slice
+            Which samples the rows and columns are.
+        """
+        if self.method == "unit-trace":
+            K *= self.factor_
+        elif self.method == "unit-diagonal" and (self.factor_ != 1.0).any():
+            left, right = self.factor_[rows, None], self.factor_[columns]
+            for first in range(0, len(K), _BAND):
+                band = slice(first, first + _BAND)
+                K[band] *= left[band] * right  # the factor of both first, so that a symmetric matrix stays exactly so
+
+    def gram_diagonal(self, diagonal: np.ndarray) -> np.ndarray:
+        """Normalise the diagonal of the training Gram matrix; not for "center"."""
+        if self.method == "unit-diagonal":
+            return np.where(self.factor_ > 0, 1.0, 0.0)
+        return self.factor_ * diagonal if self.method == "unit-trace" else diagonal
 
     def cross(
         self, K: np.ndarray, diagonal: np.ndarray, present: np.ndarray, reference: np.ndarray | slice

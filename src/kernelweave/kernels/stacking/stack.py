@@ -19,6 +19,8 @@ from ..distance import Distance
 from ..lookups.precomputed import Precomputed
 from ..parts.making import source_of
 from ..parts.stack import StackInParts
+from ..tiles import Tile, symmetric
+from .kernel_tiles import normalized_tile
 from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
 from .normalization import Normalizer, finite
@@ -206,14 +208,32 @@ class KernelStack:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
             what = f"the kernel {self.names[m]!r}"
-            raise kernel_memory_error(2, self.n_samples, np.dtype("float64"), what, has_dtype=False) from error
+            needed = 2, self.n_samples, np.dtype("float64"), what
+            raise kernel_memory_error(*needed, has_dtype=False, has_parts=self.has_parts) from error
 
-    def _gram(self, m: int) -> np.ndarray:
+    def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
+        tile = self.tile(m)
+        if tile is not None:
+            return symmetric(self.n_samples, tile, out=out, dtype=self.dtype)
         K = finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
         if not self.repairs[m].trusted:
             K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
-        return K.astype(self.dtype, copy=False)
+        if out is None:
+            return K.astype(self.dtype, copy=False)
+        out[...] = K
+        return out
+
+    def tile(self, m: int) -> Tile | None:
+        """A function that gives values of ``gram(m)`` between two ranges (slices) of training samples.
+
+        None where normalisation or repair needs the whole matrix, a sample lacks the view, or the kernel is none that
+        is computed in tiles.
+        """
+        kernel, normalizer, name = self.kernels[m], self.normalizers[m], self.names[m]
+        if not self.repairs[m].trusted or normalizer.needs_all_samples or not self.present[:, m].all():
+            return None
+        return normalized_tile(kernel, normalizer, name, self.reference, self.present[:, m], self.weight)
 
     def gram_rows(self, m: int, chosen: np.ndarray) -> np.ndarray:
         """The rows of `gram` for some training samples: ``gram(m)[chosen]``, a new array each time.
@@ -256,10 +276,10 @@ class KernelStack:
             try:
                 matrices = np.empty(shape, dtype=self.dtype)
                 for m in range(self.n_kernels):
-                    matrices[m] = self._gram(m)
+                    self._gram(m, out=matrices[m])
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True) from error
+                raise kernel_memory_error(*needed, per_kernel=True, has_parts=self.has_parts) from error
             self._matrices = matrices
         return self._matrices
 
@@ -277,7 +297,8 @@ class KernelStack:
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
         if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
-            warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel)
+            needed = n_matrices, self.n_samples, self.dtype, what
+            warn_if_too_large(*needed, per_kernel, has_parts=self.has_parts)
 
     @property
     def has_matrices(self) -> bool:
@@ -372,7 +393,8 @@ class KernelStack:
                 for repair, is_active in zip(self.repairs, active, strict=True)
             ],
         )
-        restricted.storage, restricted.place = "dense", HOST  # how a fit computed is nothing that prediction depends on
+        # How a fit computed is nothing that prediction depends on.
+        restricted.storage, restricted.place, restricted.cache_bytes = "dense", HOST, CACHE_BYTES
         return restricted
 
     def compared_with(self, points: Views) -> KernelStack:

@@ -204,7 +204,8 @@ def _polynomial_pullback(matrices, weights, degree, constant, products, sums, ro
                 for b in range(a + 1):
                     h[k, b] += weights[m] * x[m, b] * h[k - 1, b]
         for m in range(n_kernels):
-            derivative[: a + 1] = h[0, : a + 1]
+            for b in range(a + 1):  # assigning a slice to a slice takes seconds to compile
+                derivative[b] = h[0, b]
             for k in range(1, degree):  # Horner: h_(d-1) + x h_(d-2) + ..
                 for b in range(a + 1):
                     derivative[b] = h[k, b] + weights[m] * x[m, b] * derivative[b]

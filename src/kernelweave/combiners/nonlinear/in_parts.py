@@ -1,0 +1,145 @@
+"""Forms of kernels in parts: values, products and derivatives, tile by tile, without a matrix of all samples.
+
+A form without products is a weighted sum (`SumInParts`), whose images K_m c are kept for each kernel: they stay true
+when the weights change, and give the derivative for nothing. Any other form is a function of the values of the kernels
+(`PointwiseInParts`). Its derivative takes the values among support vectors once more, half of them by symmetry:
+
+    -1/2 sum_ij G_ij dK_ij / deta_m,        G = sum_r c_r c_r'.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...kernels.parts.pointwise import PointwiseInParts
+from ...kernels.parts.sums import SumInParts
+
+if TYPE_CHECKING:
+    from .forms import FormKernel, Monomials
+
+TILE_VALUES = 2**18  # values of one kernel that the derivative holds at once
+
+
+def sum_in_parts(kernel: FormKernel, form: Monomials, factor: np.ndarray) -> SumInParts:
+    """A form without products, which shares images with the kernel's `base` where it has one."""
+    weights = kernel.theta * form.factor_of(1)
+    if kernel.base is not None:
+        return kernel.base.with_weights(weights)
+    left = np.repeat(factor[:, None], kernel.n_kernels, axis=1)
+    return SumInParts(kernel.stack.in_parts(), left, weights, keeps_images=True)
+
+
+def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInParts:
+    """A form as a function of the values of the kernels with a weight."""
+    form: Any = kernel.form
+    eta, parts = kernel.theta, kernel.stack.in_parts()
+    used = np.flatnonzero(eta).tolist()
+    xp, place = parts.place.xp, parts.place
+    shifts = None if kernel.diagonals is None else place.asarray(kernel.diagonals @ eta, "float64")
+
+    def combine(values: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+        weighted = (float(eta[m]) * x for m, x in zip(used, values, strict=True))
+        if shifts is None:
+            return form.value_of(weighted, None, xp)
+        left, right = (xp.take(shifts, place.asarray(index, "int64")) for index in (rows, columns))
+        return form.value_of(weighted, left[:, None] + right[None, :], xp)
+
+    diagonals = parts.diagonals()
+    if kernel.diagonals is None:
+        diagonal = np.asarray(form.value_of((eta[m] * diagonals[:, m] for m in used), None, np))
+    else:
+        diagonal = np.ones(len(diagonals))
+    return PointwiseInParts(parts, combine, diagonal, kernels=used, factor=factor)
+
+
+def rows_of(operand: SumInParts | PointwiseInParts, index: np.ndarray) -> np.ndarray:
+    """K between some samples and all of them."""
+    everybody = np.arange(operand.n_samples)
+    if isinstance(operand, PointwiseInParts):
+        values = operand.place.numpy(operand.values(index, everybody))
+        return values * operand.factor[index, None] * operand.factor
+    found = np.zeros((len(index), operand.n_samples))
+    for m in operand.used:
+        values = operand.place.numpy(operand.parts.block(m, index, None))
+        found += operand.weights[m] * operand.left[index, m, None] * values * operand.left[:, m]
+    return found
+
+
+def values_between(
+    operand: SumInParts | PointwiseInParts, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray
+) -> np.ndarray:
+    """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs).
+
+    Parameters
+    ----------
+    operand : SumInParts or PointwiseInParts
+        The kernel in parts.
+    rows, columns : ndarray of int
+    coef : ndarray of shape (n_columns, n_outputs)
+    """
+    if isinstance(operand, PointwiseInParts):
+        return operand.times(rows, columns, coef)
+    found = sum_images(operand, rows, columns, coef)
+    left = operand.left if rows is None else operand.left[rows]
+    return np.einsum("im,imr->ir", left * operand.weights, found)
+
+
+def sum_images(operand: SumInParts, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    """k_m between some samples and others, times the factors and coefficients of the latter, for each kernel."""
+    place = operand.place
+    V = place.asarray(operand.left[columns][:, :, None] * coef[:, None, :], "float64")
+    return place.numpy(operand.parts.images(rows, columns, V))
+
+
+def sum_pullback(
+    operand: SumInParts, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """-1/2 sum_r c_r' K_m c_r of each kernel in a weighted sum, and sum_j G_ij K_ij of each row.
+
+    Parameters
+    ----------
+    operand : SumInParts
+    rows : ndarray of int
+        The samples with coefficients.
+    coef : ndarray of shape (n_rows, n_outputs)
+    images : ndarray of shape (n_rows, n_kernels, n_outputs)
+        What `sum_images` gives of them.
+    """
+    shares = operand.left[rows] * np.einsum("ir,imr->im", coef, images)
+    return -0.5 * shares.sum(axis=0), shares @ operand.weights
+
+
+def form_pullback(kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """-1/2 sum_ij G_ij dK_ij / deta_m of each weight, and sum_j G_ij K_ij of each row.
+
+    Parameters
+    ----------
+    kernel : FormKernel
+    rows : ndarray of int
+        The samples with coefficients.
+    coef : ndarray of shape (n_rows, n_outputs)
+        Times the factors of samples that lack views.
+    """
+    parts, eta = kernel.stack.in_parts(), kernel.theta
+    xp, place = parts.place.xp, parts.place
+    form: Any = kernel.form
+    C = place.asarray(coef, "float64")
+    diagonals = None if kernel.diagonals is None else place.asarray(kernel.diagonals[rows], "float64")
+    n_rows = len(rows)
+    gradient, row_sums = np.zeros(len(eta)), np.zeros(n_rows)
+    height = max(1, TILE_VALUES // max(1, n_rows))
+    for first in range(0, n_rows, height):
+        last = min(first + height, n_rows)
+        values = [xp.astype(parts.block(m, rows[first:last], rows[:last]), xp.float64) for m in range(len(eta))]
+        both = None if diagonals is None else (diagonals[first:last, :], diagonals[:last, :])
+        K, slopes = form.derivatives(values, eta, both, xp)
+        G = C[first:last, :] @ C[:last, :].T
+        share = place.numpy(G * K)
+        row_sums[first:last] += share.sum(axis=1)
+        row_sums[:first] += share[:, :first].sum(axis=0)
+        for m, slope in enumerate(slopes):
+            by_column = place.numpy(xp.sum(G * slope, axis=0))
+            gradient[m] -= by_column[:first].sum() + 0.5 * by_column[first:].sum()
+    return gradient, row_sums

@@ -1,0 +1,127 @@
+"""`PointwiseInParts`: a function of the values of base kernels, in parts.
+
+    K[i, j] = l_i f(k_1(x_i, x_j), ..., k_P(x_i, x_j)) l_j
+
+with a factor l_i of each sample (1 by default). Products and polynomials of kernels are such functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .stack import StackInParts
+from .sums import Image
+
+TILE_VALUES = 2**18  # values of one kernel that are in memory at once
+
+Combine = Callable[[Iterator[Any], np.ndarray, np.ndarray], Any]
+
+
+class PointwiseInParts:
+    """A function of the values of base kernels that machines are solved on in parts; see `solvers.qp.in_parts`.
+
+    Parameters
+    ----------
+    parts : StackInParts
+    combine : callable
+        ``combine(values, rows, columns)`` makes the values of K of those of the base kernels between these samples, one
+        array of the place after the other; the arrays are new and may be written to.
+    diagonal : ndarray of shape (n_samples,)
+        f at (k_1(x, x), ..., k_P(x, x)) of each sample.
+    kernels : sequence of int, optional
+        The kernels that `combine` is given; all by default.
+    factor : ndarray of shape (n_samples,), optional
+        l; 1 by default.
+    index : ndarray of int, optional
+        The samples among which K is, as positions in `parts`; all by default.
+    """
+
+    def __init__(
+        self,
+        parts: StackInParts,
+        combine: Combine,
+        diagonal: np.ndarray,
+        *,
+        kernels: Sequence[int] | None = None,
+        factor: np.ndarray | None = None,
+        index: np.ndarray | None = None,
+    ):
+        self.parts, self.place, self.combine = parts, parts.place, combine
+        self.kernels = list(range(parts.n_kernels)) if kernels is None else list(kernels)
+        self.unscaled = diagonal
+        self.factor = np.ones(len(diagonal)) if factor is None else factor
+        self.index = np.arange(parts.n_samples) if index is None else index
+        self.token: object = object()
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.index)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """K[i, i], a NumPy array."""
+        return (self.factor**2 * self.unscaled)[self.index]
+
+    def subset(self, index: np.ndarray) -> PointwiseInParts:
+        """The same among some samples."""
+        return PointwiseInParts(
+            self.parts,
+            self.combine,
+            self.unscaled,
+            kernels=self.kernels,
+            factor=self.factor,
+            index=self.index[index],
+        )
+
+    def values(self, rows: np.ndarray, columns: np.ndarray) -> Any:
+        """K between some samples and others, without the factors, an array of the place."""
+        left, right = self.index[rows], self.index[columns]
+        return self.combine((self.parts.block(m, left, right) for m in self.kernels), left, right)
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """K among some samples, a NumPy array of float64."""
+        factor = self.factor[self.index[rows]]
+        values = self.place.numpy(self.values(rows, rows)).astype(np.float64) * factor[:, None] * factor
+        values = 0.5 * (values + values.T)
+        values[np.diag_indices_from(values)] = self.diagonal[rows]
+        return values
+
+    def times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs)."""
+        return self.place.numpy(self._times(rows, columns, coef))
+
+    def _times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> Any:
+        xp, place = self.place.xp, self.place
+        rows = np.arange(self.n_samples) if rows is None else rows
+        right = place.asarray(self.factor[self.index[columns]][:, None] * coef, "float64")
+        height = max(1, TILE_VALUES // max(1, len(columns)))
+        tiles = [rows[first : first + height] for first in range(0, len(rows), height)]
+        found = [xp.astype(self.values(tile, columns), xp.float64) @ right for tile in tiles]
+        if not found:
+            return xp.zeros((0, right.shape[1]), dtype=xp.float64, device=place.device)
+        return xp.concat(found) * place.asarray(self.factor[self.index[rows]], "float64")[:, None]
+
+    def zero(self) -> Image:
+        """The image of coefficients 0."""
+        xp = self.place.xp
+        return Image(xp.zeros((self.n_samples,), dtype=xp.float64, device=self.place.device), self.token)
+
+    def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
+        """Bring an image up to date, in place (at some samples, or all), after coefficients changed by so much."""
+        found = self._times(targets, rows, change[:, None])[:, 0]
+        if targets is None:
+            image.values += found
+        else:
+            image.values[targets] += found
+
+    def value(self, image: Image, coef: Any) -> Any:
+        """K c from its image, an array of the place, of shape (n_samples,)."""
+        return image.values
+
+    def reuses(self, image: Any) -> bool:
+        """Whether an image is one of this kernel."""
+        return isinstance(image, Image) and image.of is self.token

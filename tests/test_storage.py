@@ -1,0 +1,248 @@
+"""Both storages give the same models: objectives within 1e-3, predictions and attributes alike, at n = 2000.
+
+Each pair of combiner and machine that both storages serve is fitted twice, which is why this file takes long. Samples
+that are slower to fit are fewer.
+"""
+
+import copy
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, config_context, load, save, set_config
+from kernelweave.combiners import (
+    AlignmentWeights,
+    BestSingle,
+    ConvexMKL,
+    EasyMKL,
+    FixedWeights,
+    LpMKL,
+    Mean,
+)
+from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
+from kernelweave.estimators.path import fit_path
+from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
+from kernelweave.machines import SquaredHinge
+
+N = 2000
+WIDTH = 3  # features of a view
+
+
+def problem(n, seed=0):
+    """Three views; which of the first two decides depends on the region, and the third is noise."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 3 * WIDTH)), columns=[f"{v}__{j}" for v in "abc" for j in range(WIDTH)])
+    values = X.to_numpy()
+    rule = np.where(values[:, 0] + values[:, WIDTH] > 0, values[:, 1], values[:, WIDTH + 1])
+    return X, rule + 0.3 * rng.normal(size=n)
+
+
+X, RULE = problem(N)
+NEW, _ = problem(200, seed=1)
+TWO = np.where(RULE > 0, "ill", "well")
+THREE = np.digitize(RULE, [-0.5, 0.5])
+KERNELS = [Gaussian("a", scale=2.0), Laplacian("b", scale=3.0), Polynomial("c", degree=2)]
+
+# Combiners that kernels in parts serve, with what makes them fast enough here.
+COMBINERS = {
+    "mean": Mean(),
+    "fixed": FixedWeights({"a": 0.5, "b": 0.4, "c": 0.1}),
+    "convex": ConvexMKL(),
+    "lp": LpMKL(p=2.0),
+    "easy": EasyMKL(),
+    "alignment": AlignmentWeights(),
+    "best": BestSingle(),
+}
+MACHINES = {
+    "binary": (MKLClassifier(KERNELS), TWO),
+    "one-vs-all": (MKLClassifier(KERNELS), THREE),
+    "one-vs-one": (MKLClassifier(KERNELS, multiclass="one-vs-one"), THREE),
+    "regression": (MKLRegressor(KERNELS, epsilon=0.3), RULE),
+    "targets": (MKLRegressor(KERNELS, epsilon=0.3), np.column_stack([RULE, X["a__0"]])),
+    "one-class": (MKLOneClass(KERNELS), None),
+}
+PAIRS = [(combiner, "binary") for combiner in COMBINERS] + [("mean", machine) for machine in ("binary", "regression")]
+PAIRS += [("convex", machine) for machine in ("regression",)]
+
+
+def fitted(combiner, machine, storage, n=N, **parameters):
+    model, y = MACHINES[machine]
+    model = clone(model).set_params(combiner=COMBINERS[combiner], storage=storage, random_state=0, **parameters)
+    return model.fit(X[:n], None if y is None else y[:n])
+
+
+def values_of(model, X):
+    return model.decision_function(X) if hasattr(model, "decision_function") else model.predict(X)
+
+
+@pytest.mark.parametrize(("combiner", "machine"), dict.fromkeys(PAIRS))
+def test_both_storages_give_the_same_model(combiner, machine):
+    dense, lazy = (fitted(combiner, machine, storage) for storage in ("dense", "lazy"))
+    assert (dense.storage_, lazy.storage_) == ("dense", "lazy")
+    assert abs(lazy.objective_ - dense.objective_) <= 1e-3 * abs(dense.objective_)
+    assert 0 <= lazy.duality_gap_ <= 2e-2 * abs(lazy.objective_)
+    np.testing.assert_allclose(lazy.kernel_weights_, dense.kernel_weights_, atol=0.02)
+    first, second = values_of(dense, NEW), values_of(lazy, NEW)
+    if machine == "one-vs-one":  # votes
+        assert (first.argmax(axis=1) == second.argmax(axis=1)).mean() > 0.97
+    else:
+        assert np.abs(first - second).max() <= 0.05 * np.abs(first).max()
+    assert set(vars(dense)) == set(vars(lazy))
+    assert [type(value) for _, value in sorted(vars(dense).items())] == [
+        type(value) for _, value in sorted(vars(lazy).items())
+    ]
+    assert list(dense.history_.columns) == list(lazy.history_.columns)
+
+
+# When
+
+
+def small(storage="auto", **parameters):
+    return MKLClassifier(KERNELS, storage=storage, **parameters)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(None, 8), ("float64", 8), ("float32", 4)])
+def test_auto_is_dense_up_to_the_size_of_all_gram_matrices(dtype, size):
+    n = 100
+    with config_context(dense_bytes=3 * n**2 * size):
+        assert small(dtype=dtype).fit(X[:n], TWO[:n]).storage_ == "dense"
+    with config_context(dense_bytes=3 * n**2 * size - 1):
+        assert small(dtype=dtype).fit(X[:n], TWO[:n]).storage_ == "lazy"
+        assert small("dense", dtype=dtype).fit(X[:n], TWO[:n]).storage_ == "dense"
+        weight = np.ones(n)
+        weight[0] = 0.0  # that sample is left out
+        assert small(dtype=dtype).fit(X[:n], TWO[:n], sample_weight=weight).storage_ == "dense"
+
+
+def test_a_setting_holds_for_fits():
+    try:
+        set_config(dense_bytes=0)
+        assert small().fit(X[:50], TWO[:50]).storage_ == "lazy"
+    finally:
+        set_config(dense_bytes=2e9)
+    assert small().fit(X[:50], TWO[:50]).storage_ == "dense"
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MKLClassifier(KERNELS, machine="least-squares"), r"LeastSquaresClassMachine .*machine=\"svm\""),
+        (MKLClassifier(KERNELS, machine=SquaredHinge()), r"whole Gram matrix.*machine=\"svm\""),
+        (MKLClassifier(KERNELS, multiclass="joint"), r"JointMachine .*multiclass=\"one-vs-all\""),
+        (MKLClassifier(KERNELS, multiclass="joint", soft_labels="knn"), r"soft_labels=\"knn\" .* or soft_labels=None"),
+    ],
+)
+def test_what_cannot_be_had_in_parts(model, message):
+    """Refused at once, with sizes and the remedy; with "auto" such a model stays dense."""
+    n = 60
+    with config_context(dense_bytes=0):
+        assert clone(model).fit(X[:n], THREE[:n]).storage_ == "dense"
+    model = clone(model).set_params(storage="lazy")
+    before = dict(vars(model))
+    sizes = rf'^storage="lazy" .*: 3 matrices of {n} x {n} float64, .* GiB; use storage="dense", or '
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(X[:n], THREE[:n])
+    assert re.search(sizes, str(caught.value))
+    assert vars(model) == before
+
+
+def test_nothing_is_computed_before_a_refusal():
+    def never(A, B):
+        raise AssertionError("computed")
+
+    with pytest.raises(ValueError, match="LeastSquaresClassMachine"):
+        MKLClassifier([never, Linear()], machine="least-squares", storage="lazy").fit(X[:20], TWO[:20])
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"), [("storage", "sparse"), ("storage", None), ("device", "gpu"), ("device", 0)]
+)
+def test_parameters_are_checked(parameter, value):
+    with pytest.raises(ValueError, match=f"{parameter} of MKLRegressor must be"):
+        MKLRegressor(**{parameter: value}).fit(X[:20], RULE[:20])
+
+
+# Nothing else depends on the storage
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return [MKLClassifier(KERNELS, storage=storage).fit(X[:300], TWO[:300]) for storage in ("dense", "lazy")]
+
+
+def test_predictions_of_a_lazy_model_are_those_of_its_copies(pair, tmp_path):
+    dense, lazy = pair
+    save(lazy, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert (again.storage_, again.storage, again.device) == ("lazy", "lazy", "cpu")
+    for other in (again, pickle.loads(pickle.dumps(lazy)), copy.deepcopy(lazy)):
+        np.testing.assert_array_equal(other.decision_function(NEW), lazy.decision_function(NEW))
+        assert other.storage_ == "lazy"
+    save(dense, tmp_path / "dense")
+    assert load(tmp_path / "dense").storage_ == "dense"
+    assert clone(lazy).get_params()["storage"] == "lazy"
+
+
+def test_device_is_not_saved(pair, tmp_path):
+    model = copy.copy(pair[1])
+    model.device = "auto"
+    save(model, tmp_path / "model")
+    assert load(tmp_path / "model").device == "cpu"
+    assert load(tmp_path / "model", device="auto").device == "auto"
+    with pytest.raises(ValueError, match='device of load must be "cpu", "cuda" or "auto"'):
+        load(tmp_path / "model", device="gpu")
+
+
+def test_explanations_are_alike(pair):
+    dense, lazy = pair
+    parts = [model.contributions(NEW) for model in pair]
+    np.testing.assert_allclose(parts[1].sum(axis=1), lazy.decision_function(NEW), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(parts[0], parts[1], atol=0.02)
+    np.testing.assert_allclose(dense.kernel_weights(NEW), lazy.kernel_weights(NEW))
+    assert dense.prediction_cost() == pytest.approx(lazy.prediction_cost(), rel=0.05)
+    assert lazy.active_kernels_ == dense.active_kernels_
+
+
+def test_displays_draw_lazy_models(pair):
+    pytest.importorskip("matplotlib")
+    from kernelweave.display import KernelWeightsDisplay
+
+    shown = [KernelWeightsDisplay.from_estimator(model) for model in pair]
+    assert [type(display) for display in shown] == [KernelWeightsDisplay] * 2
+    assert repr(pair[1]).startswith("MKLClassifier(") and 'storage="lazy"' in repr(pair[1]).replace("'", '"')
+
+
+def test_paths_and_the_kernel_of_all_samples():
+    models = list(fit_path(small("lazy"), X[:200], TWO[:200], "C", [0.1, 1.0]))
+    cold = small("lazy").fit(X[:200], TWO[:200])
+    assert models[1].objective_ == pytest.approx(cold.objective_, rel=1e-3) and models[1].storage_ == "lazy"
+    kernel = small("lazy").fit_kernel(X[:200], TWO[:200])
+    assert kernel.n_samples == 200 and kernel.cross(kernel.stack.reference).shape == (200, 200)
+
+
+def test_missing_views_and_weights():
+    holes = X[:300].copy()
+    holes.loc[holes.index[::7], [f"b__{j}" for j in range(WIDTH)]] = np.nan
+    weight = np.linspace(0.5, 2.0, 300)
+    dense, lazy = (small(s).fit(holes, TWO[:300], sample_weight=weight) for s in ("dense", "lazy"))
+    assert lazy.objective_ == pytest.approx(dense.objective_, rel=1e-3)
+    np.testing.assert_allclose(lazy.decision_function(NEW), dense.decision_function(NEW), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("model", "limit", "shared"),
+    [(small(), 2e9, True), (small(), 0, False), (small("dense"), 0, True), (small("lazy"), 2e9, False)],
+)
+def test_kernels_are_shared_only_where_fits_hold_them(model, limit, shared):
+    sharing = SharedFoldKernels(model, ["C"])
+    with config_context(dense_bytes=limit):
+        if sharing.possible:
+            fold = sharing.of_fold(X[:60], TWO[:60], range(40), range(40, 60))
+            assert all((sheet is not None) == shared for _, _, sheet in fold)
+        else:
+            assert not shared
+    assert not SharedFoldKernels(model, ["storage"]).possible
