@@ -4,8 +4,9 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
+TORCH := .venv-torch
 
-.PHONY: demo test test-browser test-oldest bench results defaults lint types format clean
+.PHONY: demo test test-browser test-oldest test-torch bench results defaults lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -22,8 +23,14 @@ test-browser: $(VENV)/.installed-browser
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n 2 --dist worksteal
 
+# Tests that compute with torch, on the CPU and on a CUDA device where there is one; Triton's programs are interpreted
+# where there is none.
+test-torch: $(TORCH)/.installed
+	$(TORCH)/bin/python -m pytest -n 2 --dist worksteal -m device tests $(PYTEST)
+
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
+	$(RUN) -m benchmarks.whole_fits
 	$(RUN) -m benchmarks.stress
 	$(RUN) -m benchmarks.joint
 	$(RUN) -m benchmarks.global_mkl
@@ -34,6 +41,7 @@ bench: $(INSTALLED)
 	$(RUN) -m benchmarks.reduction
 	$(RUN) -m benchmarks.extraction
 	$(RUN) -m benchmarks.targets
+	$(RUN) -m benchmarks.scale --quick
 
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md
@@ -71,6 +79,11 @@ $(OLDEST)/.installed: pyproject.toml tools/oldest.py
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --editable ".[plot,test]"
 	@touch $@
 
+$(TORCH)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/python -m pip install --quiet --editable ".[torch,test]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST)
+	rm -rf $(VENV) $(OLDEST) $(TORCH)
 	find src -name '*.nb[ic]' -delete

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.base import join
@@ -145,6 +146,13 @@ class OutputKernels(CombinedKernel):
         """Each output's own kernel times its own coefficients."""
         parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
         return np.hstack([kernel.values(views, column[rows, None]) for kernel, rows, column in parts])
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """Each output's own kernel times its own coefficients."""
+        parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
+        found = [kernel.values_in(place, views, column[rows, None]) for kernel, rows, column in parts]
+        known = [values for values in found if values is not None]
+        return np.hstack(known) if len(known) == len(found) else None
 
     @property
     def is_sum(self) -> bool:

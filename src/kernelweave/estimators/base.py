@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from .._warnings import warn
+from ..arrays import chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
 from ..kernels import KernelStack
@@ -227,7 +228,11 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         views = self._new_views(X, fetch)
-        coef = self.dual_coef_.T
+        coef, place = self.dual_coef_.T, chosen_place(getattr(self, "device", "cpu"))
+        if not place.is_host and fetch is None:
+            found = self._kernel.values_in(place, views, coef)
+            if found is not None:
+                return found + self.intercept_
 
         def values(part: Views) -> np.ndarray:
             return self._kernel.values(part, coef)

@@ -27,7 +27,7 @@ predictions
     `decision` turns raw values into what an estimator returns; `losses` and `risk` judge them by the measure that users
     judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
 capabilities, as attributes
-    `n_jobs`, `detects_novelty`, `has_box_dual`, `total`.
+    `n_jobs`, `detects_novelty`, `has_box_dual`, `takes_parts`, `total`.
 
 `losses.Loss` makes a machine with one output from a few lines that state the terms of its dual, and is what
 ``MKLClassifier(machine=...)`` and ``MKLRegressor(machine=...)`` take. The multiclass machines take any of them.
@@ -53,7 +53,7 @@ from typing import Any
 import numpy as np
 
 from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
-from ..solvers.qp.in_parts import KernelInParts, solve_in_parts
+from ..solvers.qp.in_parts import KernelInParts, is_in_parts, solve_in_parts
 from ..solvers.qp.working_set import LazyKernel, solve_in_working_set
 from .terms import DualTerms
 
@@ -127,6 +127,8 @@ class Machine(ABC):
         Whether the machine has no targets and separates the samples from the origin.
     has_box_dual : bool
         Whether the dual is one box QP, whose arguments for `solvers.solve_box_qp` the method `problem` returns.
+    takes_parts : bool
+        Whether the machine is solved on a kernel in parts, of which the whole Gram matrix is never made.
     start : ndarray of shape (n_samples, n_outputs) or None
         Where `solve` begins if it is given no start; set by `starting_at`.
     decides_with : tuple of str
@@ -152,6 +154,11 @@ class Machine(ABC):
         """Whether the dual is one box QP; False by default."""
         return False
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether `solve` takes a kernel in parts; False by default."""
+        return False
+
     @abstractmethod
     def solve(
         self,
@@ -166,7 +173,7 @@ class Machine(ABC):
         Parameters
         ----------
         K : ndarray of shape (n_samples, n_samples), or KernelInParts
-            Symmetric positive semidefinite, float64 or float32; read only.
+            Symmetric positive semidefinite, float64 or float32; read only. Kernels in parts where `takes_parts`.
         start : ndarray of shape (n_samples, n_outputs) or Solution, optional
             Coefficients to start from, usually the solution on a nearby kernel; `self.start` by default.
         tol : float, default=1e-3
@@ -177,7 +184,9 @@ class Machine(ABC):
             Most pair updates for each output.
         """
 
-    def refine(self, K: np.ndarray, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
+    def refine(
+        self, K: np.ndarray | KernelInParts, solution: Solution, tol: float, max_steps: int | None = None
+    ) -> Solution:
         """Bring a solution on this very K to a KKT violation of `tol`; outputs that are there already are kept."""
         return solution if solution.violation <= tol else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
@@ -189,6 +198,31 @@ class Machine(ABC):
         None where this machine has no such way (the default), or it would take too many samples.
         """
         return None
+
+    def matrix(self, K: np.ndarray | KernelInParts) -> np.ndarray:
+        """Return the Gram matrix K of this machine's samples as an array.
+
+        Raises
+        ------
+        ValueError
+            Where K is a kernel in parts, which this machine does not take, or of another shape.
+        """
+        n = self.n_samples
+        if is_in_parts(K):
+            raise ValueError(
+                f"a {self.kind} is solved on the whole Gram matrix ({n:,} x {n:,} samples, {8e-9 * n * n:.2g} GB) and "
+                "not on a kernel in parts: use storage='dense', or a machine that takes parts (hinge, "
+                "epsilon-insensitive or one-class, also one-vs-one and one-vs-all)"
+            )
+        K = np.asarray(K)
+        if K.shape != (n, n):
+            raise ValueError(f"K must be of shape ({n}, {n}), got {K.shape}")
+        return K
+
+    @property
+    def kind(self) -> str:
+        """What the machine is called in messages: the name of its class."""
+        return type(self).__name__
 
     def starting_at(self, coef: np.ndarray) -> Machine:
         """Return the same machine whose solves begin at these coefficients where the caller gives no start.
@@ -280,6 +314,11 @@ class PlainMachine(Machine):
         """True; a machine whose problem has a diagonal overrides it."""
         return True
 
+    @property
+    def takes_parts(self) -> bool:
+        """True where the dual is one box QP."""
+        return self.has_box_dual
+
     @cached_property
     def terms(self) -> DualTerms:
         """What the dual has besides the kernel."""
@@ -294,38 +333,17 @@ class PlainMachine(Machine):
         max_steps: int | None = None,
     ) -> Solution:
         first = self.first(start)
-        if not isinstance(K, np.ndarray):
-            return self._solve_in_parts(K, first, getattr(start, "image", None), tol, gap_tol, max_steps)
+        given: dict[str, Any] = {
+            "start": None if first is None else first[:, 0],
+            "tol": tol * self.unit,
+            "gap_tol": gap_tol,
+            "max_steps": max_steps,
+        }
+        if self.takes_parts and is_in_parts(K):
+            image = start.image if isinstance(start, Solution) else None
+            return self._solution(solve_in_parts(K, **self.problem(), image=image, **given))
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
-        result = solver(
-            K,
-            **self.problem(),
-            start=None if first is None else first[:, 0],
-            tol=tol * self.unit,
-            gap_tol=gap_tol,
-            max_steps=max_steps,
-        )
-        return self._solution(result)
-
-    def _solve_in_parts(
-        self,
-        kernel: KernelInParts,
-        first: np.ndarray | None,
-        image: Any,
-        tol: float,
-        gap_tol: float | None,
-        max_steps: int | None,
-    ) -> Solution:
-        result = solve_in_parts(
-            kernel,
-            **self.problem(),
-            start=None if first is None else first[:, 0],
-            image=image,
-            tol=tol * self.unit,
-            gap_tol=gap_tol,
-            max_steps=max_steps,
-        )
-        return self._solution(result)
+        return self._solution(solver(self.matrix(K), **self.problem(), **given))
 
     def solve_in_part(
         self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None

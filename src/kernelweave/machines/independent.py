@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..solvers import DualProgram
+from ..solvers.qp.in_parts import KernelInParts, is_in_parts
 from ..validation import Whole, check
 from .base import Machine, Solution, columns, join
 
@@ -41,13 +42,18 @@ class IndependentMachines(Machine):
 
     maker: MachineMaker
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether the single machines do."""
+        return all(machine.takes_parts for _, _, machine in self._used_outputs()[:1])
+
     @abstractmethod
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their targets."""
 
     def solve(  # noqa: D102
         self,
-        K: Any,
+        K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
@@ -55,7 +61,9 @@ class IndependentMachines(Machine):
     ) -> Solution:
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
-    def refine(self, K: Any, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:  # noqa: D102
+    def refine(  # noqa: D102
+        self, K: np.ndarray | KernelInParts, solution: Solution, tol: float, max_steps: int | None = None
+    ) -> Solution:
         kept = [part if part.violation <= tol else None for part in solution.outputs]
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
@@ -79,8 +87,10 @@ class IndependentMachines(Machine):
         max_steps: int | None,
     ) -> Solution:
         """Solve the outputs that are not kept."""
-        if K.n_samples != self.n_samples if _in_parts(K) else np.shape(K) != (self.n_samples, self.n_samples):
-            raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {np.shape(K)}")
+        in_parts = is_in_parts(K) and self.takes_parts
+        size = K.n_samples if in_parts else len(self.matrix(K))
+        if size != self.n_samples:
+            raise ValueError(f"K must have {self.n_samples} samples, got {size}")
         coef = np.zeros((self.n_samples, self.n_outputs))
 
         def one(column: int) -> Any:
@@ -90,14 +100,17 @@ class IndependentMachines(Machine):
             if solution is None and len(targets) == 0:  # neither class of a pair is left in this subset
                 return Solution(np.zeros((0, 1)), np.zeros(1), 0.0, 0.0, 0.0, 0, True)
             if solution is None:
-                block = K if chosen is None else _among(K, chosen)
+                block = K
+                if chosen is not None:
+                    block = K.subset(chosen) if in_parts else np.asarray(K)[np.ix_(chosen, chosen)]
                 machine = self.maker.for_targets(targets, self.bound[rows])
                 solution = solve_part(machine, block, starts[column], tol, gap_tol, max_steps)
             coef[rows, column] = solution.coef[:, 0]
             return solution
 
         parts = self.parts()
-        solutions = in_threads(one, range(self.n_outputs), self.n_jobs)
+        # a kernel in parts keeps rows, which one output after the other uses, and has threads of its own
+        solutions = in_threads(one, range(self.n_outputs), 1 if in_parts else self.n_jobs)
         return join(solutions, coef)
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
@@ -163,13 +176,3 @@ def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int
         return [function(item) for item in items]
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, items))
-
-
-def _in_parts(K: Any) -> bool:
-    """Whether a kernel is no matrix but computed in parts."""
-    return hasattr(K, "subset")
-
-
-def _among(K: Any, chosen: np.ndarray) -> Any:
-    """The kernel among some samples."""
-    return K.subset(chosen) if _in_parts(K) else np.asarray(K)[np.ix_(chosen, chosen)]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..solvers import DualProgram, solve_joint_qp
+from ..solvers.qp.in_parts import KernelInParts
 from .base import Machine, Solution, as_bound, columns
 from .labels import as_labels
 from .posterior import as_posteriors
@@ -81,14 +82,14 @@ class JointMachine(Machine):
 
     def solve(  # noqa: D102
         self,
-        K: np.ndarray,
+        K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> Solution:
         first = self.first(start)
-        result = solve_joint_qp(K, self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)
+        result = solve_joint_qp(self.matrix(K), self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)
         return Solution(
             coef=result.solution,
             intercept=np.asarray(result.multiplier),

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..solvers import DualProgram
+from ..solvers.qp.in_parts import KernelInParts
 from .base import Machine, Solution, as_bound, columns
 from .labels import as_labels
 
@@ -96,16 +97,14 @@ class LeastSquaresMachine(Machine):
 
     def solve(  # noqa: D102
         self,
-        K: np.ndarray,
+        K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> FactoredSolution:
         first = self.first(start)
-        K = np.asarray(K)
-        if K.shape != (self.n_samples, self.n_samples):
-            raise ValueError(f"K must be of shape ({self.n_samples}, {self.n_samples}), got {K.shape}")
+        K = self.matrix(K)
         most = np.inf if max_steps is None else max_steps
         alpha = np.zeros_like(self.targets) if first is None else first - first.mean(axis=0)
         factor = start.factor if isinstance(start, FactoredSolution) else None

@@ -166,6 +166,11 @@ class LossMachine(PlainMachine):
         """Whether the loss has no quadratic terms."""
         return not self.terms.quadratic.any()
 
+    @property
+    def kind(self) -> str:
+        """The loss, by name."""
+        return f"machine of the loss {type(self.loss_kind).__name__}"
+
     def problem(self) -> dict:
         """Return the terms of the dual; samples of cost 0 have a box without width."""
         used = self.bound > 0.0

@@ -12,6 +12,7 @@ import dataclasses
 
 import numpy as np
 
+from ..solvers.qp.in_parts import KernelInParts, is_in_parts
 from .base import PlainMachine, Solution, as_bound, columns
 
 BOUND_ROUNDING = 1e-12  # coefficients this close to their bound, relatively, are at it
@@ -74,7 +75,7 @@ class OneClassMachine(PlainMachine):
 
     def solve(
         self,
-        K: np.ndarray,
+        K: np.ndarray | KernelInParts,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
@@ -90,8 +91,12 @@ class OneClassMachine(PlainMachine):
         within = coef < self.bound * (1.0 - BOUND_ROUNDING)
         if not within.any():
             return solution
-        support = np.flatnonzero(coef)
-        lowest = float((coef[support] @ np.asarray(K)[support])[within].min())  # rows, which are columns too
+        if is_in_parts(K):
+            values = K.place.numpy(K.value(solution.image, K.place.asarray(coef)))
+        else:
+            support = np.flatnonzero(coef)
+            values = coef[support] @ np.asarray(K)[support]  # rows, which are columns too
+        lowest = float(values[within].min())
         bias = BOUNDARY_WIDTH * abs(lowest) - lowest
         return dataclasses.replace(solution, intercept=np.array([bias]))
 

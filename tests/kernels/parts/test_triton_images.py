@@ -9,13 +9,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from places import HAS_TORCH, has_cuda
 
 from kernelweave.arrays import torch_place
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
 from kernelweave.kernels.parts import packing
 from kernelweave.kernels.parts.stack import StackInParts
 from kernelweave.kernels.parts.sums import SumInParts
+from places import HAS_TORCH, has_cuda
 
 pytestmark = [
     pytest.mark.device,

@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...arrays import Place
 from ...kernels import Kernel, KernelStack
+from ...kernels.parts.prediction import cross_values
 from ...kernels.parts.stack import StackInParts
 from ...kernels.parts.sums import SumInParts
 from ...solvers.stacks.sums import GatedKernel, KernelBlock, sum_kernels
@@ -146,7 +148,7 @@ class GatedSum(CombinedKernel):
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """K_eta times coefficients, without K_eta."""
         if self.is_lazy:
-            found = self.images(None, index, coef.reshape(len(index), -1))
+            found = self.images(None, index, coef[:, None] if coef.ndim == 1 else coef)
             return np.einsum("im,imr->ir", self.gates, found).reshape(self.n_samples, *coef.shape[1:])
         kernel = GatedKernel(self.stack.matrices(), self.gates)
         if coef.ndim == 1:
@@ -179,6 +181,11 @@ class GatedSum(CombinedKernel):
         for _, rows, share in self._open_shares(views, coef):
             values[rows] += share
         return values
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """K_eta of new samples times coefficients, in parts in a place; gates are computed on the host."""
+        gates, active = self.gates_of(views), self.active.astype(float)
+        return cross_values(self.stack.parts_at(place), views, gates, self.gates, active, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m(x) k_m(x, z) eta_m(z) of new samples times coefficients, for each kernel."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...arrays import Place
 from ...kernels import Kernel, KernelStack
 from ...kernels.parts.stack import StackInParts
 from ...kernels.points.in_parts import points_in_parts
@@ -152,6 +153,9 @@ class ProjectedKernel(GatedSum):
                 points[rows] = self._points_of(m, views if len(rows) == len(points) else views.rows(rows))
             found.append(points)
         return gates, found
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> None:
+        """New samples are projected and compared on the host."""
 
     def values_at(self, m: int, points: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """What kernel m adds to the values of samples that lie at these points of its space and have gate 1 there."""

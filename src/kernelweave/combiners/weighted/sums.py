@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from ..._warnings import warn
+from ...arrays import Place
 from ...kernels import KernelStack
+from ...kernels.parts.prediction import cross_values
 from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
 from ...kernels.tiles import Tile, symmetric
@@ -123,6 +125,13 @@ class WeightedSum(CombinedKernel):
         K = self._sum(lambda m: self.stack.cross(m, views, present[:, m]))
         columns = self.missing_factor(self.stack.present, self.stack.support, known=True)
         return _scaled(K, self.missing_factor(present, views), columns)
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The sum for new samples times coefficients, in parts in a place."""
+        new = self.missing_factor(self.stack.presence(views, self.active), views)
+        train = self.missing_factor(self.stack.present, self.stack.support, known=True)
+        new, train = (np.repeat(factor[:, None], self.n_kernels, axis=1) for factor in (new, train))
+        return cross_values(self.stack.parts_at(place), views, new, train, self.theta, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m k_m of new samples times coefficients, for each kernel."""

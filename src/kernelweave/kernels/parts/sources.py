@@ -261,18 +261,13 @@ class PointSource(Source):
         shift: Any = 0.0
         if function.kind in STATIONARY and present.any():
             shift = raw[present].mean(axis=0)
-        own, unit = in_units(function)
-        features = prepared(raw, present, shift, unit)
+        own, factor = in_units(function)
+        features = prepared(raw, present, shift, factor)
         limit = limit_of(own, features[present])
         wanted = dtype if size_of(own, features) <= limit else "float64"
-        if wanted == "float32":
-            features = rounded(features.astype(np.float32), function.kind, place)
-        side = Side(
-            place.asarray(features, wanted),
-            place.asarray(np.where(present, 1.0, 0.0)),
-            np.where(present, own.diagonal(features), 0.0),
-        )
-        return cls(own, side, side, place, kernel=kernel, shift=shift, unit=unit, limit=limit)
+        values, diagonal = placed(own, features, place, wanted, present)
+        side = Side(values, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
+        return cls(own, side, side, place, kernel=kernel, shift=shift, unit=factor, limit=limit)
 
     def values(self, A: Any, B: Any) -> Any:
         """The function of all pairs."""
@@ -291,10 +286,7 @@ class PointSource(Source):
         raw, present = self.kernel.read(views)
         features = prepared(raw, present, self.shift, self.unit)
         narrow = self._is_narrow and size_of(self.function, features) <= self.limit
-        if narrow:
-            features = rounded(features.astype(np.float32), self.function.kind, self.place)
-        placed = self.place.asarray(features, "float32" if narrow else "float64")
-        return placed, np.where(present, self.function.diagonal(features), 0.0), present
+        return *placed(self.function, features, self.place, "float32" if narrow else "float64", present), present
 
     def compared(self, features: Any, raw: np.ndarray, present: np.ndarray) -> Self:
         """The same between new samples and these; in float64 where the new samples need it."""
@@ -323,3 +315,16 @@ def prepared(raw: np.ndarray, present: np.ndarray, shift: Any, unit: float) -> n
     if unit != 1.0:
         features *= unit
     return features
+
+
+def placed(
+    function: PointFunction, features: np.ndarray, place: Place, dtype: str, present: np.ndarray
+) -> tuple[Any, np.ndarray]:
+    """Features in a place and type, and their raw k(x, x), 0 for absent samples.
+
+    Those in float32 are rounded to what the products of a place take, and k(x, x) is that of the rounded ones.
+    """
+    if dtype == "float32":
+        features = rounded(features.astype(np.float32), function.kind, place)
+    diagonal = function.diagonal(features.astype(np.float64, copy=False))
+    return place.asarray(features, dtype), np.where(present, diagonal, 0.0)

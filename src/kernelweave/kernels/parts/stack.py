@@ -56,6 +56,11 @@ class StackInParts:
         """Number of rows."""
         return self.sources[0].n_rows
 
+    @property
+    def n_features(self) -> int:
+        """Numbers that the feature vectors of a sample take in all kernels together; 1 for a kernel without them."""
+        return sum(getattr(source.columns.features, "shape", (0, 1))[-1] for source in self.sources)
+
     def block(self, m: int, rows: np.ndarray | None, columns: np.ndarray | None) -> Any:
         """Values of kernel m between some rows and some columns (None: all), an array of the place."""
         return self.sources[m].block(rows, columns)
@@ -77,19 +82,21 @@ class StackInParts:
         -------
         array of the place, of shape (n_rows, n_kernels, n_outputs), float64
         """
-        if self.fused is not None:
-            return self.fused.images(rows, columns, V, kernels)
         chosen = range(self.n_kernels) if kernels is None else kernels
         if self.place.is_host:
             return host_images.images(self.sources, rows, columns, V, chosen)
+        if self.fused is not None:
+            return self.fused.images(rows, columns, V, chosen)
         n_rows = self.n_samples if rows is None else len(rows)
         found = self.place.zeros((n_rows, self.n_kernels, V.shape[2]))
         for m in chosen:
             found[:, m, :] = self.sources[m].times(rows, columns, V[:, m, :])
         return found
 
-    def sum_block(self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, a NumPy array of float64.
+    def sum_block(
+        self, rows: np.ndarray, left: np.ndarray, weights: np.ndarray, kernels: Sequence[int] | None = None
+    ) -> np.ndarray:
+        """sum_m weights[m] left[i, m] k_m(x_i, x_j) left[j, m] among some samples, exactly symmetric.
 
         Parameters
         ----------
@@ -97,21 +104,25 @@ class StackInParts:
         left : ndarray of shape (n_rows, n_kernels)
             What these samples are multiplied by in each kernel.
         weights : ndarray of shape (n_kernels,)
+        kernels : sequence of int, optional
+            The kernels that are added; all by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_rows), a NumPy array of float64
         """
-        place, xp = self.place, self.place.xp
-        used = np.flatnonzero(weights * (left != 0.0).any(axis=0)).tolist()
-        if place.is_host:
-            return host_images.block(self.sources, rows, left, weights, used)
-        there = place.asarray(left, "float64")
+        chosen = range(self.n_kernels) if kernels is None else kernels
+        if self.place.is_host:
+            return host_images.block(self.sources, rows, left, weights, chosen)
         if self.fused is not None:
-            return place.numpy(self.fused.block(rows, there, weights))
-        total = place.zeros((len(rows), len(rows)))
-        for m in used:
-            values = xp.astype(self.sources[m].block(rows, rows), xp.float64, copy=False)
-            values *= (float(weights[m]) * there[:, m])[:, None]
-            values *= there[:, m]
-            total += values
-        return place.numpy(0.5 * (total + total.T))
+            there, kept = self.place.asarray(left, "float64"), np.zeros(self.n_kernels)
+            kept[list(chosen)] = weights[list(chosen)]
+            return self.place.numpy(self.fused.block(rows, there, kept))
+        place, total = self.place, self.place.zeros((len(rows), len(rows)))
+        for m in chosen:
+            values = place.xp.astype(self.block(m, rows, rows), place.xp.float64)
+            total += place.asarray(weights[m] * left[:, m])[:, None] * values * place.asarray(left[:, m])
+        return np.asarray(place.numpy(0.5 * (total + total.T)))
 
     def diagonals(self) -> np.ndarray:
         """k_m(x, x) of each sample, a NumPy array of shape (n_samples, n_kernels)."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,6 @@ class SumInParts:
         self.there = self.place.asarray(left, "float64")
         self.token: object = object()
         self.used = self._used()
-        self._diagonal: np.ndarray | None = None
         self._subsets: dict[bytes, SumInParts] = {}  # shared under `with_weights`, so that images of subsets stay true
 
     def _used(self) -> list[int]:
@@ -77,18 +77,17 @@ class SumInParts:
         """Number of samples."""
         return len(self.left)
 
-    @property
+    @cached_property
     def diagonal(self) -> np.ndarray:
-        """K[i, i], a NumPy array; computed once."""
-        if self._diagonal is None:
-            self._diagonal = (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
-        return self._diagonal
+        """K[i, i], a NumPy array."""
+        return (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
 
     def with_weights(self, weights: np.ndarray, ridge: float | None = None) -> SumInParts:
         """The same with other weights (and another ridge, if given); images are shared where they are kept."""
         other = copy(self)
+        other.__dict__.pop("diagonal", None)
         other.weights, other.ridge = weights, self.ridge if ridge is None else ridge
-        other.used, other._diagonal = other._used(), None
+        other.used = other._used()
         if not self.keeps_images:
             other.token, other._subsets = object(), {}
         return other
@@ -103,8 +102,8 @@ class SumInParts:
         return found.with_weights(self.weights, self.ridge)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """K among some samples, a NumPy array of float64."""
-        total = self.parts.sum_block(rows, self.left[rows], self.weights)
+        """K among some samples, a NumPy array of float64, exactly symmetric."""
+        total = self.parts.sum_block(rows, self.left[rows], self.weights, self.used)
         total[np.diag_indices_from(total)] = self.diagonal[rows]
         return total
 
@@ -176,9 +175,6 @@ class SumInParts:
         if self.ridge:
             found += self.ridge * ((rows[:, None] == columns) @ outputs)
         return found[:, 0] if coef.ndim == 1 else found
-    def block_times(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`block` times coefficients of shape (n_rows, n_columns), without making it; a NumPy array."""
-        return self.product(rows, rows, coef)
 
     def reuses(self, image: Any) -> bool:
         """Whether an image is one of this kernel."""

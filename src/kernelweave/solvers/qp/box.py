@@ -137,11 +137,21 @@ def _checked(K, linear, lower, upper, total, insensitivity):
     K = np.asarray(K)
     if K.dtype not in (np.float64, np.float32):
         K = K.astype(np.float64)
+    linear, lower, upper = checked_problem(K.shape, linear, lower, upper, total, insensitivity)
+    if not K.flags.c_contiguous:
+        K = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)  # K is symmetric
+    K = K.view()
+    K.flags.writeable = False  # one compiled specialisation serves writable and read-only kernels
+    return K, linear, lower, upper
+
+
+def checked_problem(shape, linear, lower, upper, total, insensitivity):
+    """The vectors of a problem on a kernel of this shape, in double precision, or a ValueError."""
     linear, lower, upper = (np.ascontiguousarray(v, dtype=np.float64) for v in (linear, lower, upper))
     n = len(linear)
-    if n == 0 or K.shape != (n, n) or linear.shape != (n,) or lower.shape != (n,) or upper.shape != (n,):
+    if n == 0 or shape != (n, n) or linear.shape != (n,) or lower.shape != (n,) or upper.shape != (n,):
         raise ValueError(
-            f"K must be square and linear, lower, upper must match it, got shapes {K.shape}, {linear.shape}, "
+            f"K must be square and linear, lower, upper must match it, got shapes {shape}, {linear.shape}, "
             f"{lower.shape} and {upper.shape}"
         )
     if not (_finite(linear) and _finite(lower) and _finite(upper)):
@@ -153,11 +163,7 @@ def _checked(K, linear, lower, upper, total, insensitivity):
     slack = 1e-12 * (np.abs(lower).sum() + np.abs(upper).sum())
     if not lower.sum() - slack <= total <= upper.sum() + slack:
         raise ValueError(f"no feasible point: sum(lower) <= {total} <= sum(upper) does not hold")
-    if not K.flags.c_contiguous:
-        K = K.T if K.flags.f_contiguous else np.ascontiguousarray(K)  # K is symmetric
-    K = K.view()
-    K.flags.writeable = False  # one compiled specialisation serves writable and read-only kernels
-    return K, linear, lower, upper
+    return linear, lower, upper
 
 
 def _finite(values):
@@ -187,8 +193,17 @@ def _cold_start(K, linear, lower, upper, total):
     missing = total - c.sum()
     if missing == 0.0:
         return c
-    rows = np.unique(np.linspace(0, len(c) - 1, 32).astype(int))
-    preference = np.sign(missing) * (linear - missing * K[rows].mean(axis=0))
+    return spread(c, missing, linear - missing * K[some_rows(len(c))].mean(axis=0), lower, upper)
+
+
+def some_rows(n):
+    """Positions of samples that stand for all of them in a rough gradient."""
+    return np.unique(np.linspace(0, n - 1, 32).astype(int))
+
+
+def spread(c, missing, gradient, lower, upper):
+    """Coefficients with a missing sum given to the samples that the gradient prefers."""
+    preference = np.sign(missing) * gradient
     order = np.argsort(-preference, kind="stable")
     room = (upper - c if missing > 0 else c - lower)[order]
     before = np.cumsum(room) - room

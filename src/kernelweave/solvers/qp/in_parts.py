@@ -1,8 +1,11 @@
 """The box QP of `box` on a kernel in parts: rows of a small working set against all samples, never the whole matrix.
 
-Each round takes the samples that violate the KKT conditions most, solves the problem on them (the rest held fixed) with
-the dense solver of `_block`, and brings the image K c of all samples up to date by the columns whose coefficients
-changed. Objective, duality gap and KKT violation are those of *all* samples.
+Each round takes the samples that violate the KKT conditions most and the best of the round before (`_working_set`),
+solves the problem on them with the dense solver of `_block` while the others are held fixed, and brings the image K c
+of all samples up to date by the columns whose coefficients changed. The state is arrays at the kernel's place; only
+the working set's block of K, gradient and coefficients are on the host. Objective, duality gap and KKT violation are
+those of *all* samples: before the certificate is computed, samples at rest are brought up to date, and the image is
+compared with fresh values at some samples and computed afresh where rounding has changed it too much.
 
 ======  ======================================
 symbol  name
@@ -15,28 +18,39 @@ p - Kc  gradient
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
 from ..result import Result
 from ._block import solve_block
 from ._certificate import least_gap
-from ._rounds import FINAL, INNER, certify, choose_block, fixed_jitter
-from .box import GAP_PER_TOL, LEAST_SIZE, feasible
+from ._rounds import FINAL, RESOLUTION, STALL
+from ._working_set import REST_EVERY, Slopes, State
+from .box import GAP_PER_TOL, LEAST_SIZE, SUM_ERROR, checked_problem, feasible, some_rows, spread
 
 WORKING_SET = 1024
+INNER = 0.1  # a block is solved to this fraction of the violation that chose it
+CHECKED = 64  # samples at which the image is compared with fresh values
+DRIFT = 0.05  # of the violation that may remain: what rounding may have done to the gradient
+PATIENCE = 100  # rounds without a lower violation, after which the image is compared with fresh values
+STEPS_PER_SAMPLE = 1000  # pair updates are on a block, so they cost less than those of `box`
+NOT_FINITE = "K contains NaN or infinity, or overflows when multiplied by the bounds"
 
 
 class KernelInParts(Protocol):
     """A symmetric positive semidefinite matrix K of which only parts are computed.
 
     An *image* is what a kernel keeps of K c; only the kernel itself reads it. Positions and coefficients are NumPy
-    arrays; images and values are arrays of `place`.
+    arrays; images and values are arrays of `place`. A kernel may have an attribute ``progress``: a function that is
+    called after each round with an estimate of how much of the solve is done, from 0 to 1.
     """
 
     place: Any
-    n_samples: int
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
 
     @property
     def diagonal(self) -> np.ndarray:
@@ -45,8 +59,14 @@ class KernelInParts(Protocol):
     def block(self, rows: np.ndarray) -> np.ndarray:
         """K at these rows and columns, a NumPy array."""
 
+    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K at these rows and columns times coefficients, a NumPy array; computed afresh."""
+
     def zero(self) -> Any:
         """The image of coefficients 0."""
+
+    def copy(self, image: Any) -> Any:
+        """An image with the same values that can be changed by itself."""
 
     def add(self, image: Any, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place (at some samples, or all), after coefficients changed by so much."""
@@ -59,6 +79,11 @@ class KernelInParts(Protocol):
 
     def subset(self, index: np.ndarray) -> KernelInParts:
         """The kernel among some of the samples."""
+
+
+def is_in_parts(K: Any) -> TypeGuard[KernelInParts]:
+    """Whether a kernel is computed in parts, and no matrix."""
+    return not isinstance(K, np.ndarray) and hasattr(K, "add") and hasattr(K, "subset")
 
 
 def solve_in_parts(
@@ -83,55 +108,255 @@ def solve_in_parts(
     total, insensitivity : float
     start : ndarray of shape (n,), optional
     image : image, optional
-        Of the start, where the kernel reuses it; it is changed. Computed by default.
-    tol, gap_tol, max_steps
+        Of the start, where the kernel reuses it. Computed by default.
+    tol, gap_tol
         As in `solve_box_qp`.
+    max_steps : int, optional
+        Most pair updates; ``max(10_000_000, 1000 n)`` by default.
 
     Returns
     -------
     Result
         With the `image` of the solution.
+
+    Notes
+    -----
+    Memory: a dozen vectors, the block of a working set, and what the kernel needs for an image.
     """
-    n = len(linear)
-    c = np.clip(0.0, lower, upper) if start is None else feasible(np.array(start, dtype=float), lower, upper, total)
-    if start is None and c.sum() != total:
-        c = feasible(np.full(n, total / n), lower, upper, total)
-    if not (kernel.reuses(image) and start is not None and np.array_equal(c, start)):
-        image = kernel.zero()
-        rows = np.flatnonzero(c)
-        if len(rows):
-            kernel.add(image, rows, c[rows])
-    diagonal = kernel.diagonal
-    place, steps = kernel.place, 0
-    budget = max(10_000_000, 100 * n) if max_steps is None else int(max_steps)
-    floor = 1.0 if linear.any() else LEAST_SIZE * total**2 * np.abs(diagonal).max()
-    goal = (np.inf, gap_tol, 1.0) if gap_tol is not None else (tol, GAP_PER_TOL * tol, floor)
-    jitter, rank = fixed_jitter(n), np.empty(n)
-    target = goal[0]
-    while True:
-        gradient = linear - place.numpy(kernel.value(image, place.asarray(c)))
-        objective, gap, b, violation = certify(c, gradient, linear, lower, upper, insensitivity)
-        limit = goal[1] * max(goal[2], abs(objective))
-        if violation <= goal[0] and gap > limit:
-            gap = least_gap(c, gradient, linear, lower, upper, insensitivity, total, gap, limit, violation)
-        converged = violation <= goal[0] and gap <= limit
-        if converged or steps >= budget or violation == 0.0:
-            return Result(c, objective, gap, steps, converged, violation, b, image=image)
-        if violation <= target:
-            target = 0.3 * violation
-        top, low, block = choose_block(c, gradient, lower, upper, insensitivity, 0.0, WORKING_SET, jitter, rank)
-        K = kernel.block(block)
-        m = len(block)
-        new = c[block]
-        inner = 0.9 * target if m == n or top - low < FINAL * target else INNER * (top - low)
-        steps += solve_block(
-            (K, np.arange(m), np.empty((m, m)), np.full(m + 1, -1)),
-            diagonal[block],
-            (new, gradient[block], lower[block], upper[block], insensitivity),
-            inner,
-            min(budget - steps, 100 * m + 1000),
+    n = kernel.n_samples
+    linear, lower, upper = checked_problem((n, n), linear, lower, upper, total, insensitivity)
+    diagonal = np.ascontiguousarray(kernel.diagonal, dtype=np.float64)
+    if not np.isfinite(diagonal).all():
+        raise ValueError("the diagonal of K contains NaN or infinity")
+    budget = max(10_000_000, STEPS_PER_SAMPLE * n) if max_steps is None else int(max_steps)
+    goal = (np.inf, gap_tol, 1.0)
+    if gap_tol is None:  # without a linear term the objective has no other size than its own
+        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else LEAST_SIZE * total**2 * np.abs(diagonal).max())
+    solve = _Solve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget)
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite raises an error in the end
+        solve.begin(start, image)
+        return solve.run()
+
+
+class _Solve:
+    """One solve.
+
+    Parameters
+    ----------
+    kernel : KernelInParts
+    diagonal : ndarray of shape (n,)
+    problem : tuple
+        linear, lower, upper, total and insensitivity.
+    goal : tuple
+        The violation and the gap that are wanted, the latter relative to the objective, and the least size of it.
+    budget : int
+        Most steps.
+    """
+
+    def __init__(self, kernel: KernelInParts, diagonal: np.ndarray, problem: Any, goal: Any, budget: int):
+        self.linear, self.lower, self.upper, self.total, self.e = problem
+        self.kernel, self.diagonal, self.budget = kernel, diagonal, budget
+        self.tol, self.gap_tol, self.floor = goal
+        self.state = State(kernel, self.linear, self.lower, self.upper, self.e)
+        self.lengths = np.sqrt(np.abs(diagonal))
+        self.widths = float((self.upper - self.lower).sum())
+        self.steps = self.rounds = self.checks = 0
+        self.lowest = np.inf, 0  # violation so far, and the round
+        self.weak = 0  # rounds in a row that gained less than their own rounding
+        self.noise = 0.0  # what fresh values differ by from a fresh image
+        self.block: np.ndarray | None = None  # of K at the last working set
+        self.moved: Any = None  # what the last round changed
+        self.rests = kernel.place.is_host and len(diagonal) > 2 * WORKING_SET
+        self.first: float | None = None
+        self.done = 0.0
+
+    def begin(self, start: np.ndarray | None, image: Any) -> None:
+        """The first point: the given start, unless it is worse than starting from nothing."""
+        state, kernel = self.state, self.kernel
+        if start is not None:
+            start = np.array(start, dtype=np.float64).reshape(-1)
+            c = feasible(start, self.lower, self.upper, self.total)
+            if kernel.reuses(image):
+                image = kernel.copy(image)
+                rows = np.flatnonzero(c != start)
+                if len(rows):
+                    kernel.add(image, rows, c[rows] - start[rows])
+            else:
+                image = None
+            state.begin(c, image)
+            slopes = state.slopes()
+            objective, gap, _ = state.certificate(slopes)
+            zero_is_feasible = self.total == 0.0 and (self.lower <= 0.0).all() and (self.upper >= 0.0).all()
+            # As in `box`: zero has objective 0; where it is not feasible, one sample alone has at most this gap.
+            useless = objective < 0.0 if zero_is_feasible else gap > 0.5 * self.total**2 * self.diagonal.max()
+            if not useless or not np.isfinite(gap):
+                return
+        state.begin(self._cold_start())
+
+    def _cold_start(self) -> np.ndarray:
+        """Zero where the box allows it; any missing sum goes to the samples that a rough gradient prefers."""
+        c = np.minimum(np.maximum(0.0, self.lower), self.upper)
+        missing = self.total - c.sum()
+        if missing == 0.0:
+            return c
+        kernel, rows = self.kernel, some_rows(len(c))
+        image, rough = kernel.zero(), np.zeros(len(c))
+        rough[rows] = missing / len(rows)
+        kernel.add(image, rows, rough[rows])
+        values = kernel.place.numpy(kernel.value(image, kernel.place.asarray(rough)))
+        return spread(c, missing, self.linear - values, self.lower, self.upper)
+
+    def run(self) -> Result:
+        """Rounds until violation and gap are reached, the budget is spent, or rounding ends progress."""
+        state, target, best, lost = self.state, self.tol, np.inf, False
+        while True:
+            slopes = state.slopes()
+            self._judge(slopes)
+            lost = lost or self._lost(slopes)
+            stalled = lost or self.weak >= STALL
+            if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
+                self._round(slopes, target)
+                continue
+            if state.active is not None:
+                state.wake()
+                self.weak = 0
+                continue
+            fresh = self._refresh(slopes)
+            slopes = state.slopes()
+            objective, gap, b = state.certificate(slopes)
+            self._check_finite(objective, gap, slopes)
+            violation, limit = slopes.violation, self.gap_tol * max(self.floor, abs(objective))
+            ends = self.steps >= self.budget or ((stalled or fresh) and not violation <= 0.9 * best)
+            if violation <= self.tol and gap > limit and (ends or self.tol < np.inf):
+                gap = self._least_gap(slopes, gap, limit)
+            converged = violation <= self.tol and gap <= limit
+            if converged or ends or violation == 0.0:
+                return Result(state.c, objective, gap, self.steps, converged, violation, b, image=state.image)
+            best, self.weak, lost = min(best, violation), 0, False
+            if violation <= self.tol < np.inf:
+                target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))
+
+    def _lost(self, slopes: Slopes) -> bool:
+        """Whether rounding, and no difficult problem, has kept the violation from falling for many rounds."""
+        if slopes.violation <= 0.9 * self.lowest[0]:
+            self.lowest = slopes.violation, self.rounds
+        if self.rounds - self.lowest[1] < PATIENCE:
+            return False
+        self.lowest = slopes.violation, self.rounds
+        return self._drift() > self._allowed(slopes)
+
+    def _near(self, slopes: Slopes, target: float) -> bool:
+        """Whether a certificate is due: the samples that are not at rest have what is wanted of all."""
+        if self.tol < np.inf:
+            self._show(slopes.violation, target)
+            return slopes.violation <= target
+        objective, gap, _ = self.state.certificate(slopes)
+        limit = self.gap_tol * max(self.floor, abs(objective))
+        self._show(gap, limit)
+        return not gap > limit
+
+    def _show(self, excess: float, wanted: float) -> None:
+        """Call the kernel's `progress` with the share of the orders of magnitude that is done."""
+        progress = getattr(self.kernel, "progress", None)
+        if progress is None or not 0.0 < excess < np.inf:
+            return
+        self.first = excess if self.first is None else max(self.first, excess)
+        if excess <= wanted:
+            self.done = 1.0
+        elif self.first > wanted > 0.0:
+            self.done = max(self.done, np.log(self.first / excess) / np.log(self.first / wanted))
+        progress(float(self.done))
+
+    def _round(self, slopes: Slopes, target: float) -> None:
+        """Solve one working set and take its coefficients over."""
+        state, violation = self.state, slopes.violation
+        if self.rests and self.rounds % REST_EVERY == REST_EVERY - 1:
+            state.rest(slopes)
+        rows = state.choose(slopes, WORKING_SET)
+        if self.block is None or not np.array_equal(rows, state.chosen):
+            self.block = self.kernel.block(rows)
+            if not np.isfinite(self.block.sum()):
+                raise ValueError(NOT_FINITE)
+        state.chosen, m = rows, len(rows)
+        before = state.c[rows]
+        gradient = np.array(state.place.numpy(state.place.take(slopes.gradient, rows)))
+        new, after = before.copy(), gradient.copy()
+        ends = m == len(state.c) or violation < FINAL * target
+        K = self.block.view()
+        K.flags.writeable = False
+        self.steps += solve_block(
+            (K, np.arange(m), self.block, np.arange(m + 1)),  # all rows are there
+            self.diagonal[rows],
+            (new, after, self.lower[rows], self.upper[rows], self.e),
+            0.9 * target if ends and target < np.inf else INNER * violation,
+            min(self.budget - self.steps, 100 * m + 1000),
         )
-        change = new - c[block]
-        c[block] = new
+        self.rounds += 1
+        change = new - before
         moved = change != 0.0
-        kernel.add(image, block[moved], change[moved])
+        self.moved = (rows[moved], change[moved], new[moved], before[moved], gradient[moved])
+        if moved.any():
+            state.move(*self.moved[:3])
+
+    def _judge(self, slopes: Slopes) -> None:
+        """Count the rounds in a row whose rise of the objective is below the rounding error of that rise."""
+        if self.moved is None:
+            return
+        rows, change, new, before, gradient = self.moved
+        self.moved, place = None, self.state.place
+        growth, distance = np.abs(new) - np.abs(before), np.abs(change)
+        after = place.numpy(place.take(slopes.gradient, rows))
+        gain = 0.5 * change @ (gradient + after) - self.e * growth.sum()
+        error = distance @ (2.0 * np.abs(gradient) + self.e)
+        # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|: what the rounding of K c is relative to
+        error += (distance @ self.lengths[rows]) * (self.lengths @ np.abs(self.state.c))
+        if not gain > 0.0:
+            self.weak = STALL
+        else:
+            self.weak = 0 if gain > RESOLUTION * error else self.weak + 1
+
+    def _refresh(self, slopes: Slopes) -> bool:
+        """Remove what rounding has done to the sum and the image; returns whether it did too much to the image."""
+        state = self.state
+        c = state.c
+        excess = c.sum() - self.total
+        room = np.minimum(np.minimum(self.upper - c, c - self.lower), np.abs(c))
+        widest = np.argmax(room)
+        if SUM_ERROR * np.abs(c).sum() < abs(excess) < room[widest]:
+            state.move(np.array([widest]), np.array([-excess]), np.array([c[widest] - excess]))
+        if self.steps == 0 or self._drift() <= self._allowed(slopes):
+            return False
+        state.begin(c)
+        self.noise = self._drift()
+        return True
+
+    def _allowed(self, slopes: Slopes) -> float:
+        """What rounding may have done to the gradient: little, measured by the violation that may remain."""
+        enough = self.tol
+        if enough == np.inf:  # the gap is at most the violation times the widths of the boxes
+            objective = self.state.certificate(slopes)[0]
+            enough = self.gap_tol * max(self.floor, abs(objective)) / max(self.widths, np.finfo(float).tiny)
+            enough = max(slopes.violation, enough)
+        return max(DRIFT * enough, 2.0 * self.noise)
+
+    def _drift(self) -> float:
+        """The largest difference between the image and fresh values, at some samples that are not at rest."""
+        state, kernel, place = self.state, self.kernel, self.kernel.place
+        n = len(state.c) if state.active is None else len(state.active)
+        rows = np.random.RandomState(self.checks).permutation(n)[:CHECKED]
+        self.checks += 1
+        rows = rows if state.active is None else state.active[rows]
+        support = np.flatnonzero(state.c)
+        fresh = kernel.product(rows, support, state.c[support]) if len(support) else 0.0
+        kept = place.numpy(place.take(kernel.value(state.image, state.there), rows))
+        return float(np.abs(fresh - kept).max())
+
+    def _least_gap(self, slopes: Slopes, gap: float, limit: float) -> float:
+        gradient = self.kernel.place.numpy(slopes.gradient)
+        bounds = self.lower, self.upper, self.e, self.total
+        return least_gap(self.state.c, gradient, self.linear, *bounds, gap, limit, slopes.violation)
+
+    def _check_finite(self, objective: float, gap: float, slopes: Slopes) -> None:
+        xp = self.state.xp
+        if not (np.isfinite(objective) and np.isfinite(gap) and bool(xp.all(xp.isfinite(slopes.gradient)))):
+            raise ValueError(NOT_FINITE)

@@ -41,7 +41,6 @@ TOGETHER = 256  # so many at a time
 DIRECT = 700  # free variables up to which a factorisation is faster than conjugate gradients
 MOST_WHOLE = 3000  # free variables up to which their part of a kernel in parts is made whole
 MOST_STEPS = 8  # of conjugate gradients: a rough curvature serves as well
-MOST_STEPS_IN_PARTS = 4  # where each computes the kernel anew; with 2 or 1 outer loops take up to twice the solves
 RIDGE = 1e-8  # of the mean diagonal, so that duplicated samples do no harm
 INSIDE = 1e-8  # of the width of the box (of the largest z where that is infinite): nearer counts as at the bound
 
@@ -165,7 +164,7 @@ class _FormInParts:
         return self.own
 
     def __matmul__(self, V: np.ndarray) -> np.ndarray:
-        return self.signs * self.kernel.block_times(self.samples, self.signs * V) + self.more[:, None] * V
+        return self.signs * self.kernel.product(self.samples, self.samples, self.signs * V) + self.more[:, None] * V
 
 
 def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Images) -> np.ndarray:
@@ -175,7 +174,7 @@ def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Ima
     ----------
     programs : list of DualProgram
     K : ndarray of shape (n, n), or KernelInParts
-        The kernel that was solved with. In parts it has the method `block_times` too: `block` times a matrix.
+        The kernel that was solved with. In parts it has the method `product` too: K among some samples times a matrix.
     coef : ndarray of shape (n, n_outputs)
         The solution C, not necessarily exact.
     images : Images
@@ -288,7 +287,7 @@ def _solve(G: Any, right: np.ndarray) -> np.ndarray:
     direction = z.copy()
     product = (residual * z).sum(axis=0)
     first = np.maximum(product, np.finfo(float).tiny)
-    for _ in range(MOST_STEPS if isinstance(G, np.ndarray) else MOST_STEPS_IN_PARTS):
+    for _ in range(MOST_STEPS):
         image = G @ direction
         bend = (direction * image).sum(axis=0)
         step = np.divide(product, bend, out=np.zeros_like(bend), where=bend > 0.0)

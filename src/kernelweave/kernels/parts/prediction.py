@@ -1,0 +1,54 @@
+"""Values of new samples in parts: no matrix of new samples x support vectors is made, on the host or on a device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...views import Views
+from .stack import StackInParts
+
+#: Numbers of new samples (features and images) that are in the place at once.
+BLOCK_NUMBERS = 2**26
+
+
+def cross_values(
+    parts: StackInParts,
+    views: Views,
+    left_new: np.ndarray,
+    left_train: np.ndarray,
+    weights: np.ndarray,
+    coef: np.ndarray,
+) -> np.ndarray:
+    """sum_m weights[m] left_new[i, m] sum_j k_m(x_i, z_j) left_train[j, m] coef[j, r] for new samples x_i.
+
+    Parameters
+    ----------
+    parts : StackInParts
+        Over the training samples z_j (support vectors).
+    views : Views
+        The new samples.
+    left_new, left_train : ndarray of shape (n_new, n_kernels) and (n_train, n_kernels)
+        What samples are multiplied by in each kernel: gates, or a factor of the sample.
+    weights : ndarray of shape (n_kernels,)
+        Kernels of weight 0 are not computed, and their views are not read.
+    coef : ndarray of shape (n_train, n_outputs)
+
+    Returns
+    -------
+    ndarray of shape (n_new, n_outputs)
+    """
+    used = np.flatnonzero((weights != 0.0) & (left_train != 0.0).any(axis=0))
+    values = np.zeros((views.n_samples, coef.shape[1]))
+    if not len(used) or not len(coef) or not views.n_samples:
+        return values
+    place, chosen = parts.place, StackInParts([parts.sources[m] for m in used.tolist()], parts.place)
+    V = place.asarray((weights[used] * left_train[:, used])[:, :, None] * coef[:, None, :], "float64")
+    width = chosen.n_features + len(used) * (2 + coef.shape[1])
+    n_rows = max(1, BLOCK_NUMBERS // width)
+    for first in range(0, views.n_samples, n_rows):
+        block = slice(first, min(first + n_rows, views.n_samples))
+        part = views if n_rows >= views.n_samples else views.rows(block)
+        images = chosen.against(part).images(None, None, V)
+        gates = place.asarray(left_new[block][:, used], "float64")
+        values[block] = place.numpy(place.xp.sum(images * gates[:, :, None], axis=1))
+    return values

@@ -1,0 +1,81 @@
+"""Kernels in parts whose matrices are there in whole: `solve_in_parts` is tested on them."""
+
+import numpy as np
+
+from kernelweave.arrays import HOST
+
+
+class DenseImage:
+    """What `DenseParts` keeps of a product: a column for each matrix."""
+
+    def __init__(self, values, of):
+        self.values, self.of = values, of
+
+
+class DenseParts:
+    """A weighted sum of matrices as a kernel in parts; counts what is computed.
+
+    Images are kept for each matrix, so they stay true when the weights change. `error(rows)` is added to each update of
+    an image, as rounding would be.
+    """
+
+    def __init__(self, matrices, weights=None, place=HOST, error=None):
+        self.matrices = np.asarray(matrices, dtype=float)
+        if self.matrices.ndim == 2:
+            self.matrices = self.matrices[None]
+        self.weights = np.ones(len(self.matrices)) if weights is None else np.asarray(weights, dtype=float)
+        self.place, self.error, self.token = place, error, object()
+        self.columns, self.blocks, self.targets, self.products = [], [], [], 0
+
+    @property
+    def whole(self):
+        return np.tensordot(self.weights, self.matrices, 1)
+
+    @property
+    def n_samples(self):
+        return self.matrices.shape[1]
+
+    @property
+    def diagonal(self):
+        return self.whole.diagonal().copy()
+
+    def with_weights(self, weights):
+        other = DenseParts(self.matrices, weights, self.place, self.error)
+        other.token = self.token
+        return other
+
+    def block(self, rows):
+        self.blocks.append(rows)
+        return self.whole[np.ix_(rows, rows)]
+
+    def product(self, rows, columns, coef):
+        self.products += 1
+        return self.whole[np.ix_(rows, columns)] @ coef
+
+    def zero(self):
+        return DenseImage(self.place.asarray(np.zeros((self.n_samples, len(self.matrices)))), self.token)
+
+    def copy(self, image):
+        return DenseImage(self.place.asarray(np.array(self.place.numpy(image.values))), image.of)
+
+    def add(self, image, rows, change, targets=None):
+        assert len(rows) and len(np.unique(rows)) == len(rows)
+        self.columns.append(rows)
+        self.targets.append(targets)
+        change = self.place.numpy(change)
+        values = np.array(self.place.numpy(image.values))
+        where = np.arange(self.n_samples) if targets is None else targets
+        values[where] += (self.matrices[:, where][:, :, rows] @ change).T
+        if self.error is not None:
+            values[where] += self.error(where)[:, None]
+        image.values = self.place.asarray(values)
+
+    def value(self, image, coef):
+        assert coef.shape == (self.n_samples,)
+        return image.values @ self.place.asarray(self.weights)
+
+    def reuses(self, image):
+        return isinstance(image, DenseImage) and image.of is self.token
+
+    def subset(self, index):
+        return DenseParts(self.matrices[:, index][:, :, index], self.weights, self.place, self.error)

@@ -1,0 +1,67 @@
+"""`cross_values`: values of new samples are those of the dense stack, in every place and in blocks."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from kernelweave import MKLClassifier
+from kernelweave.combiners import BestSingle, Localized, Mean, PerOutput
+from kernelweave.estimators import base
+from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial
+from kernelweave.kernels.parts import prediction
+from kernelweave.kernels.parts.prediction import cross_values
+from kernelweave.views import as_views
+from places import in_every_place
+
+rng = np.random.default_rng(0)
+X, NEW = rng.random((30, 6)), rng.random((17, 6))
+X[3, :2] = NEW[4, :2] = np.nan  # samples that lack a view
+KERNELS = [Gaussian([0, 1]), Laplacian([2, 3]), Linear([4, 5]), Polynomial([2, 3]), ChiSquared([4, 5])]
+
+
+@in_every_place
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("numbers", [1, 200, 2**26])
+def test_values_are_those_of_the_dense_stack(place_of, numbers, dtype, monkeypatch):
+    place = place_of()
+    monkeypatch.setattr(prediction, "BLOCK_NUMBERS", numbers)
+    stack = KernelStack(KERNELS).fit(X)
+    stack.matrices()
+    views, coef = as_views(NEW), rng.normal(size=(30, 2))
+    left_new, left_train, weights = rng.random((17, 5)), rng.random((30, 5)), np.array([1.0, 0.5, 2.0, 0.0, 1.0])
+    wanted = np.zeros((17, 2))
+    for m, weight in enumerate(weights):
+        cross = stack.cross(m, views, stack.kernels[m].present(views))
+        wanted += weight * left_new[:, [m]] * (cross @ (left_train[:, [m]] * coef))
+    parts = KernelStack(KERNELS, dtype=dtype, storage="lazy", place=place).fit(X).in_parts()
+    found = cross_values(parts, views, left_new, left_train, weights, coef)
+    error = 1e-10 if dtype == "float64" else 2e-2 if place.is_cuda else 1e-4
+    assert np.abs(found - wanted).max() < error
+
+
+def test_nothing_to_compute_is_zero():
+    parts = KernelStack(KERNELS, storage="lazy").fit(X).in_parts()
+    ones, coef = np.ones((30, 5)), np.ones((30, 2))
+    assert cross_values(parts, as_views(NEW), np.ones((17, 5)), ones, np.zeros(5), coef).tolist() == [[0.0, 0.0]] * 17
+    nobody = as_views(NEW[:0])
+    assert cross_values(parts, nobody, np.ones((0, 5)), ones, np.ones(5), coef).shape == (0, 2)
+
+
+@in_every_place
+@pytest.mark.parametrize("combiner", [Mean(), Localized(), PerOutput(BestSingle())])
+def test_models_predict_in_a_place_without_a_matrix(place_of, combiner, monkeypatch):
+    place = place_of()
+    y = np.digitize(X[:, 4], [0.3, 0.6])
+    model = MKLClassifier(KERNELS[1:], combiner=combiner, random_state=0).fit(X, y)
+    wanted = model.decision_function(NEW)
+
+    def refused(*_):
+        raise AssertionError("a matrix of new samples and support vectors")
+
+    monkeypatch.setattr(base, "chosen_place", lambda device: place)
+    if not place.is_host:
+        monkeypatch.setattr(KernelStack, "compare", refused)
+    assert np.allclose(model.decision_function(NEW), wanted, atol=2e-2 if place.is_cuda else 1e-9)
+    again = pickle.loads(pickle.dumps(model))  # what is computed in a place is no part of the model
+    assert np.array_equal(again.decision_function(NEW), model.decision_function(NEW))
