@@ -30,6 +30,7 @@ test-torch: $(TORCH)/.installed
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
+	$(RUN) -m benchmarks.whole_fits
 	$(RUN) -m benchmarks.stress
 	$(RUN) -m benchmarks.joint
 	$(RUN) -m benchmarks.global_mkl
@@ -40,6 +41,7 @@ bench: $(INSTALLED)
 	$(RUN) -m benchmarks.reduction
 	$(RUN) -m benchmarks.extraction
 	$(RUN) -m benchmarks.targets
+	$(RUN) -m benchmarks.scale --quick
 
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from kernelweave.arrays import HOST
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
@@ -95,7 +96,7 @@ class Problem:
         if missing:
             self.X[rng.random(n) < 0.15, :3] = np.nan
 
-    def stack(self, storage, dtype="float64"):
+    def stack(self, storage, dtype="float64", place=HOST):
         """The kernels over the samples."""
-        stack = KernelStack(KERNELS, self.normalize, storage=storage, dtype=dtype)
+        stack = KernelStack(KERNELS, self.normalize, storage=storage, dtype=dtype, place=place)
         return stack.fit(self.X, self.weight)

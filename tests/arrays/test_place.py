@@ -36,15 +36,16 @@ def test_values_are_taken_written_and_added_at_positions(place_of):
     assert place.numpy(place.take(values, index)).tolist() == [2.0, 3.0]
     assert place.take(values, None) is values
     assert place.numpy(place.take(table, index, axis=1)).tolist() == [[2.0, 0.0], [6.0, 4.0]]
-    assert place.scatter(values, index, place.asarray([7.0, 8.0])) is values
+    place.put(values, index, place.asarray([7.0, 8.0]))
     assert place.numpy(values).tolist() == [8.0, 1.0, 7.0, 5.0]
     place.add(values, index, place.asarray([10.0, 20.0]))
     assert place.numpy(values).tolist() == [28.0, 1.0, 17.0, 5.0]
     place.add(values, None, place.asarray(np.ones(4)))
     assert place.numpy(values).tolist() == [29.0, 2.0, 18.0, 6.0]
-    place.scatter(values, None, place.asarray(VALUES))
+    place.put(values, None, place.asarray(VALUES))
     assert place.numpy(values).tolist() == VALUES.tolist()
-    assert place.numpy(place.scatter(values, np.array([1]), -np.inf))[1] == -np.inf
+    place.put(values, np.array([1]), -np.inf)
+    assert place.numpy(values)[1] == -np.inf
     empty = np.empty(0, dtype=np.int64)
     place.add(values, empty, place.asarray(np.empty(0)))
     assert place.numpy(place.take(values, empty)).tolist() == []
@@ -54,7 +55,7 @@ def test_values_are_taken_written_and_added_at_positions(place_of):
 def test_rows_of_a_table_are_written_and_added(place_of):
     place, index = place_of(), np.array([2, 0])
     table = place.asarray(np.zeros((3, 2)))
-    place.scatter(table, index, place.asarray(np.ones((2, 2))))
+    place.put(table, index, place.asarray(np.ones((2, 2))))
     place.add(table, index, place.asarray(np.array([[1.0, 2.0], [3.0, 4.0]])))
     assert place.numpy(table).tolist() == [[4.0, 5.0], [0.0, 0.0], [2.0, 3.0]]
 
@@ -66,6 +67,9 @@ def test_the_largest_are_found(place_of, count):
     values = np.random.default_rng(count).permutation(4).astype(float)
     found = place.largest(place.asarray(values), count)
     assert sorted(found.tolist()) == sorted(np.argsort(-values)[:count].tolist())
+    found, largest = place.top(place.asarray(values), count)
+    assert sorted(found.tolist()) == sorted(np.argsort(-values)[:count].tolist())
+    assert np.array_equal(values[found], largest)
 
 
 @in_every_place

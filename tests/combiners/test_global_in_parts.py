@@ -8,12 +8,13 @@ from global_in_parts import DENSE, Problem, global_combiners
 from kernelweave.combiners import Combiner, ConvexMKL, FitControl, LpMKL, Mean, PerOutput
 from kernelweave.kernels.parts.sums import SumInParts
 from kernelweave.solvers.qp import in_parts, program
+from places import in_every_place
 
 KINDS = ("binary", "one-vs-all", "one-vs-one", "regression")
 FIRST_ORDER = {"silp", "reduced gradient", "level", "lp, closed form"}  # many solves to a gap: taken to a wider one
-PAIRS = [
-    (kind, name) for kind in KINDS for name in global_combiners(kind) if kind == "binary" or name not in FIRST_ORDER
-]
+SOME = {"mean", "best single", "convex", "lp", "easy", "accuracy", "feature space", "qcqp", "ideal kernel"}
+SOME |= {"correlation", "error"}
+PAIRS = [(kind, name) for kind in KINDS for name in global_combiners(kind) if kind == "binary" or name in SOME]
 PLAIN = Problem()
 
 
@@ -115,3 +116,14 @@ def test_float32_rows():
             for stack in (("dense", "float64"), ("lazy", "float32"))
         )
         assert_same(dense, lazy, 1e-3, 1e-2)
+
+
+@in_every_place
+@pytest.mark.parametrize("name", ["mean", "convex", "best single", "easy", "proportional", "qcqp", "feature space"])
+def test_every_place_gives_the_same(place_of, name):
+    problem = Problem(n=60, missing=True)
+    machine, y = problem.cases["one-vs-one"]
+    combiner, control = global_combiners("one-vs-one")[name], FitControl(np.random.RandomState(0), 1e-6)
+    dense = clone(combiner).fit(problem.stack("dense"), machine, y, control)
+    control = FitControl(np.random.RandomState(0), 1e-6)
+    assert_same(dense, clone(combiner).fit(problem.stack("lazy", place=place_of()), machine, y, control), 1e-5, 1e-3)

@@ -92,20 +92,24 @@ def _read_in_parts(
     means, grand = row_means(images, columns[:, :, -1], centered)
     parts, n_kernels, n_samples = stack.in_parts(), stack.n_kernels, stack.n_samples
     place, xp = parts.place, parts.place.xp
-    row_shift, column_shift = place.asarray(grand[:, None] - means, "float64"), place.asarray(means, "float64")
-    scale = place.asarray(roots, "float64")
+    shift, mean, scale = (place.asarray(values, "float64") for values in (grand[:, None] - means, means, roots))
+    scaled = not (roots == 1.0).all()
     products = np.zeros((n_kernels, n_kernels) if pairs else n_kernels)
     for rows, others in _tiles(n_samples, n_kernels):
-        tile = []
+        here, there = slice(rows[0], rows[-1] + 1), slice(others[0], others[-1] + 1)
+        tile = xp.empty((n_kernels, len(rows), len(others)), dtype=xp.float64, device=place.device)
         for m in range(n_kernels):
-            K = xp.astype(parts.block(m, rows, others), xp.float64)
-            here, there = slice(rows[0], rows[-1] + 1), slice(others[0], others[-1] + 1)
-            K = K + row_shift[m, here][:, None] - column_shift[m, there][None, :]
-            tile.append(xp.reshape(K * scale[m, here][:, None] * scale[m, there][None, :], (-1,)))
-        flat = xp.stack(tile)
-        twice = 1.0 if others[0] == rows[0] else 2.0  # a tile beside the diagonal stands for its transpose too
+            tile[m, ...] = xp.astype(parts.block(m, rows, others), xp.float64)
+        if centered:
+            tile += shift[:, here][:, :, None]
+            tile -= mean[:, there][:, None, :]
+        if scaled:
+            tile *= scale[:, here][:, :, None]
+            tile *= scale[:, there][:, None, :]
+        flat = xp.reshape(tile, (n_kernels, -1))
         found = flat @ flat.T if pairs else xp.sum(flat * flat, axis=1)
-        products += twice * place.numpy(found)
+        # a tile beside the diagonal stands for its transpose too
+        products += (1.0 if others[0] == rows[0] else 2.0) * place.numpy(found)
     return images, products
 
 
