@@ -28,7 +28,7 @@ CHUNK = 2**16  # columns that are copied side by side at a time
 PROGRAMS = 1024  # columns are shared out among programs where there are fewer than so many
 # Rows and columns of a tile, warps and stages, by the width of packed samples: 0 for several blocks of features, -1 for
 # distances. The fastest of a dozen each on an H200.
-TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (64, 128, 4, 2), 0: (128, 128, 8, 3), -1: (64, 64, 4, 1)}
+TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (128, 128, 8, 2), 0: (128, 128, 8, 3), -1: (128, 64, 4, 1)}
 BLOCK_TILE = 64  # rows and columns of a tile of `FusedImages.block`
 
 
