@@ -91,6 +91,11 @@ class Source(ABC):
 
     scaling: Scaling | None = None
 
+    @property
+    def on_host(self) -> bool:
+        """Whether values are computed on the host, whatever the place."""
+        return self.place.is_host
+
     def __init__(self, rows: Side, columns: Side, place: Place):
         self.rows, self.columns, self.place = rows, columns, place
 
