@@ -124,19 +124,6 @@ class Place:
         else:
             self.put(values, index, self.take(values, index) + new)
 
-    def take(self, values: Any, rows: np.ndarray) -> Any:
-        """The values at some positions, which are a NumPy array."""
-        return values[rows] if self.is_host else self.xp.take(values, self.asarray(rows), axis=0)
-
-    def scatter(self, values: Any, rows: np.ndarray, new: Any) -> Any:
-        """The array with new values at some positions: changed in place where the namespace can do that."""
-        if self.is_host or array_api_compat.is_torch_namespace(self.xp):
-            values[rows if self.is_host else self.asarray(rows)] = new
-            return values
-        changed = np.array(self.numpy(values))
-        changed[rows] = self.numpy(new)
-        return self.asarray(changed)
-
     def largest(self, values: Any, count: int) -> np.ndarray:
         """Positions of the `count` largest values, in no particular order, as a NumPy array."""
         if count >= values.shape[0]:
