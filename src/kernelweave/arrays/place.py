@@ -2,7 +2,7 @@
 
 Code that computes in several places takes a `Place` and uses ``place.xp``, the functions of the array API
 (https://data-apis.org/array-api), on arrays that ``place.asarray`` made. NumPy on the host is `HOST`; torch is one more
-namespace. Positions of samples are NumPy arrays of int; `Place.take` and `Place.put` move them where they are needed.
+namespace. Positions of samples are NumPy arrays of int; `Place.take` and `Place.scatter` move them where they are needed.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Place:
             return values.index_select(axis, self.positions(index))
         return self.xp.take(values, self.positions(index), axis=axis)
 
-    def put(self, values: Any, index: np.ndarray | None, new: Any) -> None:
-        """Write `new` to the first axis of an array at some positions (all for None), in place."""
+    def scatter(self, values: Any, index: np.ndarray | None, new: Any) -> Any:
+        """Write `new` to the first axis of an array at some positions (all for None), in place; returns the array."""
         if index is None:
             values[...] = new
         elif self.is_host or self.is_torch:
@@ -114,6 +114,7 @@ class Place:
             changed = np.array(values)
             changed[index] = np.asarray(new)
             values[...] = self.asarray(changed)
+        return values
 
     def add(self, values: Any, index: np.ndarray | None, new: Any) -> None:
         """Add `new` to the first axis of an array at some positions (all for None), each given once, in place."""
@@ -122,20 +123,7 @@ class Place:
         elif self.is_torch:
             values.index_add_(0, self.positions(index), new)
         else:
-            self.put(values, index, self.take(values, index) + new)
-
-    def take(self, values: Any, rows: np.ndarray) -> Any:
-        """The values at some positions, which are a NumPy array."""
-        return values[rows] if self.is_host else self.xp.take(values, self.asarray(rows), axis=0)
-
-    def scatter(self, values: Any, rows: np.ndarray, new: Any) -> Any:
-        """The array with new values at some positions: changed in place where the namespace can do that."""
-        if self.is_host or array_api_compat.is_torch_namespace(self.xp):
-            values[rows if self.is_host else self.asarray(rows)] = new
-            return values
-        changed = np.array(self.numpy(values))
-        changed[rows] = self.numpy(new)
-        return self.asarray(changed)
+            self.scatter(values, index, self.take(values, index) + new)
 
     def largest(self, values: Any, count: int) -> np.ndarray:
         """Positions of the `count` largest values, in no particular order, as a NumPy array."""
