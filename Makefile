@@ -30,6 +30,7 @@ test-torch: $(TORCH)/.installed
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
+	$(RUN) -m benchmarks.whole_fits
 	$(RUN) -m benchmarks.stress
 	$(RUN) -m benchmarks.joint
 	$(RUN) -m benchmarks.global_mkl

@@ -59,6 +59,7 @@ def check_values(fitted, views, K, close):
     part = np.arange(0, n, 3)
     assert_allclose(fitted.gram(views.rows(part)), K[np.ix_(part, part)], **close, err_msg="gram of some samples")
     assert_allclose(fitted.cross(views.rows(part), views), K[part], **close, err_msg="cross of some samples")
+    check_tile(fitted.tile(views), K, close)
     present = fitted.present(views)
     assert present.shape == (n,) and present.dtype == bool
     assert not K[~present].any() and not K[:, ~present].any(), "samples without the view have values"
@@ -107,6 +108,15 @@ def check_parts(kernel, views, normalize, tolerance=1e-9):
         assert_allclose(fewer.block(0, None, None), cross[:, np.sort(kept)], **allowed, err_msg="after restrict")
         assert_allclose(lazy.cross(0, new, lazy.presence(new)[:, 0]), cross, **allowed, err_msg="constants in parts")
         assert_allclose(lazy.gram_rows(0, rows), K[rows], **allowed, err_msg="rows with the constants in parts")
+
+
+def check_tile(tile, K, close):
+    """Tiles, where the kernel has them, are new arrays with the values of the Gram matrix, which is symmetric."""
+    if tile is not None:
+        rows, columns = slice(len(K) // 2, len(K)), slice(0, len(K) // 3)
+        assert_allclose(tile(rows, columns), K[rows, columns], **close, err_msg="tile is not gram[rows, columns]")
+        assert not np.shares_memory(tile(rows, rows), tile(rows, rows)), "a tile must be a new array each time"
+        np.testing.assert_array_equal(K, K.T, err_msg="a Gram matrix in tiles is not exactly symmetric")
 
 
 def check_copies(kernel, views, K):

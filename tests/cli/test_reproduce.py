@@ -11,18 +11,18 @@ from kernelweave.cli import main
 from kernelweave.datasets import list_datasets
 from kernelweave.datasets.loading import ENVIRONMENT
 from kernelweave.experiments import find_experiment
-from small_experiment import SEVERAL
+from small_experiment import SEVERAL, SMALL
 
 
 def with_small_grids(name):
-    """The table with all its methods, but one value for each of their hyper-parameters: the last but one."""
+    """The table with all its methods on fewer samples, with one value for each hyper-parameter: the last but one."""
 
     def small(grid):
         return grid and {parameter: values[-2:-1] for parameter, values in grid.items()}
 
     experiment = find_experiment(name)
     methods = tuple(dataclasses.replace(method, grid=small(method.grid)) for method in experiment.methods)
-    return dataclasses.replace(experiment, methods=methods, grid=small(experiment.grid))
+    return dataclasses.replace(experiment, methods=methods, grid=small(experiment.grid), max_samples=900)
 
 
 def test_list(capsys):
@@ -148,11 +148,11 @@ def test_interrupted_while_starting():
 
 
 def test_a_report_that_cannot_be_written(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", {"several": SEVERAL}.__getitem__)
-    (tmp_path / "table-several-quick.json").mkdir()
-    assert main(["reproduce", "several", "--quick", "--output", str(tmp_path)]) == 1
+    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", {"small": SMALL}.__getitem__)
+    (tmp_path / "table-small-quick.json").mkdir()
+    assert main(["reproduce", "small", "--quick", "--output", str(tmp_path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("cannot write the report: ") and "table-several-quick.json" in line
+    assert line.startswith("cannot write the report: ") and "table-small-quick.json" in line
 
 
 def test_absent_data(tmp_path, capsys, monkeypatch):

@@ -99,8 +99,10 @@ def test_extended_precomputed_kernels():
     np.testing.assert_array_equal(model.predict(np.arange(N, N + 9)[:, None]), plain.predict(NEW))
 
 
-@pytest.mark.parametrize("combiner", [PolynomialMKL(tau=0.5), GeneralizedMKL(strength=0.1)])
-@pytest.mark.parametrize("multiclass", ["one-vs-one", "one-vs-all"])
+@pytest.mark.parametrize(
+    ("combiner", "multiclass"),
+    [(PolynomialMKL(tau=0.5), "one-vs-all"), (GeneralizedMKL(strength=0.1), "one-vs-one")],
+)
 def test_kernels_learned_by_gradients(combiner, multiclass):
     model = fitted(combiner, multiclass=multiclass, tol=1e-3)
     column = 1

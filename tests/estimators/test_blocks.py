@@ -1,6 +1,7 @@
 """Blocks of similarities: new samples of all precomputed kernels in one call."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -56,11 +57,17 @@ def values(model, Z):
     return found == "up" if found.dtype.kind == "U" else found
 
 
+@cache
+def whole_model(name):
+    """Fitted with matrices that hold the new samples from the beginning."""
+    return MODELS[name](kernels(IDS))
+
+
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("loaded", [False, True])
 def test_one_call_for_all_kernels(name, loaded, tmp_path):
     """As if the matrices had held the new samples from the beginning."""
-    model, whole = MODELS[name](kernels()), MODELS[name](kernels(IDS))
+    model, whole = MODELS[name](kernels()), whole_model(name)
     if loaded:
         save(model, tmp_path / "model")
         model = load(tmp_path / "model")

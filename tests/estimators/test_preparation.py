@@ -114,10 +114,10 @@ def check_same(by_hand, inside, frame, y, methods):
     y_train = None if y is None else y[:N_TRAIN]
     by_hand.fit(given[:N_TRAIN], y_train)
     inside.fit(frame[:N_TRAIN], y_train)
+    restored = pickle.loads(pickle.dumps(inside))
     for method in methods:
         expected, found = getattr(by_hand, method)(given), getattr(inside, method)(frame)
         assert_allclose(found, expected, rtol=1e-10, atol=1e-10, err_msg=method)
-        restored = pickle.loads(pickle.dumps(inside))
         assert_allclose(getattr(restored, method)(frame), found, rtol=1e-12, atol=1e-12)
 
 
@@ -141,9 +141,14 @@ def test_every_combiner_is_tested():
 
 
 @pytest.mark.parametrize(
-    "combiner", [Mean(), Localized(l2=0.01), Localized(inputs=["b", "c"], l2=0.01), Projected(1, Softmax())]
+    ("combiner", "normalize"),
+    [
+        *((Mean(), normalize) for normalize in ("unit-diagonal", "center", "unit-trace")),
+        *((Localized(inputs=["b", "c"], l2=0.01), normalize) for normalize in ("unit-diagonal", "center")),
+        (Localized(l2=0.01), "unit-trace"),
+        *((Projected(1, Softmax()), normalize) for normalize in ("unit-diagonal", "center")),
+    ],
 )
-@pytest.mark.parametrize("normalize", ["unit-diagonal", "center", "unit-trace"])
 def test_missing_views(combiner, normalize):
     kernels = DIFFERENTIABLE if isinstance(combiner, Projected) else KERNELS
     model = MKLClassifier(kernels, combiner, normalize=normalize, random_state=0)

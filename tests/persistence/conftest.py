@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelweave import save
+from kernelweave import load, save
 from saved_models import MODELS, callables_of
 
 
@@ -13,3 +13,10 @@ def saved(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model.kw"
     save(model, path)
     return model, new, path, callables_of(request.param)
+
+
+@pytest.fixture(scope="session")
+def loaded(saved):
+    """The model as it comes back from the file; not to be changed."""
+    _, _, path, callables = saved
+    return load(path, callables)

@@ -301,7 +301,7 @@ def test_a_changed_byte_is_an_error_wherever_it_is(tmp_path, kind):
         model = MKLClassifier([Function(CALLABLES["common_letters"], "word")]).fit(FRAME.iloc[:N], TWO)
     data = saved_bytes(tmp_path, model)
 
-    @settings(max_examples=300, deadline=None, derandomize=True)
+    @settings(max_examples=150, deadline=None, derandomize=True)
     @given(st.integers(0, len(data) - 1), st.integers(1, 255))
     def check(place, change):
         changed = bytearray(data)

@@ -269,17 +269,22 @@ def test_what_is_refused(tmp_path, transformer, what):
     assert (tmp_path / "model").read_bytes() == b"before"
 
 
+@pytest.fixture(scope="module")
+def prepared_file(tmp_path_factory):
+    """A saved model with preparations."""
+    frame, path = FRAME.drop(index=[4, 5, 9]), tmp_path_factory.mktemp("prepared") / "model"
+    save(MKLClassifier([*KERNELS, Polynomial("rna")]).fit(frame, TWO[frame.index]), path)
+    return path
+
+
 @pytest.fixture
-def forge(tmp_path, monkeypatch):
+def forge(prepared_file, tmp_path, monkeypatch):
     """Change one attribute of a saved model with preparations, and say what `load` says."""
-    frame = FRAME.drop(index=[4, 5, 9])
-    model = MKLClassifier([*KERNELS, Polynomial("rna")]).fit(frame, TWO[frame.index])
-    save(model, tmp_path / "model")
 
     def attempt(kernel, path, value):
         with monkeypatch.context() as patch:
             patch.setattr(files.Decoder, "unpack", lambda decoder: None)
-            loaded = load(tmp_path / "model")
+            loaded = load(prepared_file)
         owner = loaded.kernels_[kernel]
         *steps, name = path.split(".")
         for step in steps:

@@ -19,16 +19,17 @@ EXPECTED = {version: saved_files.expected_of(version) for version in saved_files
 
 
 @pytest.fixture(
+    scope="module",
     params=[
         pytest.param((version, name), id=f"{version}-{name}")
         for version, expected in EXPECTED.items()
         for name in expected["models"]
-    ]
+    ],
 )
-def kept(request, tmp_path):
-    """A file of a version, its model, the callables it needs and what is expected of it."""
+def kept(request, tmp_path_factory):
+    """A file of a version, its model, new samples and what is expected of it."""
     version, name = request.param
-    path = tmp_path / "kept"
+    path = tmp_path_factory.mktemp("versions") / "kept"
     saved_files.unpack(version, name, path)
     expected = EXPECTED[version]["models"][name]
     new = saved_files.samples_from_json(EXPECTED[version]["samples"][expected["samples"]])

@@ -2,7 +2,7 @@
 
 Code that computes in several places takes a `Place` and uses ``place.xp``, the functions of the array API
 (https://data-apis.org/array-api), on arrays that ``place.asarray`` made. NumPy on the host is `HOST`; torch is one more
-namespace. Positions of samples are NumPy arrays of int; `Place.take` and `Place.scatter` move them where they are needed.
+namespace. Positions of samples are NumPy arrays of int; `Place.take` and `Place.put` move them where they are needed.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Place:
             return values.index_select(axis, self.positions(index))
         return self.xp.take(values, self.positions(index), axis=axis)
 
-    def scatter(self, values: Any, index: np.ndarray | None, new: Any) -> Any:
-        """Write `new` to the first axis of an array at some positions (all for None), in place; returns the array."""
+    def put(self, values: Any, index: np.ndarray | None, new: Any) -> None:
+        """Write `new` to the first axis of an array at some positions (all for None), in place."""
         if index is None:
             values[...] = new
         elif self.is_host or self.is_torch:
@@ -114,7 +114,6 @@ class Place:
             changed = np.array(values)
             changed[index] = np.asarray(new)
             values[...] = self.asarray(changed)
-        return values
 
     def add(self, values: Any, index: np.ndarray | None, new: Any) -> None:
         """Add `new` to the first axis of an array at some positions (all for None), each given once, in place."""
@@ -123,7 +122,7 @@ class Place:
         elif self.is_torch:
             values.index_add_(0, self.positions(index), new)
         else:
-            self.scatter(values, index, self.take(values, index) + new)
+            self.put(values, index, self.take(values, index) + new)
 
     def largest(self, values: Any, count: int) -> np.ndarray:
         """Positions of the `count` largest values, in no particular order, as a NumPy array."""

@@ -37,6 +37,7 @@ import numpy as np
 from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..kernels.parts.pointwise import PointwiseInParts
+from ..kernels.stacking.memory import lazy_storage_error
 from ..machines import Machine, Solution
 from ..solvers.qp.in_parts import KernelInParts
 from ..views import Views
@@ -129,8 +130,9 @@ class CombinedKernel(ABC):
         return self.gram(out) if self.stack.storage == "dense" else self.lazy()
 
     def lazy(self) -> KernelInParts:
-        """The kernel of the training samples in parts."""
-        raise NotImplementedError(f"{type(self).__name__} has no parts")
+        """The kernel of the training samples in parts; a `LazyStorageError` by default."""
+        what, advice = f"a {type(self).__name__}", "another combiner, such as Mean, ConvexMKL or Localized"
+        raise lazy_storage_error(1, self.n_samples, self.stack.dtype, what, advice)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K between some training samples and all of them, of shape (len(index), n_samples)."""

@@ -185,8 +185,10 @@ def test_view_and_kernel_pca_features_of_a_linear_kernel_reach_the_same():
     assert_allclose(by_kernel.decision_function(X[:, :6]), by_view.decision_function(X[:, :6]), atol=0.02)
 
 
-@pytest.mark.parametrize("constraint", ["orthonormal", "norm", "penalty"])
-@pytest.mark.parametrize("optimizer", ["lbfgs", "armijo"])
+@pytest.mark.parametrize(
+    ("constraint", "optimizer"),
+    [("orthonormal", "lbfgs"), ("orthonormal", "armijo"), ("norm", "lbfgs"), ("penalty", "armijo")],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_projections_stay_where_they_may_be_for_a_hundred_steps(constraint, optimizer):
     combiner = Projected(

@@ -116,12 +116,16 @@ def test_one_error_where_there_is_nothing_to_compare(y, options, message):
 
 
 def test_changed_inputs_are_measured_again_and_others_are_not(tmp_path, monkeypatch):
-    measured = []
+    measured, results = [], {}
     measure = comparison_run._measure
 
     def counted(label, model, *arguments):
+        """The first run is measured; later ones are only counted."""
         measured.append(model.method)
-        return measure(label, model, *arguments)
+        known = results.setdefault(model.method, [])
+        if len(known) < 2:
+            known.append(measure(label, model, *arguments))
+        return known[-1]
 
     monkeypatch.setattr(comparison_run, "_measure", counted)
     ids = X.assign(kin=IDS)

@@ -268,7 +268,13 @@ def test_wrong_declarations_are_named():
 
 
 DEFAULTS = list_defaults()
-TOY = {"gates": ["heart", "sonar"], "width": ["mnist4", "heart", "mcycle"], "normalize": ["ngs", "heart", "mcycle"]}
+TOY = {
+    "combiner": ["mnist4"],
+    "localized": ["ngs"],
+    "gates": ["heart"],
+    "width": ["mnist4", "heart", "mcycle"],
+    "normalize": ["ngs", "heart", "mcycle"],
+}
 
 
 @pytest.mark.parametrize("comparison", DEFAULTS, ids=lambda comparison: comparison.name)

@@ -97,7 +97,7 @@ def test_counts_and_weights_as_steps():
     check_operation(TfidfTransformer(), counts.toarray().astype(float))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(st.text(max_size=30), min_size=1, max_size=5),
     st.sampled_from(["word", "char", "char_wb"]),

@@ -87,10 +87,14 @@ def test_thirty_classes():
     found = report(model, X, y)
     assert len(block(found, "weights", "heatmap").rows) == 30
     assert len(block(found, "data", "table", "Classes").rows) == 30
+
+
+def test_pairs_of_ten_classes():
+    X, y = cohort(60, 10)
     pairs = MKLClassifier(ONE_EACH, multiclass="one-vs-one", weights="per-class").fit(X, y)
     heat = block(report(pairs, X, y), "weights", "heatmap")
     assert len(heat.rows) == 40
-    assert "first 40 of 435" in heat.note
+    assert "first 40 of 45" in heat.note
 
 
 def test_two_hundred_views():

@@ -134,4 +134,4 @@ def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarra
     for output in outputs:
         if output.image is None or output.image.values.ndim != 2 or len(output.coef) != len(solution.coef):
             return None
-    return np.stack([place.numpy(output.image.values)[rows] for output in outputs], axis=2)
+    return np.stack([place.numpy(place.take(output.image.values, rows)) for output in outputs], axis=2)

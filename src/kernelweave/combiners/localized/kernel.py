@@ -148,7 +148,7 @@ class GatedSum(CombinedKernel):
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """K_eta times coefficients, without K_eta."""
         if self.is_lazy:
-            found = self.images(None, index, coef.reshape(len(index), -1))
+            found = self.images(None, index, coef[:, None] if coef.ndim == 1 else coef)
             return np.einsum("im,imr->ir", self.gates, found).reshape(self.n_samples, *coef.shape[1:])
         kernel = GatedKernel(self.stack.matrices(), self.gates)
         if coef.ndim == 1:

@@ -80,7 +80,7 @@ class FormKernel(CombinedKernel):
         """The form of the training samples times coefficients."""
         if self.stack.storage == "dense":
             return super().product(index, coef)
-        found = self.values_between(None, index, coef.reshape(len(index), -1))
+        found = self.values_between(None, index, coef[:, None] if coef.ndim == 1 else coef)
         return found.reshape(self.n_samples, *coef.shape[1:])
 
     def block(self, index: np.ndarray) -> np.ndarray:

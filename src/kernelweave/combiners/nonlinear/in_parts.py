@@ -43,7 +43,7 @@ def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInP
         weighted = (float(eta[m]) * x for m, x in zip(used, values, strict=True))
         if shifts is None:
             return form.value_of(weighted, None, xp)
-        left, right = (xp.take(shifts, place.asarray(index, "int64")) for index in (rows, columns))
+        left, right = (place.take(shifts, index) for index in (rows, columns))
         return form.value_of(weighted, left[:, None] + right[None, :], xp)
 
     diagonals = parts.diagonals()

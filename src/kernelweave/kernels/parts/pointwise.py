@@ -102,21 +102,16 @@ class PointwiseInParts:
         tiles = [rows[first : first + height] for first in range(0, len(rows), height)]
         found = [xp.astype(self.values(tile, columns), xp.float64) @ right for tile in tiles]
         if not found:
-            return xp.zeros((0, right.shape[1]), dtype=xp.float64, device=place.device)
+            return place.zeros((0, right.shape[1]))
         return xp.concat(found) * place.asarray(self.factor[self.index[rows]], "float64")[:, None]
 
     def zero(self) -> Image:
         """The image of coefficients 0."""
-        xp = self.place.xp
-        return Image(xp.zeros((self.n_samples,), dtype=xp.float64, device=self.place.device), self.token)
+        return Image(self.place.zeros(self.n_samples), self.token)
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place (at some samples, or all), after coefficients changed by so much."""
-        found = self._times(targets, rows, change[:, None])[:, 0]
-        if targets is None:
-            image.values += found
-        else:
-            image.values[targets] += found
+        self.place.add(image.values, targets, self._times(targets, rows, change[:, None])[:, 0])
 
     def value(self, image: Image, coef: Any) -> Any:
         """K c from its image, an array of the place, of shape (n_samples,)."""

@@ -112,20 +112,6 @@ class SumInParts:
         shape = (self.n_samples, self.parts.n_kernels) if self.keeps_images else (self.n_samples,)
         return Image(self.place.zeros(shape), self.token)
 
-    def copy(self, image: Image) -> Image:
-        """The same image, to be changed by itself."""
-        return Image(self.place.xp.asarray(image.values, copy=True), image.of)
-
-    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K between some rows and some columns, times coefficients, computed afresh; a NumPy array of float64."""
-        place, xp = self.place, self.place.xp
-        V = (place.take(self.there, columns) * place.asarray(coef, "float64")[:, None])[:, :, None]
-        found = self.parts.images(rows, columns, V, self.used)[:, :, 0]
-        found = xp.sum(found * place.take(self.there, rows) * place.asarray(self.weights, "float64"), axis=1)
-        own = np.zeros(self.n_samples)
-        own[columns] = coef
-        return place.numpy(found) + self.ridge * own[rows]
-
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place, after coefficients changed.
 

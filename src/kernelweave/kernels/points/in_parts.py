@@ -27,6 +27,9 @@ import scipy.sparse as sp
 from ...arrays import Place
 from ...views import Views
 from ..parts.functions import PointFunction
+from ..parts.making import declared
+from ..parts.packing import in_units
+from ..parts.precision import limit_of, size_of
 from ..parts.sources import PointSource, Side, Source
 from ..parts.stack import StackInParts
 from .projected import PointKernel
@@ -85,7 +88,7 @@ def points_in_parts(
 
 def _function(kernel: PointKernel, points: Any) -> PointFunction | None:
     """The kernel as a function of feature vectors; None where it is none, or the points are sparse."""
-    function = None if sp.issparse(points) else kernel.kernel.point_function()
+    function = None if sp.issparse(points) else declared(kernel.kernel, "point_function")
     return None if function is None else replace(function, gain=function.gain * kernel.gain)
 
 
@@ -93,17 +96,18 @@ def _source(kernel: PointKernel, points: Any, place: Place, dtype: np.dtype) -> 
     function = _function(kernel, points)
     if function is None:
         return KernelSource(kernel, points, place, dtype)
-    diagonal = kernel.gain * kernel.kernel.diagonal_of(points)
     if kernel.kernel.is_stationary:
         points = points - points.mean(axis=0)
-    return _point_source(function, points, diagonal, place, dtype)
+    return _point_source(function, points, place, dtype)
 
 
-def _point_source(
-    function: PointFunction, points: np.ndarray, diagonal: np.ndarray, place: Place, dtype: np.dtype
-) -> PointSource:
-    side = Side(place.asarray(points, dtype.name), place.asarray(np.ones(len(points)), "float64"), diagonal)
-    return PointSource(function, side, side, place)
+def _point_source(function: PointFunction, points: np.ndarray, place: Place, dtype: np.dtype) -> PointSource:
+    """A function of points that are centred where it is stationary; in float64 where `dtype` is not enough."""
+    own, unit = in_units(function)
+    features = points * unit
+    wanted = dtype.name if size_of(own, features) <= limit_of(own, features) else "float64"
+    side = Side(place.asarray(features, wanted), place.asarray(np.ones(len(points))), own.diagonal(features))
+    return PointSource(own, side, side, place)
 
 
 def points_pullback(
@@ -137,13 +141,13 @@ def points_pullback(
     ]
     for m, (kernel, Z) in enumerate(zip(kernels, moved, strict=True)):
         B, function = weighted[:, m], _function(kernel, Z)
-        if kernel.is_linear:
-            found.append(-B @ (B.T @ Z))
+        if kernel.is_linear or (function is not None and function.degree == 1 and function.kind == "polynomial"):
+            found.append(-kernel.gain * B @ (B.T @ Z))
         elif function is None or function.kind not in ("polynomial", "gaussian"):
             found.append(-_pulled_in_tiles(kernel, points[m], B))
         else:
             function, factor = _derivative(function)
-            curved.append((m, _point_source(function, Z, np.ones(len(Z)), place, dtype), factor))
+            curved.append((m, _point_source(function, Z, place, dtype), factor))
             shift = (B * images[:, m]).sum(axis=1)[:, None] * Z if function.kind == "gaussian" else np.zeros_like(Z)
             found.append(factor * shift)
     if curved:

@@ -141,12 +141,13 @@ class State:
         room = (size - len(kept) - 2) // 2
         picked = [np.asarray(pair), kept]
         for side in (above, below):
-            side = place.scatter(side + shake, kept, -np.inf)
+            side = side + shake
+            place.put(side, kept, -np.inf)
             most = place.largest(side, min(room, len(self.c)))
             picked.append(most[place.numpy(place.take(side, most)) > 0.0])
         found = np.unique(np.concatenate(picked))
         if len(found) < size:  # few violate: those closest to it
-            rank = place.scatter(rank, found, -np.inf)
+            place.put(rank, found, -np.inf)
             close = place.largest(rank, size - len(found))
             found = np.union1d(found, close[place.numpy(place.take(rank, close)) > -np.inf])
         return found
@@ -154,7 +155,7 @@ class State:
     def move(self, rows: np.ndarray, change: np.ndarray, new: np.ndarray) -> None:
         """Give samples new coefficients."""
         self.c[rows] = new
-        self.there = self.place.scatter(self.there, rows, self._there(new))
+        self.place.put(self.there, rows, self._there(new))
         self.kernel.add(self.image, rows, change, targets=self.active)
 
     def rest(self, slopes: Slopes) -> None:

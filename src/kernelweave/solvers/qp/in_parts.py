@@ -133,8 +133,9 @@ def solve_in_parts(
     if gap_tol is None:  # without a linear term the objective has no other size than its own
         goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else LEAST_SIZE * total**2 * np.abs(diagonal).max())
     solve = _Solve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget)
-    solve.begin(start, image)
-    return solve.run()
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite raises an error in the end
+        solve.begin(start, image)
+        return solve.run()
 
 
 class _Solve:
@@ -207,11 +208,12 @@ class _Solve:
 
     def run(self) -> Result:
         """Rounds until violation and gap are reached, the budget is spent, or rounding ends progress."""
-        state, target, best = self.state, self.tol, np.inf
+        state, target, best, lost = self.state, self.tol, np.inf, False
         while True:
             slopes = state.slopes()
             self._judge(slopes)
-            stalled = self.weak >= STALL or self._lost(slopes)
+            lost = lost or self._lost(slopes)
+            stalled = lost or self.weak >= STALL
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
                 self._round(slopes, target)
                 continue
@@ -230,7 +232,7 @@ class _Solve:
             converged = violation <= self.tol and gap <= limit
             if converged or ends or violation == 0.0:
                 return Result(state.c, objective, gap, self.steps, converged, violation, b, image=state.image)
-            best, self.weak = min(best, violation), 0
+            best, self.weak, lost = min(best, violation), 0, False
             if violation <= self.tol < np.inf:
                 target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))
 
