@@ -54,7 +54,7 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(estimator, combiner, 
     function.left = np.inf
     model.fit(X, Y)
     before, values = dict(vars(model)), model.predict(X)
-    function.left = 1
+    function.left = 0 if storage == "dense" else 1
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[::-1] + 1.0, Y)
     function.left = np.inf
