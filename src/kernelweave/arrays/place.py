@@ -134,6 +134,15 @@ class Place:
             return self.numpy(self.xp.topk(values, count, sorted=False)[1])
         return self.numpy(self.xp.argsort(values, descending=True)[:count])
 
+    def top(self, values: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """What `largest` finds, and the values there, as NumPy arrays."""
+        if not self.is_torch:
+            found = self.largest(values, count)
+            return found, self.numpy(self.take(values, found))
+        largest, found = self.xp.topk(values, min(count, values.shape[0]), sorted=False)
+        both = self.numpy(self.xp.stack([found.double(), largest.double()]))  # one transfer; positions are below 2^53
+        return both[0].astype(np.int64), both[1]
+
     def free_memory(self) -> int | None:
         """Free memory of a CUDA device in bytes, with what torch holds unused; None for other places."""
         if not self.is_cuda:

@@ -44,7 +44,8 @@ def cross_values(
     place, chosen = parts.place, StackInParts([parts.sources[m] for m in used.tolist()], parts.place)
     V = place.asarray((weights[used] * left_train[:, used])[:, :, None] * coef[:, None, :], "float64")
     width = chosen.n_features + len(used) * (2 + coef.shape[1])
-    n_rows = max(1, BLOCK_NUMBERS // width)
+    free = place.free_memory()
+    n_rows = max(1, (BLOCK_NUMBERS if free is None else min(BLOCK_NUMBERS, free // 64)) // width)
     for first in range(0, views.n_samples, n_rows):
         block = slice(first, min(first + n_rows, views.n_samples))
         part = views if n_rows >= views.n_samples else views.rows(block)

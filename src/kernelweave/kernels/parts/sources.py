@@ -91,6 +91,11 @@ class Source(ABC):
 
     scaling: Scaling | None = None
 
+    @property
+    def on_host(self) -> bool:
+        """Whether values are computed on the host, whatever the place."""
+        return self.place.is_host
+
     def __init__(self, rows: Side, columns: Side, place: Place):
         self.rows, self.columns, self.place = rows, columns, place
 
@@ -259,11 +264,12 @@ class PointSource(Source):
         """The raw source over some samples; features are centred where the kernel is stationary, and in its units."""
         raw, present = kernel.read(views)
         shift: Any = 0.0
+        known = slice(None) if present.all() else present  # no copy where it can be helped
         if function.kind in STATIONARY and present.any():
-            shift = raw[present].mean(axis=0)
+            shift = raw[known].mean(axis=0)
         own, factor = in_units(function)
         features = prepared(raw, present, shift, factor)
-        limit = limit_of(own, features[present])
+        limit = limit_of(own, features[known])
         wanted = dtype if size_of(own, features) <= limit else "float64"
         values, diagonal = placed(own, features, place, wanted, present)
         side = Side(values, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
@@ -326,5 +332,4 @@ def placed(
     """
     if dtype == "float32":
         features = rounded(features.astype(np.float32), function.kind, place)
-    diagonal = function.diagonal(features.astype(np.float64, copy=False))
-    return place.asarray(features, dtype), np.where(present, diagonal, 0.0)
+    return place.asarray(features, dtype), np.where(present, function.diagonal(features), 0.0)

@@ -34,6 +34,7 @@ INNER = 0.1  # a block is solved to this fraction of the violation that chose it
 AIM = 0.5  # of the violation at which the gap would be small enough if it fell as the violation does
 CHECKED = 64  # samples at which the image is compared with fresh values
 DRIFT = 0.05  # of the violation that may remain: what rounding may have done to the gradient
+LONGEST_WAIT = 8  # rounds without a look at the gap, which is a power of 2 times what is wanted
 PATIENCE = 100  # rounds without a lower violation, after which the image is compared with fresh values
 STEPS_PER_SAMPLE = 1000  # pair updates are on a block, so they cost less than those of `box`
 NOT_FINITE = "K contains NaN or infinity, or overflows when multiplied by the bounds"
@@ -164,11 +165,13 @@ class _Solve:
         self.steps = self.rounds = self.checks = 0
         self.lowest = np.inf, 0  # violation so far, and the round
         self.weak = 0  # rounds in a row that gained less than their own rounding
+        self.span: float | None = None  # sum_j sqrt(K_jj) |c_j|
+        self.waiting = 0  # rounds without a look at the gap
         self.noise = 0.0  # what fresh values differ by from a fresh image
         self.block: np.ndarray | None = None  # of K at the last working set
         self.moved: Any = None  # what the last round changed
         self.rests = kernel.place.is_host and len(diagonal) > 2 * WORKING_SET
-        self.aim = 0.0  # a violation at which the gap should be small enough
+        self.aim = AIM  # of the violation: where the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
 
@@ -217,7 +220,7 @@ class _Solve:
             lost = lost or self._lost(slopes)
             stalled = lost or self.weak >= STALL
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
-                self._round(slopes, target if self.tol < np.inf else self.aim)
+                self._round(slopes, target if self.tol < np.inf else self.aim * slopes.violation)
                 continue
             if state.active is not None:
                 state.wake()
@@ -252,10 +255,15 @@ class _Solve:
         if self.tol < np.inf:
             self._show(slopes.violation, target)
             return slopes.violation <= target
+        if self.waiting > 0:
+            self.waiting -= 1
+            return False
         objective, gap, _ = self.state.certificate(slopes)
         limit = self.gap_tol * max(self.floor, abs(objective))
         self._show(gap, limit)
-        self.aim = AIM * slopes.violation * min(1.0, limit / gap) if gap > 0.0 else 0.0
+        self.aim = AIM * min(1.0, limit / gap) if gap > 0.0 else AIM
+        if not self.kernel.place.is_host and limit < gap < np.inf:  # a look takes as long as the other choices
+            self.waiting = min(LONGEST_WAIT, int(np.log2(gap / limit)))
         return not gap > limit
 
     def _show(self, excess: float, wanted: float) -> None:
@@ -278,8 +286,6 @@ class _Solve:
         rows = state.choose(slopes, WORKING_SET)
         if self.block is None or not np.array_equal(rows, state.chosen):
             self.block = self.kernel.block(rows)
-            if not np.isfinite(self.block.sum()):
-                raise ValueError(NOT_FINITE)
         state.chosen, m = rows, len(rows)
         before = state.c[rows]
         gradient = np.array(state.place.numpy(state.place.take(slopes.gradient, rows)))
@@ -295,6 +301,8 @@ class _Solve:
             min(self.budget - self.steps, 100 * m + 1000),
         )
         self.rounds += 1
+        if not np.isfinite(after).all():
+            raise ValueError(NOT_FINITE)
         change = new - before
         moved = change != 0.0
         self.moved = (rows[moved], change[moved], new[moved], before[moved], gradient[moved])
@@ -312,7 +320,11 @@ class _Solve:
         gain = 0.5 * change @ (gradient + after) - self.e * growth.sum()
         error = distance @ (2.0 * np.abs(gradient) + self.e)
         # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|: what the rounding of K c is relative to
-        error += (distance @ self.lengths[rows]) * (self.lengths @ np.abs(self.state.c))
+        if self.span is None:
+            self.span = float(self.lengths @ np.abs(self.state.c))
+        else:
+            self.span += float(self.lengths[rows] @ growth)
+        error += (distance @ self.lengths[rows]) * self.span
         if not gain > 0.0:
             self.weak = STALL
         else:
