@@ -269,8 +269,8 @@ class PointSource(Source):
             if function.kind in STATIONARY and present.any():
                 shift = device_features.means(raw, present, place)
             values = device_features.features(own, raw, present, shift, unit, LARGEST, place, dtype)
-            factor = np.where(present, 1.0, 0.0)
-            side = Side(values, place.asarray(factor), own.gain * factor)
+            there = np.where(present, 1.0, 0.0)
+            side = Side(values, place.asarray(there), own.gain * there)
             return cls(own, side, side, place, kernel=kernel, shift=shift, unit=unit, limit=LARGEST)
         known = slice(None) if present.all() else present  # no copy where it can be helped
         if function.kind in STATIONARY and present.any():
