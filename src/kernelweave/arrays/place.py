@@ -69,7 +69,9 @@ class Place:
             return np.asarray(values, dtype=None if dtype is None else np.dtype(dtype))
         wanted = None if dtype is None else getattr(self.xp, dtype)
         if isinstance(values, np.ndarray) or (not hasattr(values, "__array_namespace__") and not self._is_own(values)):
-            values = np.require(values, requirements=["C", "W"])  # torch reads no others
+            values = np.asarray(values)
+            if not values.flags.writeable or any(step < 0 for step in values.strides):  # torch reads no such arrays
+                values = values.copy()
         found = self.xp.asarray(values, device=self.device)  # moved first: a wider type would take longer
         return found if wanted is None else self.xp.astype(found, wanted, copy=False)
 
