@@ -1,6 +1,6 @@
 """The box QP of `box` on a kernel in parts: rows of a small working set against all samples, never the whole matrix.
 
-Each round takes the samples that violate the KKT conditions most and the best of the round before (`_working_set`),
+Each round takes the samples that violate the KKT conditions most and the best of the round before (`_state`),
 solves the problem on them with the dense solver of `_block` while the others are held fixed, and brings the image K c
 of all samples up to date by the columns whose coefficients changed. The state is arrays at the kernel's place; only
 the working set's block of K, gradient and coefficients are on the host. Objective, duality gap and KKT violation are
@@ -26,11 +26,12 @@ from ..result import Result
 from ._block import solve_block
 from ._certificate import least_gap
 from ._rounds import FINAL, RESOLUTION, STALL
-from ._working_set import REST_EVERY, Slopes, State
+from ._state import REST_EVERY, Slopes, State
 from .box import GAP_PER_TOL, LEAST_SIZE, SUM_ERROR, checked_problem, feasible, some_rows, spread
 
 WORKING_SET = 1024
 INNER = 0.1  # a block is solved to this fraction of the violation that chose it
+AIM = 0.5  # of the violation at which the gap would be small enough if it fell as the violation does
 CHECKED = 64  # samples at which the image is compared with fresh values
 DRIFT = 0.05  # of the violation that may remain: what rounding may have done to the gradient
 LONGEST_WAIT = 8  # rounds without a look at the gap, which is a power of 2 times what is wanted
@@ -170,6 +171,7 @@ class _Solve:
         self.block: np.ndarray | None = None  # of K at the last working set
         self.moved: Any = None  # what the last round changed
         self.rests = kernel.place.is_host and len(diagonal) > 2 * WORKING_SET
+        self.aim = AIM  # of the violation: where the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
 
@@ -218,7 +220,7 @@ class _Solve:
             lost = lost or self._lost(slopes)
             stalled = lost or self.weak >= STALL
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
-                self._round(slopes, target)
+                self._round(slopes, target if self.tol < np.inf else self.aim * slopes.violation)
                 continue
             if state.active is not None:
                 state.wake()
@@ -259,6 +261,7 @@ class _Solve:
         objective, gap, _ = self.state.certificate(slopes)
         limit = self.gap_tol * max(self.floor, abs(objective))
         self._show(gap, limit)
+        self.aim = AIM * min(1.0, limit / gap) if gap > 0.0 else AIM
         if not self.kernel.place.is_host and limit < gap < np.inf:  # a look takes as long as the other choices
             self.waiting = min(LONGEST_WAIT, int(np.log2(gap / limit)))
         return not gap > limit
@@ -294,7 +297,7 @@ class _Solve:
             (K, np.arange(m), self.block, np.arange(m + 1)),  # all rows are there
             self.diagonal[rows],
             (new, after, self.lower[rows], self.upper[rows], self.e),
-            0.9 * target if ends and target < np.inf else INNER * violation,
+            0.9 * target if ends else INNER * violation,
             min(self.budget - self.steps, 100 * m + 1000),
         )
         self.rounds += 1
