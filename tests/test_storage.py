@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, config_context, load, save, set_config
 from kernelweave.combiners import (
@@ -29,6 +30,7 @@ from kernelweave.combiners import (
     FixedWeights,
     GroupMKL,
     IdealKernelDistance,
+    KernelDifference,
     KLDivergence,
     LinearMKL,
     LpMKL,
@@ -37,7 +39,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
 from kernelweave.estimators.path import fit_path
-from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
+from kernelweave.kernels import Distance, Gaussian, Laplacian, Linear, Polynomial
 from kernelweave.machines import SquaredHinge
 
 N = 2000
@@ -114,8 +116,7 @@ def test_both_storages_give_the_same_model(combiner, machine):
     if machine == "one-vs-one":  # votes
         assert (first.argmax(axis=1) == second.argmax(axis=1)).mean() > 0.97
     else:
-        # a kernel of few features can have all samples on the boundary of one class: their values are rounding
-        assert np.abs(first - second).max() <= 0.05 * np.abs(first).max() + 1e-5 * (machine == "one-class")
+        assert np.abs(first - second).max() <= 0.05 * np.abs(first).max() + 1e-3
     assert set(vars(dense)) == set(vars(lazy))
     assert [type(value) for _, value in sorted(vars(dense).items())] == [
         type(value) for _, value in sorted(vars(lazy).items())
@@ -165,10 +166,15 @@ def test_a_setting_holds_for_fits():
         ),
         (MKLClassifier(KERNELS, KLDivergence()), "KLDivergence factorises whole Gram matrices"),
         (MKLClassifier(KERNELS[2:], LinearMKL("alignment")), "LinearMKL solves a semidefinite program of whole Gram"),
+        (MKLClassifier(KERNELS, KernelDifference("square")), r"KernelDifference squares .* another combiner"),
         (MKLClassifier(KERNELS, machine="least-squares"), r"LeastSquaresClassMachine .*machine=\"svm\""),
         (MKLClassifier(KERNELS, machine=SquaredHinge()), r"whole Gram matrix.*machine=\"svm\""),
         (MKLClassifier(KERNELS, multiclass="joint"), r"JointMachine .*multiclass=\"one-vs-all\""),
         (MKLClassifier(KERNELS, multiclass="joint", soft_labels="knn"), r"soft_labels=\"knn\" .* or soft_labels=None"),
+        (
+            MKLClassifier([*KERNELS[:2], ("far", Distance("cityblock", "c", repair="clip"))]),
+            r"the kernel 'far' has repair='clip'.* repair=None for that kernel",
+        ),
     ],
 )
 def test_what_cannot_be_had_in_parts(model, message):
@@ -266,6 +272,15 @@ def test_missing_views_and_weights():
     dense, lazy = (small(s).fit(holes, TWO[:300], sample_weight=weight) for s in ("dense", "lazy"))
     assert lazy.objective_ == pytest.approx(dense.objective_, rel=1e-3)
     np.testing.assert_allclose(lazy.decision_function(NEW), dense.decision_function(NEW), atol=0.02)
+
+
+def test_n_jobs_and_searches_do_not_notice():
+    one, two = (
+        MKLClassifier(KERNELS, storage="lazy", n_jobs=n_jobs).fit(X[:200], THREE[:200]) for n_jobs in (None, 2)
+    )
+    np.testing.assert_array_equal(one.decision_function(NEW), two.decision_function(NEW))
+    search = GridSearchCV(small("lazy"), {"C": [0.1, 1.0]}, cv=2).fit(X[:120], TWO[:120])
+    assert search.best_estimator_.storage_ == "lazy"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from sklearn.base import clone
 
@@ -79,6 +81,10 @@ class PerOutput(Combiner):
     def why_dense(self) -> str | None:
         """What the combiner gives as its reason."""
         return self.combiner.why_dense
+
+    def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
+        """The reason of the combiner."""
+        return self.combiner.why_dense_with(kernels)
 
     @property
     def offers(self) -> frozenset[str]:

@@ -228,7 +228,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         views = self._new_views(X, fetch)
-        coef, place = self.dual_coef_.T, chosen_place(getattr(self, "device", "cpu"))
+        coef, place = self.dual_coef_.T, chosen_place(self.device)
         if not place.is_host and fetch is None:
             found = self._kernel.values_in(place, views, coef)
             if found is not None:

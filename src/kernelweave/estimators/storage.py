@@ -116,8 +116,9 @@ class TrainingKernels:
         """The first part of the model that cannot be had with kernels in parts; None if all can."""
         if not _takes_parts(machine):
             return Obstacle(f"{type(machine).__name__} is solved on the whole Gram matrix", _MACHINES)
-        if combiner.why_dense is not None:
-            return Obstacle(combiner.why_dense, _COMBINERS)
+        why = combiner.why_dense_with(self.kernels)
+        if why is not None:
+            return Obstacle(why, _COMBINERS)
         for name, kernel in self.kernels:
             if kernel.repair is not None and not kernel.positive_semidefinite:
                 why = f"the kernel {name!r} has repair={kernel.repair!r}, which takes eigenvalues of its Gram matrix"

@@ -140,7 +140,7 @@ class Run:
         """
         family, machine = self.whole
         kernel, control = family.finish(end.solution), self.loop.control
-        K, start = (self.K, _without_images(end.detail)) if self.watch is None else (None, None)
+        K, start = (self.K, end.detail) if self.watch is None else (None, None)
         solution = machine.solve(kernel.operand(K), start=start, tol=control.tol, max_steps=control.max_steps)
         self.solves += 1
         self._add_row(solution.objective + family.penalty(kernel.theta)[0], solution)
@@ -166,9 +166,3 @@ class Run:
             }
         )
         self.solves, self.clock = 0, now
-
-
-def _without_images(solution: Solution) -> Solution:
-    """A solution without what kernels in parts keep of it: a later solve, that began at it, may have changed that."""
-    outputs = tuple(_without_images(output) for output in solution.outputs)
-    return dataclasses.replace(solution, image=None, outputs=outputs)

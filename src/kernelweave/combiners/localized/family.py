@@ -108,7 +108,7 @@ class GatedFamily(KernelFamily):
         """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
         rows, coef = support_rows(coef)
         if kernel.is_lazy:
-            slopes = gate_slopes(coef, kernel.images(rows, rows, coef))
+            slopes = gate_slopes(coef, kernel.images(rows, coef))
         else:
             slopes = gated_pullback(self.stack.matrices(), kernel.gates, rows, coef)[rows]
         return self._from_slopes(kernel, rows, slopes)
@@ -202,8 +202,7 @@ class GatedFamily(KernelFamily):
         rows, coef = support_rows(solution.coef)
         columns = training[rows]
         if kernel.is_lazy:
-            found = kernel.images(held_out, columns, coef)
-            return np.einsum("im,imr->ir", kernel.gates[held_out], found) + solution.intercept
+            return kernel.lazy().product(held_out, columns, coef) + solution.intercept
         values = np.zeros((len(held_out), coef.shape[1])) + solution.intercept
         for m in range(self.n_kernels):
             inner = kernel.training_block(m, held_out, columns) @ (kernel.gates[columns, m, None] * coef)

@@ -113,22 +113,22 @@ class GatedSum(CombinedKernel):
         """K_eta in parts; images are kept for each kernel, which is what the derivative by the gates needs."""
         return SumInParts(self.parts, self.gates, keeps_images=True)
 
-    def images(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """k_m between some training samples (None: all) and others, times their gates and coefficients, for each m.
+    def images(self, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """k_m among some training samples, times their gates and coefficients, for each kernel; for lazy storage.
 
         Parameters
         ----------
-        rows, columns : ndarray of int
-        coef : ndarray of shape (n_columns, n_outputs)
+        rows : ndarray of int
+        coef : ndarray of shape (n_rows, n_outputs)
 
         Returns
         -------
         ndarray of shape (n_rows, n_kernels, n_outputs)
-            Without the gates of the rows; only in lazy storage.
+            Without the gates of the rows.
         """
         parts = self.parts
-        V = parts.place.asarray(self.gates[columns][:, :, None] * coef[:, None, :], "float64")
-        return parts.place.numpy(parts.images(rows, columns, V))
+        V = parts.place.asarray(self.gates[rows][:, :, None] * coef[:, None, :], "float64")
+        return parts.place.numpy(parts.images(rows, rows, V))
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """K_eta of the training samples, thesis (3.9)."""
@@ -148,8 +148,7 @@ class GatedSum(CombinedKernel):
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """K_eta times coefficients, without K_eta."""
         if self.is_lazy:
-            found = self.images(None, index, coef[:, None] if coef.ndim == 1 else coef)
-            return np.einsum("im,imr->ir", self.gates, found).reshape(self.n_samples, *coef.shape[1:])
+            return self.lazy().product(np.arange(self.n_samples), index, coef)
         kernel = GatedKernel(self.stack.matrices(), self.gates)
         if coef.ndim == 1:
             return kernel.product(index, coef)

@@ -27,7 +27,7 @@ from ...views import Views
 from ..combined import CombinedKernel
 from ..descent.family import KernelFamily, kept_images, support_rows
 from .gaussian_form import GaussianForm
-from .in_parts import form_in_parts, form_pullback, rows_of, sum_images, sum_in_parts, sum_pullback, values_between
+from .in_parts import form_in_parts, form_pullback, rows_of, sum_images, sum_in_parts, sum_pullback
 
 
 class FormKernel(CombinedKernel):
@@ -80,16 +80,11 @@ class FormKernel(CombinedKernel):
         """The form of the training samples times coefficients."""
         if self.stack.storage == "dense":
             return super().product(index, coef)
-        found = self.values_between(None, index, coef[:, None] if coef.ndim == 1 else coef)
-        return found.reshape(self.n_samples, *coef.shape[1:])
+        return self.lazy().product(np.arange(self.n_samples), index, coef)
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """The form among some training samples."""
         return super().block(index) if self.stack.storage == "dense" else self.lazy().block(index)
-
-    def values_between(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """The form between some training samples (None: all) and others, times coefficients; for lazy storage."""
-        return values_between(self.lazy(), rows, columns, coef)
 
     def cross(self, views: Views) -> np.ndarray:
         """The form of new samples; only kernels with a weight are computed."""

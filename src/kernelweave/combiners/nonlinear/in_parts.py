@@ -67,25 +67,6 @@ def rows_of(operand: SumInParts | PointwiseInParts, index: np.ndarray) -> np.nda
     return found
 
 
-def values_between(
-    operand: SumInParts | PointwiseInParts, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray
-) -> np.ndarray:
-    """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs).
-
-    Parameters
-    ----------
-    operand : SumInParts or PointwiseInParts
-        The kernel in parts.
-    rows, columns : ndarray of int
-    coef : ndarray of shape (n_columns, n_outputs)
-    """
-    if isinstance(operand, PointwiseInParts):
-        return operand.times(rows, columns, coef)
-    found = sum_images(operand, rows, columns, coef)
-    left = operand.left if rows is None else operand.left[rows]
-    return np.einsum("im,imr->ir", left * operand.weights, found)
-
-
 def sum_images(operand: SumInParts, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """k_m between some samples and others, times the factors and coefficients of the latter, for each kernel."""
     place = operand.place

@@ -185,7 +185,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
                     values = K[np.ix_(held_out, training)] @ solution.coef
                 else:
                     rows, coef = support_rows(solution.coef)
-                    values = kernel.values_between(held_out, training[rows], coef)
+                    values = K.product(held_out, training[rows], coef)
                 values = values + solution.intercept
                 errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
         return TAUS[int(errors.argmin())]

@@ -87,7 +87,7 @@ class ProjectedFamily(GatedFamily):
         """-1/2 sum_r c_r' (dK / dtheta) c_r, SLDR A.2 and A.3 for any machine."""
         rows, coef = support_rows(coef)
         if kernel.is_lazy:
-            return self._lazy_gradient(kernel, rows, coef, kernel.images(rows, rows, coef))
+            return self._lazy_gradient(kernel, rows, coef, kernel.images(rows, coef))
         return self._from_points(kernel, rows, *kernel.sum.pullback(rows, coef))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:

@@ -90,9 +90,20 @@ class PointwiseInParts:
         values[np.diag_indices_from(values)] = self.diagonal[rows]
         return values
 
-    def times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs)."""
-        return self.place.numpy(self._times(rows, columns, coef))
+    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K between some samples and others times coefficients, computed afresh.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int
+        coef : ndarray of shape (n_columns,) or (n_columns, n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+        """
+        found = self.place.numpy(self._times(rows, columns, coef[:, None] if coef.ndim == 1 else coef))
+        return found[:, 0] if coef.ndim == 1 else found
 
     def _times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> Any:
         xp, place = self.place.xp, self.place
@@ -108,6 +119,10 @@ class PointwiseInParts:
     def zero(self) -> Image:
         """The image of coefficients 0."""
         return Image(self.place.zeros(self.n_samples), self.token)
+
+    def copy(self, image: Image) -> Image:
+        """The same image, to be changed by itself."""
+        return Image(self.place.xp.asarray(image.values, copy=True), image.of)
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place (at some samples, or all), after coefficients changed by so much."""

@@ -19,6 +19,7 @@ from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
 from ..lookups.precomputed import Precomputed
+from ..parts.device_rules import check_device_memory, warn_of_host_kernels
 from ..parts.making import source_of
 from ..parts.stack import StackInParts
 from ..tiles import Tile, symmetric
@@ -290,7 +291,9 @@ class KernelStack:
     def in_parts(self) -> StackInParts:
         """All kernels over the training samples in parts, for ``storage="lazy"``; made once and kept."""
         if self._parts is None:
+            check_device_memory(self)
             sources = [source_of(self, m) for m in range(self.n_kernels)]
+            warn_of_host_kernels(self.names, sources, self.place)
             self._parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
         return self._parts
 
