@@ -1,4 +1,7 @@
-"""Combiners with global weights give the same on stacks with either storage."""
+"""Combiners with global weights give the same on stacks with either storage.
+
+Each combiner is fitted twice with each kind of machine that it takes, to a small gap, which is why this takes long.
+"""
 
 import numpy as np
 import pytest
@@ -6,6 +9,7 @@ from sklearn.base import clone
 
 from global_in_parts import DENSE, Problem, global_combiners
 from kernelweave.combiners import Combiner, ConvexMKL, FitControl, LpMKL, Mean, PerOutput
+from kernelweave.combiners.similarity import reading
 from kernelweave.kernels.parts.sums import SumInParts
 from kernelweave.solvers.qp import in_parts, program
 from places import in_every_place
@@ -19,9 +23,10 @@ PLAIN = Problem()
 
 
 @pytest.fixture(autouse=True)
-def _small_working_sets(monkeypatch):
-    """Several rounds, although the samples are few."""
+def _small_parts(monkeypatch):
+    """Several rounds and tiles, although the samples are few."""
     monkeypatch.setattr(in_parts, "WORKING_SET", 64)
+    monkeypatch.setattr(reading, "_TILE_VALUES", 2**14)
 
 
 def both(problem, combiner, kind, tol):
