@@ -47,7 +47,7 @@ LEARNED = Experiment(
         Method("MKL", ("petal", "all"), combiner=ConvexMKL()),
         Method("dear", ("petal", "all"), combiner=ConvexMKL(costs={"all": 30.0})),
         Method(
-            "found", ("petal", "all"), combiner=ConvexMKL(), search=SurfaceSearch(("combiner__costs__all",), tol=0.2)
+            "found", ("petal", "all"), combiner=ConvexMKL(), search=SurfaceSearch(("combiner__costs__all",), tol=0.4)
         ),
     ),
     baseline="MKL",

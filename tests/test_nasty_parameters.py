@@ -269,7 +269,8 @@ def fit_as_it_is(place):
 def test_fit_works_or_names_the_parameter(place, name, capsys):
     fit_as_it_is(place)
     thing, model_with, data, y = CASES[place]
-    for value in NASTY:
+    is_first = all(type(other) is not type(thing) for other, *_ in CASES[:place])
+    for value in NASTY if is_first else NASTY[len(name) % 3 :: 3]:  # the check of a value is the same in a class
         try:
             changed = type(thing)(**{**thing.get_params(deep=False), name: value})
             model_with(changed).fit(data, y)

@@ -29,7 +29,7 @@ def test_numbers_come_back_as_they_went(place_of):
 
 
 @in_every_place
-def test_values_are_taken_put_and_added_at_positions(place_of):
+def test_values_are_taken_written_and_added_at_positions(place_of):
     place, index = place_of(), np.array([2, 0])
     values = place.asarray(VALUES.copy())
     table = place.asarray(np.arange(8.0).reshape(2, 4))
@@ -44,13 +44,15 @@ def test_values_are_taken_put_and_added_at_positions(place_of):
     assert place.numpy(values).tolist() == [29.0, 2.0, 18.0, 6.0]
     place.put(values, None, place.asarray(VALUES))
     assert place.numpy(values).tolist() == VALUES.tolist()
+    place.put(values, np.array([1]), -np.inf)
+    assert place.numpy(values)[1] == -np.inf
     empty = np.empty(0, dtype=np.int64)
     place.add(values, empty, place.asarray(np.empty(0)))
     assert place.numpy(place.take(values, empty)).tolist() == []
 
 
 @in_every_place
-def test_rows_of_a_table_are_put_and_added(place_of):
+def test_rows_of_a_table_are_written_and_added(place_of):
     place, index = place_of(), np.array([2, 0])
     table = place.asarray(np.zeros((3, 2)))
     place.put(table, index, place.asarray(np.ones((2, 2))))
@@ -65,6 +67,9 @@ def test_the_largest_are_found(place_of, count):
     values = np.random.default_rng(count).permutation(4).astype(float)
     found = place.largest(place.asarray(values), count)
     assert sorted(found.tolist()) == sorted(np.argsort(-values)[:count].tolist())
+    found, largest = place.top(place.asarray(values), count)
+    assert sorted(found.tolist()) == sorted(np.argsort(-values)[:count].tolist())
+    assert np.array_equal(values[found], largest)
 
 
 @in_every_place

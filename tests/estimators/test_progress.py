@@ -91,3 +91,21 @@ def test_a_fit_that_fails_does_not_reach_it(seen, capsys):
 def test_no_bar_unless_asked_for(seen, capsys):
     MKLClassifier().fit(X, Y)
     assert not seen and not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (MKLClassifier(KERNELS), Y),
+        (MKLClassifier(KERNELS), np.arange(30) % 3),
+        (MKLClassifier(KERNELS, multiclass="one-vs-one"), np.arange(30) % 3),
+        (MKLOneClass(KERNELS), None),
+    ],
+)
+def test_a_single_solve_in_parts_shows_how_far_it_is(model, y, seen, capsys):
+    """Each output in turn, and never backwards."""
+    model.set_params(storage="lazy", verbose=1, tol=1e-6).fit(X, y)
+    shares = [done / total for done, total in seen[:-1]]
+    assert len(set(shares)) > 1 and shares == sorted(shares) and shares[-1] <= 1.0
+    assert seen[-1][0] == seen[-1][1]
+    assert model.fit_kernel(X, y).solution.converged

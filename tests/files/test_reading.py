@@ -319,7 +319,7 @@ def problems(draw):
     return views
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(problems(), st.sampled_from([".csv", ".tsv", ".csv.gz", ".parquet"]), st.sampled_from([None, "sample"]))
 def test_views_that_were_written_to_files_come_back(views, suffix, wanted):
     if wanted is None and any(frame.shape[1] < 1 for frame in views.values()):

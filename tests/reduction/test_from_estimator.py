@@ -24,7 +24,11 @@ def model(n_components=1, **options):
     return MKLClassifier(combiner=Projected(n_components, **options), random_state=0)
 
 
-@checks([FromEstimator(model(2))], [FromEstimator(MKLRegressor(combiner=Projected(1), random_state=0))])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@checks(
+    [FromEstimator(model(2, max_iter=5))],
+    [FromEstimator(MKLRegressor(combiner=Projected(1, max_iter=5), random_state=0))],
+)
 def test_scikit_learn_convention(estimator, check):
     check(estimator)
 

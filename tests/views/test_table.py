@@ -183,3 +183,24 @@ def test_partly_missing_views_keep_their_gaps_where_asked_for():
     assert mixed.tolist() == [[2.0, "x"], [4.0, None], [None, None]]
     with pytest.raises(ValueError, match="some of its columns"):
         views.read(np.array([0, 1]), "a")
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        {"a": "float64", "b": "float64", "c": "float64"},
+        {"a": "float32", "b": "int64", "c": "uint8"},
+        {"a": "float64", "b": "bool", "c": "Int64"},
+        {"a": "float64", "b": "object", "c": "category"},
+    ],
+    ids=lambda types: " ".join(types.values()),
+)
+@pytest.mark.parametrize("columns", [[0], [0, 2], [2, 1], [1, 2]], ids=str)
+def test_small_frames_are_read_as_large_ones(types, columns, monkeypatch):
+    frame = pd.DataFrame({"a": [0.5, np.nan, 2.0], "b": [1, 0, 1], "c": [7, 8, 9]}).astype(types)
+    small = Views(frame).read(np.array(columns), "v", partly=True)
+    monkeypatch.setattr("kernelweave.views.kept.SMALL", 0)
+    large = Views(frame).read(np.array(columns), "v", partly=True)
+    assert small[0].dtype == large[0].dtype == np.float64
+    np.testing.assert_array_equal(small[0], large[0])
+    np.testing.assert_array_equal(small[1], large[1])

@@ -69,7 +69,9 @@ class Place:
             return np.asarray(values, dtype=None if dtype is None else np.dtype(dtype))
         wanted = None if dtype is None else getattr(self.xp, dtype)
         if isinstance(values, np.ndarray) or (not hasattr(values, "__array_namespace__") and not self._is_own(values)):
-            values = np.require(values, requirements=["C", "W"])  # torch reads no others
+            values = np.asarray(values)
+            if not values.flags.writeable or any(step < 0 for step in values.strides):  # torch reads no such arrays
+                values = values.copy()
         found = self.xp.asarray(values, device=self.device)  # moved first: a wider type would take longer
         return found if wanted is None else self.xp.astype(found, wanted, copy=False)
 
@@ -133,6 +135,15 @@ class Place:
         if self.is_torch:
             return self.numpy(self.xp.topk(values, count, sorted=False)[1])
         return self.numpy(self.xp.argsort(values, descending=True)[:count])
+
+    def top(self, values: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """What `largest` finds, and the values there, as NumPy arrays."""
+        if not self.is_torch:
+            found = self.largest(values, count)
+            return found, self.numpy(self.take(values, found))
+        largest, found = self.xp.topk(values, min(count, values.shape[0]), sorted=False)
+        both = self.numpy(self.xp.stack([found.double(), largest.double()]))  # one transfer; positions are below 2^53
+        return both[0].astype(np.int64), both[1]
 
     def free_memory(self) -> int | None:
         """Free memory of a CUDA device in bytes, with what torch holds unused; None for other places."""

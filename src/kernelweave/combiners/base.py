@@ -25,6 +25,7 @@ from .combined import CombinedKernel
 from .named import entries_of
 
 Progress = Callable[[int, int], None]
+_FINENESS = 1000  # parts of a solve that progress is reported in
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,25 @@ class FitControl:
         """Report progress, if there is a callable for it."""
         if self.progress is not None:
             self.progress(done, total)
+
+    def share_of(self, n_solves: int) -> Callable[[float], None]:
+        """A callable that reports how much of several solves in a row is done, given the share of the present one.
+
+        Shares grow from 0 to 1 in each solve; a smaller one than the last belongs to the next solve.
+
+        Parameters
+        ----------
+        n_solves : int
+        """
+        finished, last = 0, 0.0
+
+        def report(share: float) -> None:
+            nonlocal finished, last
+            finished += share < last
+            last = share
+            self.report(round(_FINENESS * (min(finished, n_solves - 1) + share)), _FINENESS * n_solves)
+
+        return report
 
     def quiet(self, seed: int) -> FitControl:
         """The same for a part of the work: random numbers of its own, and no progress."""

@@ -91,7 +91,12 @@ class CombinedKernel(ABC):
 
     def solve(self, machine: Machine, control: FitControl, begin: float, *, solves: int = 0) -> Self:
         """Solve a machine under this kernel, after earlier solves since the time `begin`."""
-        solution = machine.solve(self.operand(), tol=control.tol, max_steps=control.max_steps)
+        operand: Any = self.operand()
+        if control.progress is not None and not isinstance(operand, np.ndarray):
+            operand.progress = control.share_of(machine.n_outputs)
+        solution = machine.solve(operand, tol=control.tol, max_steps=control.max_steps)
+        if not isinstance(operand, np.ndarray):
+            operand.progress = None
         row = {"objective": solution.objective, "solves": solves + 1, "seconds": time.perf_counter() - begin}
         return self.solved(solution, [row])
 

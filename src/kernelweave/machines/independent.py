@@ -102,7 +102,7 @@ class IndependentMachines(Machine):
             if solution is None:
                 block = K
                 if chosen is not None:
-                    block = K.subset(chosen) if in_parts else np.asarray(K)[np.ix_(chosen, chosen)]
+                    block = _some(K, chosen) if in_parts else np.asarray(K)[np.ix_(chosen, chosen)]
                 machine = self.maker.for_targets(targets, self.bound[rows])
                 solution = solve_part(machine, block, starts[column], tol, gap_tol, max_steps)
             coef[rows, column] = solution.coef[:, 0]
@@ -176,3 +176,10 @@ def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int
         return [function(item) for item in items]
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(function, items))
+
+
+def _some(K: KernelInParts, chosen: np.ndarray) -> KernelInParts:
+    """A kernel in parts among some samples, whose solves are reported as those of the whole."""
+    part: Any = K.subset(chosen)
+    part.progress = getattr(K, "progress", None)
+    return part

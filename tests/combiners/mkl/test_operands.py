@@ -34,7 +34,7 @@ def test_sums_agree(factor, ridge):
         np.testing.assert_allclose(parts.block(everybody), K, atol=1e-12)
         np.testing.assert_allclose(dense.among(K, ROWS), lazy.among(parts, ROWS).block(np.arange(20)), atol=1e-12)
         V = np.random.default_rng(0).normal(size=(20, 3))
-        np.testing.assert_allclose(parts.block_times(ROWS, V), K[np.ix_(ROWS, ROWS)] @ V, atol=1e-12)
+        np.testing.assert_allclose(parts.product(ROWS, ROWS, V), K[np.ix_(ROWS, ROWS)] @ V, atol=1e-12)
         assert dense.among(K, everybody) is K
         assert lazy.among(parts, everybody) is parts
 

@@ -23,7 +23,11 @@ X = StandardScaler().fit_transform(X)[:160]
 y = y[:160]
 
 
-@checks([SparseLargeMarginClassifier(4)], [SparseLargeMarginClassifier(3, Linear(), C=0.1, init="samples", ridge=1e-3)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@checks(
+    [SparseLargeMarginClassifier(4, max_iter=5)],
+    [SparseLargeMarginClassifier(3, Linear(), C=0.1, init="samples", ridge=1e-3, max_iter=5)],
+)
 def test_scikit_learn_convention(estimator, check):
     check(estimator)
 

@@ -94,7 +94,7 @@ def test_a_sum_in_parts_is_the_sum_of_the_matrices(place_of):
         assert np.allclose(found[targets], (wanted @ new)[targets], atol=1e-8)
         part = kernel.subset(rows)
         assert np.allclose(part.block(np.arange(3)), wanted[np.ix_(rows, rows)], atol=1e-9)
-        assert np.allclose(kernel.product(rows, change[:, None]), wanted[np.ix_(rows, rows)] @ change[:, None])
+        assert np.allclose(kernel.product(rows, rows, change[:, None]), wanted[np.ix_(rows, rows)] @ change[:, None])
 
 
 @pytest.mark.filterwarnings("ignore:.*positive semidefinite", "ignore:.*on the CPU")

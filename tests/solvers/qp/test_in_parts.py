@@ -8,9 +8,9 @@ from sklearn.svm import SVC
 from dense_parts import DenseParts
 from kernelweave.arrays import HOST, Place
 from kernelweave.solvers import solve_box_qp
-from kernelweave.solvers.qp import _working_set, in_parts
+from kernelweave.solvers.qp import _state, in_parts
 from kernelweave.solvers.qp._rounds import certify
-from kernelweave.solvers.qp._working_set import State
+from kernelweave.solvers.qp._state import State
 from kernelweave.solvers.qp.in_parts import solve_in_parts
 
 PLACES = {"numpy": HOST, "strict": Place(array_api_strict)}
@@ -255,7 +255,7 @@ def test_samples_at_rest_are_not_updated_and_come_back_with_one_update(monkeypat
     assert len(parts) > groups > 0 and min(map(len, parts)) < 0.8 * N
     everywhere = sum(targets is None for targets in kernel.targets)
     assert everywhere + len(parts) == len(kernel.columns)
-    monkeypatch.setattr(_working_set, "REST_SHARE", 2.0)  # none rests
+    monkeypatch.setattr(_state, "REST_SHARE", 2.0)  # none rests
     plain = DenseParts(matrices)
     same = solve_in_parts(plain, *given, tol=1e-4)
     assert all(targets is None for targets in plain.targets)

@@ -128,9 +128,8 @@ def check_margin_program(M, y, C):
         assert result.objective == pytest.approx(exact.objective, rel=1e-3)
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("C", "n"), [(0.01, 32), (1.0, 60), (100.0, 32)])
 @pytest.mark.parametrize("kernels", ["linear and gaussian", "repeated", "wide", "nearly repeated"])
-@pytest.mark.parametrize("n", [32, 60])
 def test_programs_with_a_solution_are_solved(kernels, C, n):
     local = np.random.default_rng(n)
     X = local.normal(size=(n, 1 if kernels == "wide" else 2))

@@ -80,7 +80,7 @@ class PointFunction:
         """k(a, a) of each row of a NumPy array."""
         if self.kind not in ("linear", "polynomial"):
             return np.full(len(A), self.gain)
-        squared = np.einsum("ij,ij->i", A, A)
+        squared = np.einsum("ij,ij->i", A, A, dtype=np.float64)
         return self.gain * (squared if self.kind == "linear" else (squared + self.coef0) ** self.degree)
 
 

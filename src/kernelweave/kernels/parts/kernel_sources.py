@@ -83,6 +83,11 @@ class JoinedSource(Source):
         )
         super().__init__(side, side, place)
 
+    @property
+    def on_host(self) -> bool:
+        """Whether values of one of the two are."""
+        return any(part.on_host for part in self.parts)
+
     def _joined(self, first: Any, second: Any) -> Any:
         return first * second if self.function.is_product else first + second
 
@@ -128,6 +133,8 @@ class ValuesSource(Source):
     dtype : {"float32", "float64"}
         Of the values in the place.
     """
+
+    on_host = True
 
     def __init__(self, kernel: Any, views: Views, place: Place, dtype: str):
         self.kernel, self.place, self.dtype = kernel, place, dtype
@@ -176,6 +183,8 @@ class SamplesSource(Source):
 
     Parameters are those of `ValuesSource`.
     """
+
+    on_host = True
 
     def __init__(self, kernel: Any, views: Views, place: Place, dtype: str):
         self.kernel, self.place, self.dtype = kernel, place, dtype

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: positive semidefinite matrix is one, too.
 CHECKED_SAMPLES = 1000
 # What a subclass must not have changed for the function that its base class declares to be its own.
-_VALUES = ("cross_of", "gram_of", "diagonal_of", "cross", "gram", "gram_rows", "diagonal", "_distances")
+_VALUES = ("cross_of", "gram_of", "diagonal_of", "cross", "gram", "gram_rows", "diagonal")
 
 
 def source_of(stack: KernelStack, m: int) -> Source:

@@ -85,7 +85,8 @@ class SumInParts:
     def with_weights(self, weights: np.ndarray, ridge: float | None = None) -> SumInParts:
         """The same with other weights (and another ridge, if given); images are shared where they are kept."""
         other = copy(self)
-        other.__dict__.pop("diagonal", None)
+        for name in ("diagonal", "weighted"):
+            other.__dict__.pop(name, None)
         other.weights, other.ridge = weights, self.ridge if ridge is None else ridge
         other.used = other._used()
         if not self.keeps_images:
@@ -131,9 +132,14 @@ class SumInParts:
 
     def _summed(self, images: Any, targets: np.ndarray | None) -> Any:
         """sum_m w_m l[i, m] images[i, m]."""
-        place = self.place
-        weighted = place.take(self.there, targets) * place.asarray(self.weights, "float64")
-        return place.xp.sum(images * weighted, axis=1)
+        return self.place.xp.sum(images * self.place.take(self.weighted, targets), axis=1)
+
+    @cached_property
+    def weighted(self) -> Any:
+        """w_m l[i, m], an array of the place of shape (n_samples, n_kernels)."""
+        if not self.place.is_torch:
+            return self.there * self.place.asarray(self.weights, "float64")
+        return self.place.asarray(self.left.T * self.weights[:, None], "float64").T  # as images are in memory there
 
     def value(self, image: Image, coef: Any) -> Any:
         """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""

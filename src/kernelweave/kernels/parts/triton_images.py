@@ -28,7 +28,7 @@ CHUNK = 2**16  # columns that are copied side by side at a time
 PROGRAMS = 1024  # columns are shared out among programs where there are fewer than so many
 # Rows and columns of a tile, warps and stages, by the width of packed samples: 0 for several blocks of features, -1 for
 # distances. The fastest of a dozen each on an H200.
-TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (64, 128, 4, 2), 0: (128, 128, 8, 3), -1: (64, 64, 4, 1)}
+TILES = {16: (64, 128, 4, 2), 32: (64, 128, 4, 2), 64: (128, 128, 8, 2), 0: (128, 128, 8, 3), -1: (128, 64, 4, 1)}
 BLOCK_TILE = 64  # rows and columns of a tile of `FusedImages.block`
 
 
@@ -170,10 +170,10 @@ class FusedImages:
         """The images of some kernels of a group, of shape (n_kernels, n_outputs, n_rows)."""
         everything = len(kernels) == len(group.kernels)
         order = group.order if everything else self.place.positions(np.array([group.kernels.index(m) for m in kernels]))
-        found = []
+        found: list[Any] = []
         for output in range(0, V.shape[2], OUTPUTS):
             n_outputs = min(OUTPUTS, V.shape[2] - output)
-            total = None
+            total: Any = None
             for first in range(0, V.shape[0], CHUNK):
                 part = self._part(group, order, rows, columns, V, first, output, n_outputs)
                 total = part if total is None else total.add_(part)
@@ -275,11 +275,10 @@ class FusedImages:
 
 def _packed(sides: list[Side], kind: str, place: Place) -> tuple[Packed, list[Side]]:
     """The sides of several kernels packed, and the same sides with views of the pack; what is packed already stays."""
-    known = [side.cache.get("packed") for side in sides]
-    first = known[0]
-    if first is not None and all(each is not None and each[0] is first[0] for each in known):
-        packed, places = first[0], [each[1] for each in known]
-        if places == list(range(packed.factor.shape[0])):
+    known: list[tuple[Packed, int]] = [side.cache["packed"] for side in sides if "packed" in side.cache]
+    if len(known) == len(sides):
+        packed = known[0][0]
+        if [(id(each), g) for each, g in known] == [(id(packed), g) for g in range(len(packed.factor))]:
             return packed, sides
     widths = [side.features.shape[1] for side in sides]
     packed = pack([side.features for side in sides], [side.factor for side in sides], kind, place)

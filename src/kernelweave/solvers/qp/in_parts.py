@@ -1,6 +1,6 @@
 """The box QP of `box` on a kernel in parts: rows of a small working set against all samples, never the whole matrix.
 
-Each round takes the samples that violate the KKT conditions most and the best of the round before (`_working_set`),
+Each round takes the samples that violate the KKT conditions most and the best of the round before (`_state`),
 solves the problem on them with the dense solver of `_block` while the others are held fixed, and brings the image K c
 of all samples up to date by the columns whose coefficients changed. The state is arrays at the kernel's place; only
 the working set's block of K, gradient and coefficients are on the host. Objective, duality gap and KKT violation are
@@ -26,13 +26,15 @@ from ..result import Result
 from ._block import solve_block
 from ._certificate import least_gap
 from ._rounds import FINAL, RESOLUTION, STALL
-from ._working_set import REST_EVERY, Slopes, State
+from ._state import REST_EVERY, Slopes, State
 from .box import GAP_PER_TOL, LEAST_SIZE, SUM_ERROR, checked_problem, feasible, some_rows, spread
 
 WORKING_SET = 1024
 INNER = 0.1  # a block is solved to this fraction of the violation that chose it
+AIM = 0.5  # of the violation at which the gap would be small enough if it fell as the violation does
 CHECKED = 64  # samples at which the image is compared with fresh values
 DRIFT = 0.05  # of the violation that may remain: what rounding may have done to the gradient
+LONGEST_WAIT = 8  # rounds without a look at the gap, which is a power of 2 times what is wanted
 PATIENCE = 100  # rounds without a lower violation, after which the image is compared with fresh values
 STEPS_PER_SAMPLE = 1000  # pair updates are on a block, so they cost less than those of `box`
 NOT_FINITE = "K contains NaN or infinity, or overflows when multiplied by the bounds"
@@ -163,10 +165,13 @@ class _Solve:
         self.steps = self.rounds = self.checks = 0
         self.lowest = np.inf, 0  # violation so far, and the round
         self.weak = 0  # rounds in a row that gained less than their own rounding
+        self.span: float | None = None  # sum_j sqrt(K_jj) |c_j|
+        self.waiting = 0  # rounds without a look at the gap
         self.noise = 0.0  # what fresh values differ by from a fresh image
         self.block: np.ndarray | None = None  # of K at the last working set
         self.moved: Any = None  # what the last round changed
         self.rests = kernel.place.is_host and len(diagonal) > 2 * WORKING_SET
+        self.aim = 0.0  # a violation at which the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
 
@@ -215,7 +220,7 @@ class _Solve:
             lost = lost or self._lost(slopes)
             stalled = lost or self.weak >= STALL
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
-                self._round(slopes, target)
+                self._round(slopes, target if self.tol < np.inf else self.aim)
                 continue
             if state.active is not None:
                 state.wake()
@@ -250,9 +255,15 @@ class _Solve:
         if self.tol < np.inf:
             self._show(slopes.violation, target)
             return slopes.violation <= target
+        if self.waiting > 0:
+            self.waiting -= 1
+            return False
         objective, gap, _ = self.state.certificate(slopes)
         limit = self.gap_tol * max(self.floor, abs(objective))
         self._show(gap, limit)
+        if not self.kernel.place.is_host and limit < gap < np.inf:  # a look takes as long as the other choices
+            self.waiting = min(LONGEST_WAIT, int(np.log2(gap / limit)))
+        self.aim = AIM * slopes.violation * min(1.0, limit / gap) if gap > 0.0 else 0.0
         return not gap > limit
 
     def _show(self, excess: float, wanted: float) -> None:
@@ -275,8 +286,6 @@ class _Solve:
         rows = state.choose(slopes, WORKING_SET)
         if self.block is None or not np.array_equal(rows, state.chosen):
             self.block = self.kernel.block(rows)
-            if not np.isfinite(self.block.sum()):
-                raise ValueError(NOT_FINITE)
         state.chosen, m = rows, len(rows)
         before = state.c[rows]
         gradient = np.array(state.place.numpy(state.place.take(slopes.gradient, rows)))
@@ -288,10 +297,12 @@ class _Solve:
             (K, np.arange(m), self.block, np.arange(m + 1)),  # all rows are there
             self.diagonal[rows],
             (new, after, self.lower[rows], self.upper[rows], self.e),
-            0.9 * target if ends and target < np.inf else INNER * violation,
+            0.9 * target if ends else INNER * violation,
             min(self.budget - self.steps, 100 * m + 1000),
         )
         self.rounds += 1
+        if not np.isfinite(after).all():
+            raise ValueError(NOT_FINITE)
         change = new - before
         moved = change != 0.0
         self.moved = (rows[moved], change[moved], new[moved], before[moved], gradient[moved])
@@ -309,7 +320,11 @@ class _Solve:
         gain = 0.5 * change @ (gradient + after) - self.e * growth.sum()
         error = distance @ (2.0 * np.abs(gradient) + self.e)
         # |K_kj c_j| <= sqrt(K_kk) sqrt(K_jj) |c_j|: what the rounding of K c is relative to
-        error += (distance @ self.lengths[rows]) * (self.lengths @ np.abs(self.state.c))
+        if self.span is None:
+            self.span = float(self.lengths @ np.abs(self.state.c))
+        else:
+            self.span += float(self.lengths[rows] @ growth)
+        error += (distance @ self.lengths[rows]) * self.span
         if not gain > 0.0:
             self.weak = STALL
         else:

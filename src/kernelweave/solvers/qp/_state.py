@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ._rounds import fixed_jitter
+from ._rounds import LEAST, fixed_jitter
 
+FILLED = 2.0  # a working set holds at most so many times as many samples as violate
 REST_EVERY = 10  # rounds between two looks for samples at rest; a sample rests if it is safe at two in a row
+FEW = 0.95  # of the samples that a working set may have; one that lacks more is filled up
 REST_SHARE = 0.1  # of the active samples; fewer are not put to rest
 
 
@@ -131,6 +133,8 @@ class State:
         shake = 1e-6 * (slopes.top - slopes.low) * self.jitter  # equal slopes are broken at random
         above, below = slopes.up - middle, middle - slopes.down
         rank = xp.maximum(above, below) + shake
+        violating = int(xp.sum(xp.astype(rank > 0.0, xp.int64)))
+        size = min(size, max(LEAST, int(FILLED * violating)))
         if len(self.c) <= size:
             return np.flatnonzero(place.numpy(rank > -np.inf))
         pair = [int(xp.argmax(slopes.up)), int(xp.argmin(slopes.down))]
@@ -143,13 +147,13 @@ class State:
         for side in (above, below):
             side = side + shake
             place.put(side, kept, -np.inf)
-            most = place.largest(side, min(room, len(self.c)))
-            picked.append(most[place.numpy(place.take(side, most)) > 0.0])
+            most, excess = place.top(side, min(room, len(self.c)))
+            picked.append(most[excess > 0.0])
         found = np.unique(np.concatenate(picked))
-        if len(found) < size:  # few violate: those closest to it
+        if len(found) < FEW * size:  # few violate: those closest to it
             place.put(rank, found, -np.inf)
-            close = place.largest(rank, size - len(found))
-            found = np.union1d(found, close[place.numpy(place.take(rank, close)) > -np.inf])
+            close, excess = place.top(rank, size - len(found))
+            found = np.union1d(found, close[excess > -np.inf])
         return found
 
     def move(self, rows: np.ndarray, change: np.ndarray, new: np.ndarray) -> None:
