@@ -28,13 +28,20 @@ from kernelweave.combiners import (
     ErrorWeights,
     FeatureSpaceMeasure,
     FixedWeights,
+    GeneralizedMKL,
     GroupMKL,
     IdealKernelDistance,
     KernelDifference,
     KLDivergence,
     LinearMKL,
+    Localized,
     LpMKL,
     Mean,
+    PolynomialMKL,
+    Product,
+    Projected,
+    Sigmoid,
+    Softmax,
     SparseMKL,
 )
 from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
@@ -78,7 +85,15 @@ COMBINERS = {
     "ideal": IdealKernelDistance(),
     "feature space": FeatureSpaceMeasure(),
     "accuracy": AccuracyWeights(cv=2),
+    "localized": Localized(l2=0.03),
+    "localized, sigmoid": Localized(Sigmoid(), l2=0.03),
+    "projected": Projected(2, Softmax()),
+    "polynomial": PolynomialMKL(tau=0.5),
+    "sum": GeneralizedMKL("sum", "l2", strength=10.0),
+    "gaussian": GeneralizedMKL("product", "l1", strength=10.0),
+    "product": Product(),
 }
+DIFFERENTIABLE = [Gaussian("a", scale=2.0), Gaussian("b"), Linear("c")]  # kernels whose features can be projected
 FOR_VALUES = {"correlation": CorrelationWeights(cv=2), "error": ErrorWeights(cv=2)}
 MACHINES = {
     "binary": (MKLClassifier(KERNELS), TWO),
@@ -91,6 +106,7 @@ MACHINES = {
 PAIRS = [(combiner, "binary") for combiner in COMBINERS]
 PAIRS += [(combiner, machine) for combiner in ("mean", "convex") for machine in MACHINES]
 PAIRS += [("easy", "one-vs-one")] + [(combiner, "regression") for combiner in FOR_VALUES]
+PAIRS += [("localized", machine) for machine in MACHINES] + [("projected", "regression"), ("polynomial", "one-vs-all")]
 
 
 def fitted(combiner, machine, storage, n=N, **parameters):
@@ -98,6 +114,8 @@ def fitted(combiner, machine, storage, n=N, **parameters):
     model = clone(model).set_params(
         combiner=(COMBINERS | FOR_VALUES)[combiner], storage=storage, random_state=0, **parameters
     )
+    if combiner == "projected":
+        model.set_params(kernels=DIFFERENTIABLE)
     return model.fit(X[:n], None if y is None else y[:n])
 
 
