@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier
-from kernelweave.kernels import ChiSquared, Distance, Gaussian, Laplacian, Pairwise
+from kernelweave.kernels import ChiSquared, Distance, Gaussian, Laplacian, Pairwise, widths
 
 rng = np.random.default_rng(0)
 X = rng.gamma(2.0, size=(12, 4))
@@ -138,3 +138,24 @@ def test_of_looked_up_distances():
 def test_of_pairs_is_that_of_both_objects():
     kernel = Pairwise(Gaussian(), first=[0, 1], second=[2, 3]).fit(X)
     assert kernel.kernel_.scale_ == pytest.approx(Gaussian().fit(np.vstack([X[:, :2], X[:, 2:]])).scale_)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("name", ["gaussian", "laplacian", "chi-squared", "cosine"])
+@pytest.mark.parametrize("shape", ["gamma", "clusters", "skewed"])
+def test_a_part_of_many_samples(name, rule, shape, monkeypatch):
+    """Some of the pairs give the width of all of them; which ones depends on nothing but the number of samples."""
+    many = np.random.default_rng(1)
+    A = many.gamma(2.0, size=(2500, 5))
+    if shape == "clusters":
+        A[:800] += 30.0
+    elif shape == "skewed":
+        A = np.exp(A / 3.0)
+    every = KERNELS[name][0](scale=rule).fit(A).scale_
+    for constant, number in (("MOST_SAMPLES", 2000), ("_CHOSEN_ROWS", 1200), ("_CHOSEN_COLUMNS", 1200)):
+        monkeypatch.setattr(widths, constant, number)
+    some = KERNELS[name][0](scale=rule).fit(A).scale_
+    assert some == pytest.approx(every, rel=0.05 if rule == "nearest" else 0.02)
+    assert some != every or (name == "gaussian" and rule == "scale")  # which takes no pairs
+    np.random.random_sample(10)  # noqa: NPY002 - the state of NumPy's own generator changes nothing
+    assert KERNELS[name][0](scale=rule).fit(A).scale_ == some

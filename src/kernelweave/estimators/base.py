@@ -108,6 +108,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             with watched as progress:
                 control = FitControl(given.random_state, given.tol, max_steps=max_steps, progress=progress)
                 kernel = self._combined(stack, machine, targets, control)
+            vars(stack).pop("has_parts", None)  # of use while memory may run out
             self._store(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
         return kernel
@@ -125,7 +126,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                     "memory does not hold these; use kernelweave.set_config(cache_bytes=0), fewer samples or columns"
                 ) from error
             needed = 3, stack.n_samples, stack.dtype, "the combined kernel"
-            raise kernel_memory_error(*needed, has_parts=stack.has_parts) from error
+            raise kernel_memory_error(*needed, has_parts=stack.has_parts()) from error
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:

@@ -23,6 +23,7 @@ from ..combiners import Combiner
 from ..kernels import KernelStack, named_kernels
 from ..kernels.stacking.naming import default_kernels
 from ..machines import Machine
+from ..validation import check_parameters
 from ..views import Views
 
 
@@ -75,30 +76,46 @@ class TrainingKernels:
         why, remedy : str
             What needs them, as a sentence, and what to use in its place.
         """
-        self._dense = self._stack(Obstacle(why, remedy))
+        if self._wants_parts(len(self.kernels)):
+            self._meet(Obstacle(why, remedy))
+        self._dense = self._fitted("dense")
         return self._dense
 
     def stack_for(self, combiner: Combiner, machine: Machine) -> KernelStack:
-        """The fitted kernels, held as `storage` and what can be had in parts decide."""
-        return self._stack(self._obstacle(combiner, machine)) if self._dense is None else self._dense
+        """The fitted kernels, held as `storage` and what can be had in parts decide.
 
-    def _stack(self, obstacle: Obstacle | None) -> KernelStack:
-        storage = self._storage(obstacle)
-        dtype = ("float64" if storage == "dense" else "float32") if self.dtype is None else self.dtype
-        where: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
-        stack = KernelStack(self.kernels, self.normalize, dtype=dtype, storage=storage, **where)
-        stack.has_parts = obstacle is None
+        The combiner and the machine are asked before kernels are fitted, and the kernels before they are computed.
+        """
+        if self._dense is not None:
+            return self._dense
+        lazy = self._wants_parts(len(self.kernels)) and self._meet(_obstacle_before(combiner, machine))
+        stack = self._fitted("lazy" if lazy else "dense")
+        if lazy and not self._meet(_obstacle_of(combiner, stack)):
+            stack = self._held(stack, "dense")
+        stack.has_parts = lambda: _obstacle_before(combiner, machine) is None and _obstacle_of(combiner, stack) is None
+        return stack
+
+    def _wants_parts(self, n_kernels: int) -> bool:
+        if self.storage == "auto" and self.place.is_host:
+            return not is_small(n_kernels, self.views.n_samples, self.dtype)
+        return self.storage != "dense"
+
+    def _meet(self, obstacle: Obstacle | None) -> bool:
+        """Whether there is no obstacle; an error where the user wants kernels in parts all the same."""
+        if obstacle is not None and not (self.storage == "auto" and self.place.is_host):
+            raise ValueError(self._refusal(obstacle))
+        return obstacle is None
+
+    def _fitted(self, storage: str) -> KernelStack:
+        settings: dict[str, Any] = {"place": self.place, "cache_bytes": get_config()["cache_bytes"]}
+        stack = self._held(KernelStack(self.kernels, self.normalize, **settings), storage)
         return stack.fit(self.views, self.weight, self.y)
 
-    def _storage(self, obstacle: Obstacle | None) -> str:
-        if self.storage == "dense":
-            return "dense"
-        if self.storage == "auto" and self.place.is_host:
-            small = is_small(len(self.kernels), self.views.n_samples, self.dtype)
-            return "dense" if small or obstacle is not None else "lazy"
-        if obstacle is None:
-            return "lazy"
-        raise ValueError(self._refusal(obstacle))
+    def _held(self, stack: KernelStack, storage: str) -> KernelStack:
+        """The stack with a storage, and the type of numbers that goes with it."""
+        stack.storage = storage
+        stack.dtype = np.dtype(("float64" if storage == "dense" else "float32") if self.dtype is None else self.dtype)
+        return stack
 
     def _refusal(self, obstacle: Obstacle) -> str:
         P, n = len(self.kernels), self.views.n_samples
@@ -112,19 +129,6 @@ class TrainingKernels:
             f"{size:.3g} GiB; use {dense}, or {obstacle.remedy}"
         )
 
-    def _obstacle(self, combiner: Combiner, machine: Machine) -> Obstacle | None:
-        """The first part of the model that cannot be had with kernels in parts; None if all can."""
-        if not _takes_parts(machine):
-            return Obstacle(f"{type(machine).__name__} is solved on the whole Gram matrix", _MACHINES)
-        why = combiner.why_dense_with(self.kernels)
-        if why is not None:
-            return Obstacle(why, _COMBINERS)
-        for name, kernel in self.kernels:
-            if kernel.repair is not None and not kernel.positive_semidefinite:
-                why = f"the kernel {name!r} has repair={kernel.repair!r}, which takes eigenvalues of its Gram matrix"
-                return Obstacle(why, "repair=None for that kernel, or a kernel that is positive semidefinite")
-        return None
-
 
 _MACHINES = (
     'a support vector machine of labels, machine="svm" with multiclass="one-vs-all" or "one-vs-one" where there are '
@@ -133,8 +137,25 @@ _MACHINES = (
 _COMBINERS = "another combiner, such as Mean, ConvexMKL or Localized"
 
 
-def _takes_parts(machine: Machine) -> bool:
-    return getattr(machine, "takes_parts", machine.has_box_dual)
+def _obstacle_before(combiner: Combiner, machine: Machine) -> Obstacle | None:
+    """What in the machine or the combiner needs whole Gram matrices, whatever the kernels are."""
+    if not machine.takes_parts:
+        return Obstacle(f"a {machine.kind} is solved on the whole Gram matrix", _MACHINES)
+    check_parameters(combiner)
+    return None if combiner.why_dense is None else Obstacle(combiner.why_dense, _COMBINERS)
+
+
+def _obstacle_of(combiner: Combiner, stack: KernelStack) -> Obstacle | None:
+    """What in the fitted kernels needs whole Gram matrices."""
+    named = list(zip(stack.names, stack.kernels, strict=True))
+    why = combiner.why_dense_with(named)
+    if why is not None:
+        return Obstacle(why, _COMBINERS)
+    for name, kernel in named:
+        if kernel.repair is not None and not kernel.positive_semidefinite:
+            why = f"the kernel {name!r} has repair={kernel.repair!r}, which takes eigenvalues of its Gram matrix"
+            return Obstacle(why, "repair=None for that kernel, or a kernel that is positive semidefinite")
+    return None
 
 
 def dense_bytes(n_kernels: int, n_samples: int, dtype: str | None) -> int:

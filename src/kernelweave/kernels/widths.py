@@ -13,6 +13,10 @@ rule         width
 
 Copies of a sample are not its neighbours and samples count by their weight, so that repeating samples changes nothing.
 Where all samples coincide the width is 1.
+
+Where there are more than `MOST_SAMPLES` samples, pairs are not all looked at: some of the samples, always the same
+random choice, are compared with all samples ("nearest") or with another choice ("scale", "median"). That changes the
+width by a percent or so.
 """
 
 from __future__ import annotations
@@ -26,10 +30,16 @@ import scipy.sparse as sp
 from ..validation import Choice, Number, check
 from .base import binary_unit
 
+Samples = slice | np.ndarray
+Distances = Callable[[Samples, Samples], np.ndarray]
+
 RULES = ("scale", "nearest", "median")
 # Sums of weights this close to a half are a half.
 _SAME_SHARE = 1e-10
 _BLOCK_ROWS = 512
+#: Pairs of more samples are not all looked at.
+MOST_SAMPLES = 10_000
+_CHOSEN_ROWS, _CHOSEN_COLUMNS = 4000, 5000
 _SCALE = Number(above=0) | Choice(*RULES) | None
 
 
@@ -41,15 +51,14 @@ def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
     return learn("scale" if rule is None else rule)
 
 
-def distance_scale(
-    distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray, rule: str, power: int
-) -> float:
+def distance_scale(distances_of: Distances, sample_weight: np.ndarray, rule: str, power: int) -> float:
     """The width by a rule, for any distances.
 
     Parameters
     ----------
     distances_of : callable
-        Gives the distances of a block of samples (rows) to all samples (columns), infinite between copies.
+        ``distances_of(rows, columns)`` gives the distances of some samples (rows) to others (columns), infinite between
+        copies; samples are slices or positions.
     sample_weight : ndarray of shape (n_samples,)
     rule : {"scale", "nearest", "median"}
     power : {1, 2}
@@ -61,29 +70,39 @@ def distance_scale(
     return PAIR_RULES[rule](distances_of, sample_weight) or 1.0
 
 
-def _row_blocks(n_rows: int) -> Iterator[slice]:
-    """Slices that cut so many rows into blocks, so that a pass over all pairs needs no n x n matrix."""
-    return (slice(start, min(start + _BLOCK_ROWS, n_rows)) for start in range(0, n_rows, _BLOCK_ROWS))
+def _blocks(n_samples: int, *, all_columns: bool = False) -> Iterator[tuple[Samples, Samples]]:
+    """Rows and columns of blocks of pairs, so that a pass over pairs needs no n x n matrix."""
+    if n_samples <= MOST_SAMPLES:
+        for start in range(0, n_samples, _BLOCK_ROWS):
+            yield slice(start, min(start + _BLOCK_ROWS, n_samples)), slice(None)
+        return
+    order = np.random.RandomState(0).permutation(n_samples)
+    rows, columns = np.sort(order[:_CHOSEN_ROWS]), np.sort(order[_CHOSEN_ROWS : _CHOSEN_ROWS + _CHOSEN_COLUMNS])
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        yield rows[start : start + _BLOCK_ROWS], slice(None) if all_columns else columns
 
 
-def _nearest(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
+def _nearest(distances_of: Distances, sample_weight: np.ndarray) -> float:
     """Thesis (2.10): the mean distance to the nearest neighbour; 0 where all samples coincide."""
-    nearest = np.empty(len(sample_weight))
-    for rows in _row_blocks(len(nearest)):
-        nearest[rows] = distances_of(rows).min(axis=1)
-    found = np.isfinite(nearest)
-    return float(np.average(nearest[found], weights=sample_weight[found])) if found.any() else 0.0  # thesis (2.10)
+    nearest, weights = [], []
+    for rows, columns in _blocks(len(sample_weight), all_columns=True):
+        nearest.append(distances_of(rows, columns).min(axis=1))
+        weights.append(sample_weight[rows])
+    closest, weight = np.concatenate(nearest or [np.zeros(0)]), np.concatenate(weights or [np.zeros(0)])
+    found = np.isfinite(closest)
+    return float(np.average(closest[found], weights=weight[found])) if found.any() else 0.0  # thesis (2.10)
 
 
-def _median(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
+def _median(distances_of: Distances, sample_weight: np.ndarray) -> float:
     """The median distance of two samples that differ; 0 where all samples coincide."""
     distances, weights = [], []
-    for rows in _row_blocks(len(sample_weight)):
-        block = distances_of(rows)
-        later = np.arange(len(sample_weight)) > np.arange(rows.start, rows.stop)[:, None]  # each pair once
-        later &= np.isfinite(block)
-        distances.append(block[later])
-        weights.append((sample_weight[rows, None] * sample_weight)[later])
+    for rows, columns in _blocks(len(sample_weight)):
+        block = distances_of(rows, columns)
+        counted = np.isfinite(block)
+        if isinstance(rows, slice):
+            counted &= np.arange(len(sample_weight)) > np.arange(rows.start, rows.stop)[:, None]  # each pair once
+        distances.append(block[counted])
+        weights.append((sample_weight[rows, None] * sample_weight[columns])[counted])
     found, weight = np.concatenate(distances or [np.zeros(0)]), np.concatenate(weights or [np.zeros(0)])
     if not len(found):
         return 0.0
@@ -96,29 +115,30 @@ def _median(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarr
     return float(found[order[np.minimum(middle, len(order) - 1)]].mean())
 
 
-def _mean_distance(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
+def _mean_distance(distances_of: Distances, sample_weight: np.ndarray) -> float:
     """The mean distance of two samples that differ; 0 where all samples coincide."""
     total = weight = 0.0
-    for rows in _row_blocks(len(sample_weight)):
-        block = distances_of(rows)
-        pairs = np.where(np.isfinite(block), sample_weight[rows, None] * sample_weight, 0.0)
+    for rows, columns in _blocks(len(sample_weight)):
+        block = distances_of(rows, columns)
+        pairs = np.where(np.isfinite(block), sample_weight[rows, None] * sample_weight[columns], 0.0)
         block[np.isinf(block)] = 0.0
         total += float(np.vdot(pairs, block))
         weight += float(pairs.sum())
     return total / weight if weight > 0.0 else 0.0
 
 
-def _half_mean_square(distances_of: Callable[[slice], np.ndarray], sample_weight: np.ndarray) -> float:
+def _half_mean_square(distances_of: Distances, sample_weight: np.ndarray) -> float:
     """The root of half the mean squared distance of any two samples, a sample and itself among them."""
-    share = sample_weight / sample_weight.sum() if len(sample_weight) else sample_weight
-    root = 0.0
-    for rows in _row_blocks(len(share)):
-        block = distances_of(rows)
+    root = total = 0.0
+    for rows, columns in _blocks(len(sample_weight)):
+        block = distances_of(rows, columns)
         block[np.isinf(block)] = 0.0
         unit = binary_unit(largest_entry(block))
         block /= unit
-        root = float(np.hypot(root, unit * np.sqrt(share[rows] @ (block**2 @ share))))
-    return root / np.sqrt(2.0)
+        left, right = sample_weight[rows], sample_weight[columns]
+        root = float(np.hypot(root, unit * np.sqrt(left @ (block**2 @ right))))
+        total += float(left.sum()) * float(right.sum())
+    return root / np.sqrt(2.0 * total) if total > 0.0 else 0.0
 
 
 def largest_entry(A: Any) -> float:

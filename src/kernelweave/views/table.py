@@ -32,6 +32,7 @@ from .kept import (
 )
 from .selectors import resolve_columns
 
+MANY_COLUMNS = 8  # columns are many if they are more than one in so many
 BLOCK_VALUES = 2**23  # how many kernel values `Views.in_blocks` lets a block of samples take
 
 
@@ -118,6 +119,8 @@ class Views:
         part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
         if self.holds_points:
             part.holds_points = True
+        if self._read.get("finite"):
+            part._read["finite"] = True
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -300,14 +303,24 @@ class Views:
 
     def _checked_numbers(self, values: np.ndarray, label: str, partly: bool) -> tuple[np.ndarray, np.ndarray]:
         # One sum shows whether every entry is finite; where it is not (huge entries too), each entry is checked.
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(values.sum())
-        if finite:
+        if self._has_finite_sum(values):
             return values, np.ones(len(values), dtype=bool)
         infinite = np.isinf(values).any(axis=1)
         if infinite.any():
             raise ValueError(f"view {label!r} contains infinity ({self.first(infinite)}); remove or replace it")
         return self._without_missing(values, label, 0.0, partly)
+
+    def _has_finite_sum(self, values: np.ndarray) -> bool:
+        """Whether the sum of some columns is finite: from the sum of all, which is faster where they are many."""
+        whole = isinstance(self.X, np.ndarray) and self.X.dtype.kind == "f"
+        with np.errstate(over="ignore", invalid="ignore"):
+            if whole and values.shape[1] * MANY_COLUMNS >= self.X.shape[1]:
+                if "finite" not in self._read:
+                    flat = self.X.reshape(-1) if self.X.flags.c_contiguous else self.X.sum(axis=0)
+                    self._read["finite"] = bool(np.isfinite(flat @ flat))  # by several threads
+                if self._read["finite"]:
+                    return True
+            return bool(np.isfinite(values.sum()))
 
     def _without_missing(
         self, values: np.ndarray, label: str, fill: Any, partly: bool

@@ -58,7 +58,7 @@ class EigenvalueCosts(BaseEstimator):
     @property
     def takes_parts(self) -> bool:
         """Whether a stack with ``storage="lazy"`` will do: where nothing is to be counted."""
-        return self.gamma == 0
+        return bool(np.all(self.gamma == 0))
 
     def costs(self, stack: KernelStack) -> np.ndarray:
         """One cost per kernel, each at least 1.

@@ -130,8 +130,7 @@ class WeightedSum(CombinedKernel):
         """The sum for new samples times coefficients, in parts in a place."""
         new = self.missing_factor(self.stack.presence(views, self.active), views)
         train = self.missing_factor(self.stack.present, self.stack.support, known=True)
-        new, train = (np.repeat(factor[:, None], self.n_kernels, axis=1) for factor in (new, train))
-        return cross_values(self.stack.parts_at(place), views, new, train, self.theta, coef)
+        return cross_values(self.stack.parts_at(place), views, new[:, None], train[:, None], self.theta, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m k_m of new samples times coefficients, for each kernel."""
@@ -177,6 +176,9 @@ class WeightedSum(CombinedKernel):
         """
         if self.missing == "never":
             check_every_view(self.owner, self.stack, present | (self.theta == 0), views)
+            return np.ones(len(present))
+        used = self.theta > 0
+        if used.any() and present[:, used].all():
             return np.ones(len(present))
         weight = present @ self.theta
         without = weight <= 0

@@ -28,7 +28,7 @@ def cross_values(
     views : Views
         The new samples.
     left_new, left_train : ndarray of shape (n_new, n_kernels) and (n_train, n_kernels)
-        What samples are multiplied by in each kernel: gates, or a factor of the sample.
+        What samples are multiplied by in each kernel: gates, or a factor of the sample. With one column, in all.
     weights : ndarray of shape (n_kernels,)
         Kernels of weight 0 are not computed, and their views are not read.
     coef : ndarray of shape (n_train, n_outputs)
@@ -42,7 +42,8 @@ def cross_values(
     if not len(used) or not len(coef) or not views.n_samples:
         return values
     place, chosen = parts.place, StackInParts([parts.sources[m] for m in used.tolist()], parts.place)
-    V = place.asarray((weights[used] * left_train[:, used])[:, :, None] * coef[:, None, :], "float64")
+    new, train = (left if left.shape[1] == 1 else left[:, used] for left in (left_new, left_train))
+    V = place.asarray((weights[used] * train)[:, :, None] * coef[:, None, :], "float64")
     width = chosen.n_features + len(used) * (2 + coef.shape[1])
     free = place.free_memory()
     n_rows = max(1, (BLOCK_NUMBERS if free is None else min(BLOCK_NUMBERS, free // 64)) // width)
@@ -50,6 +51,6 @@ def cross_values(
         block = slice(first, min(first + n_rows, views.n_samples))
         part = views if n_rows >= views.n_samples else views.rows(block)
         images = chosen.against(part).images(None, None, V)
-        gates = place.asarray(left_new[block][:, used], "float64")
+        gates = place.asarray(new[block], "float64")
         values[block] = place.numpy(place.xp.sum(images * gates[:, :, None], axis=1))
     return values

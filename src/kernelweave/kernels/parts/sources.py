@@ -32,10 +32,10 @@ import numpy as np
 from ...arrays import Place
 from ...views import Views
 from ..stacking.normalization import Normalizer
-from . import host_values
+from . import device_features, host_values
 from .functions import STATIONARY, PointFunction
 from .packing import in_units, rounded
-from .precision import limit_of, size_of
+from .precision import LARGEST, limit_of, size_of
 
 TILE_VALUES = 2**22  # kernel values that are in memory at once
 
@@ -60,7 +60,7 @@ class Side:
     factor: Any
     diagonal: np.ndarray
     means: Any = None
-    cache: dict[str, Any] = field(default_factory=dict, compare=False)  # what code that computes in one place derives
+    cache: dict[Any, Any] = field(default_factory=dict, compare=False)  # what code that computes in one place derives
 
 
 @dataclass(frozen=True)
@@ -264,6 +264,14 @@ class PointSource(Source):
         """The raw source over some samples; features are centred where the kernel is stationary, and in its units."""
         raw, present = kernel.read(views)
         shift: Any = 0.0
+        if device_features.serves(function, place):
+            own, unit = in_units(function)
+            if function.kind in STATIONARY and present.any():
+                shift = device_features.means(raw, present, place)
+            values = device_features.features(own, raw, present, shift, unit, LARGEST, place, dtype)
+            there = np.where(present, 1.0, 0.0)
+            side = Side(values, place.asarray(there), own.gain * there)
+            return cls(own, side, side, place, kernel=kernel, shift=shift, unit=unit, limit=LARGEST)
         known = slice(None) if present.all() else present  # no copy where it can be helped
         if function.kind in STATIONARY and present.any():
             shift = raw[known].mean(axis=0)
@@ -290,6 +298,11 @@ class PointSource(Source):
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
         """Feature vectors, in float64 where these samples need it."""
         raw, present = self.kernel.read(views)
+        if device_features.serves(self.function, self.place):
+            dtype = "float32" if self._is_narrow else "float64"
+            settings = self.shift, self.unit, self.limit, self.place, dtype
+            values = device_features.features(self.function, raw, present, *settings)
+            return values, np.where(present, self.function.gain, 0.0), present
         features = prepared(raw, present, self.shift, self.unit)
         narrow = self._is_narrow and size_of(self.function, features) <= self.limit
         return *placed(self.function, features, self.place, "float32" if narrow else "float64", present), present

@@ -6,6 +6,7 @@ training samples by the same constants. Combiners reach kernels only through it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -88,7 +89,7 @@ class KernelStack:
     """
 
     y: np.ndarray | None = None
-    has_parts = False  # whether the model could be fitted with storage="lazy", for advice where memory is short
+    has_parts: Callable[[], bool] = staticmethod(lambda: False)  # whether storage="lazy" is advice for the model
 
     def __init__(
         self,
@@ -214,7 +215,7 @@ class KernelStack:
         except MemoryError as error:  # kernels are computed in full precision
             what = f"the kernel {self.names[m]!r}"
             needed = 2, self.n_samples, np.dtype("float64"), what
-            raise kernel_memory_error(*needed, has_dtype=False, has_parts=self.has_parts) from error
+            raise kernel_memory_error(*needed, has_dtype=False, has_parts=self.has_parts()) from error
 
     def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
         tile = self.tile(m)
@@ -284,7 +285,7 @@ class KernelStack:
                     self._gram(m, out=matrices[m])
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True, has_parts=self.has_parts) from error
+                raise kernel_memory_error(*needed, per_kernel=True, has_parts=self.has_parts()) from error
             self._matrices = matrices
         return self._matrices
 
@@ -317,7 +318,7 @@ class KernelStack:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
         if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
             needed = n_matrices, self.n_samples, self.dtype, what
-            warn_if_too_large(*needed, per_kernel, has_parts=self.has_parts)
+            warn_if_too_large(*needed, per_kernel, has_parts=self.has_parts())
 
     @property
     def has_matrices(self) -> bool:
