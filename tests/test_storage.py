@@ -275,9 +275,7 @@ def test_missing_views_and_weights():
 
 
 def test_n_jobs_and_searches_do_not_notice():
-    one, two = (
-        MKLClassifier(KERNELS, storage="lazy", n_jobs=n_jobs).fit(X[:200], THREE[:200]) for n_jobs in (None, 2)
-    )
+    one, two = (MKLClassifier(KERNELS, storage="lazy", n_jobs=n_jobs).fit(X[:200], THREE[:200]) for n_jobs in (None, 2))
     np.testing.assert_array_equal(one.decision_function(NEW), two.decision_function(NEW))
     search = GridSearchCV(small("lazy"), {"C": [0.1, 1.0]}, cv=2).fit(X[:120], TWO[:120])
     assert search.best_estimator_.storage_ == "lazy"

@@ -116,14 +116,6 @@ class PointwiseInParts:
             return place.zeros((0, right.shape[1]))
         return xp.concat(found) * place.asarray(self.factor[self.index[rows]], "float64")[:, None]
 
-    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """K between some samples and others times coefficients of one dimension, computed afresh."""
-        return self.times(rows, columns, coef[:, None])[:, 0]
-
-    def copy(self, image: Image) -> Image:
-        """The same image, to be changed by itself."""
-        return Image(self.place.xp.asarray(image.values, copy=True), image.of)
-
     def zero(self) -> Image:
         """The image of coefficients 0."""
         return Image(self.place.zeros(self.n_samples), self.token)
