@@ -16,6 +16,7 @@ import numpy as np
 from .._extras import optional
 
 DEVICES = ("cpu", "cuda", "auto")
+PINNED_BYTES = 2**20  # smaller arrays go to a CUDA device directly
 
 
 class Place:
@@ -72,8 +73,21 @@ class Place:
             values = np.asarray(values)
             if not values.flags.writeable or any(step < 0 for step in values.strides):  # torch reads no such arrays
                 values = values.copy()
-        found = self.xp.asarray(values, device=self.device)  # moved first: a wider type would take longer
+            found = self._moved(values) if self.is_cuda else self.xp.asarray(values, device=self.device)
+        else:
+            found = self.xp.asarray(values, device=self.device)
         return found if wanted is None else self.xp.astype(found, wanted, copy=False)
+
+    def _moved(self, values: np.ndarray) -> Any:
+        """A NumPy array on a CUDA device, without waiting for what the device was given before.
+
+        Large ones pass through memory that the device reaches by itself, where several threads copy them to.
+        """
+        torch = import_module("torch")
+        source = torch.from_numpy(values)
+        if values.nbytes > PINNED_BYTES:
+            source = torch.empty(values.shape, dtype=source.dtype, pin_memory=True).copy_(source)
+        return source.to(self.device, non_blocking=True)
 
     def _is_own(self, values: Any) -> bool:
         return self.is_torch and array_api_compat.is_torch_array(values)

@@ -119,6 +119,8 @@ class Views:
         part._prepared = {key: (values[index], there[index]) for key, (values, there) in self._prepared.items()}
         if self.holds_points:
             part.holds_points = True
+        if self._read.get("finite"):
+            part._read["finite"] = True
         return part
 
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
@@ -314,7 +316,8 @@ class Views:
         with np.errstate(over="ignore", invalid="ignore"):
             if whole and values.shape[1] * MANY_COLUMNS >= self.X.shape[1]:
                 if "finite" not in self._read:
-                    self._read["finite"] = bool(np.isfinite(self.X.sum()))
+                    flat = self.X.reshape(-1) if self.X.flags.c_contiguous else self.X.sum(axis=0)
+                    self._read["finite"] = bool(np.isfinite(flat @ flat))  # by several threads
                 if self._read["finite"]:
                     return True
             return bool(np.isfinite(values.sum()))

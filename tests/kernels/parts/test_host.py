@@ -1,5 +1,7 @@
 """Tiles on the host: more samples than a tile has, any number of threads, and values that are exactly symmetric."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -32,6 +34,7 @@ def matrices():
     return KernelStack(list(KERNELS.items())).fit(X).matrices()
 
 
+@cache
 def parts_of(dtype):
     return KernelStack(list(KERNELS.items()), dtype=dtype, storage="lazy").fit(X).in_parts()
 

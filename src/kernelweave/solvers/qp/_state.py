@@ -99,17 +99,27 @@ class State:
             up = gradient + self.e - 2.0 * self.e * xp.astype(c >= 0.0, xp.float64)
             down = gradient + self.e - 2.0 * self.e * xp.astype(c > 0.0, xp.float64)
         up, down = xp.where(rises, up, -np.inf), xp.where(falls, down, np.inf)
-        return Slopes(gradient, up, down, float(xp.max(up)), float(xp.min(down)))
+        top, low = self._numbers(xp.max(up), xp.min(down))
+        return Slopes(gradient, up, down, top, low)
+
+    def _numbers(self, *values: Any) -> list[float]:
+        """Single numbers of the place on the host, in one transfer."""
+        if self.place.is_host:
+            return [float(value) for value in values]
+        return self.place.numpy(self.xp.stack([self.xp.astype(value, self.xp.float64) for value in values])).tolist()
 
     def certificate(self, slopes: Slopes) -> tuple[float, float, float]:
         """Objective, gap at b, and the multiplier b, as `_rounds.survey` computes them."""
         xp, e, c, gradient, up, down = self.xp, self.e, self.there, slopes.gradient, slopes.up, slopes.down
         size = xp.abs(c)
-        objective = float(0.5 * xp.sum(c * (self.p + gradient)) - e * xp.sum(size))
         free = up == down
-        count = int(xp.sum(xp.astype(free, xp.int64)))
+        objective, count, total = self._numbers(
+            0.5 * xp.sum(c * (self.p + gradient)) - e * xp.sum(size),
+            xp.sum(xp.astype(free, xp.int64)),
+            xp.sum(xp.where(free, up, 0.0)),
+        )
         if count > 0:
-            b = float(xp.sum(xp.where(free, up, 0.0))) / count
+            b = total / count
         else:
             ends = [end for end in (slopes.top, slopes.low) if np.isfinite(end)]
             b = sum(ends) / len(ends) if ends else 0.0
@@ -137,13 +147,14 @@ class State:
         size = min(size, max(LEAST, int(FILLED * violating)))
         if len(self.c) <= size:
             return np.flatnonzero(place.numpy(rank > -np.inf))
-        pair = [int(xp.argmax(slopes.up)), int(xp.argmin(slopes.down))]
-        worth = place.numpy(place.take(rank, self.chosen))
+        ends = xp.stack([xp.argmax(slopes.up), xp.argmin(slopes.down)])
+        worth = place.numpy(xp.concat([place.take(rank, self.chosen), xp.astype(ends, xp.float64)]))  # one transfer
+        worth, pair = worth[:-2], worth[-2:].astype(np.int64)
         kept = self.chosen[worth > -np.inf]
         if len(kept) > size // 2:
             kept = kept[np.argpartition(-worth[worth > -np.inf], size // 2 - 1)[: size // 2]]
         room = (size - len(kept) - 2) // 2
-        picked = [np.asarray(pair), kept]
+        picked = [pair, kept]
         for side in (above, below):
             side = side + shake
             place.put(side, kept, -np.inf)

@@ -171,7 +171,7 @@ class _Solve:
         self.block: np.ndarray | None = None  # of K at the last working set
         self.moved: Any = None  # what the last round changed
         self.rests = kernel.place.is_host and len(diagonal) > 2 * WORKING_SET
-        self.aim = 0.0  # a violation at which the gap should be small enough
+        self.aim = AIM  # of the violation: where the gap should be small enough
         self.first: float | None = None
         self.done = 0.0
 
@@ -220,7 +220,7 @@ class _Solve:
             lost = lost or self._lost(slopes)
             stalled = lost or self.weak >= STALL
             if not (stalled or self.steps >= self.budget or self._near(slopes, target)):
-                self._round(slopes, target if self.tol < np.inf else self.aim)
+                self._round(slopes, target if self.tol < np.inf else self.aim * slopes.violation)
                 continue
             if state.active is not None:
                 state.wake()
@@ -261,9 +261,9 @@ class _Solve:
         objective, gap, _ = self.state.certificate(slopes)
         limit = self.gap_tol * max(self.floor, abs(objective))
         self._show(gap, limit)
+        self.aim = AIM * min(1.0, limit / gap) if gap > 0.0 else AIM
         if not self.kernel.place.is_host and limit < gap < np.inf:  # a look takes as long as the other choices
             self.waiting = min(LONGEST_WAIT, int(np.log2(gap / limit)))
-        self.aim = AIM * slopes.violation * min(1.0, limit / gap) if gap > 0.0 else 0.0
         return not gap > limit
 
     def _show(self, excess: float, wanted: float) -> None:
