@@ -51,9 +51,7 @@ def chosen_scale(kernel: Any, learn: Callable[[str], float]) -> float:
     return learn("scale" if rule is None else rule)
 
 
-def distance_scale(
-    distances_of: Distances, sample_weight: np.ndarray, rule: str, power: int
-) -> float:
+def distance_scale(distances_of: Distances, sample_weight: np.ndarray, rule: str, power: int) -> float:
     """The width by a rule, for any distances.
 
     Parameters
