@@ -8,8 +8,12 @@ from kernelweave.arrays import HOST
 class DenseImage:
     """What `DenseParts` keeps of a product: a column for each matrix."""
 
-    def __init__(self, values, of):
-        self.values, self.of = values, of
+    def __init__(self, values, of, place):
+        self.values, self.of, self.place = values, of, place
+
+    def sums(self):
+        """The columns added up, a NumPy array."""
+        return self.place.numpy(self.values).sum(axis=1)
 
 
 class DenseParts:
@@ -53,16 +57,15 @@ class DenseParts:
         return self.whole[np.ix_(rows, columns)] @ coef
 
     def zero(self):
-        return DenseImage(self.place.asarray(np.zeros((self.n_samples, len(self.matrices)))), self.token)
+        return DenseImage(self.place.asarray(np.zeros((self.n_samples, len(self.matrices)))), self.token, self.place)
 
     def copy(self, image):
-        return DenseImage(self.place.asarray(np.array(self.place.numpy(image.values))), image.of)
+        return DenseImage(self.place.asarray(np.array(self.place.numpy(image.values))), image.of, self.place)
 
     def add(self, image, rows, change, targets=None):
         assert len(rows) and len(np.unique(rows)) == len(rows)
         self.columns.append(rows)
         self.targets.append(targets)
-        change = self.place.numpy(change)
         values = np.array(self.place.numpy(image.values))
         where = np.arange(self.n_samples) if targets is None else targets
         values[where] += (self.matrices[:, where][:, :, rows] @ change).T

@@ -1,10 +1,10 @@
 """Both storages give the same models: objectives within 1e-3, predictions and attributes alike, at n = 2000.
 
-Each pair of combiner and machine that both storages serve is fitted twice, which is why this file takes long. Samples
-that are slower to fit are fewer.
+Each combiner and each machine that both storages serve is fitted twice, which is why this file takes long.
 """
 
 import copy
+import inspect
 import pickle
 import re
 
@@ -14,12 +14,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, config_context, load, save, set_config
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, combiners, config_context, load, save, set_config
 from kernelweave.combiners import (
     AccuracyWeights,
     AlignmentWeights,
     BestSingle,
     BinaryMKL,
+    Combiner,
     ConvexMKL,
     CorrelationWeights,
     EasyMKL,
@@ -28,13 +29,22 @@ from kernelweave.combiners import (
     ErrorWeights,
     FeatureSpaceMeasure,
     FixedWeights,
+    GaussianGate,
+    GeneralizedMKL,
     GroupMKL,
     IdealKernelDistance,
     KernelDifference,
     KLDivergence,
     LinearMKL,
+    Localized,
     LpMKL,
     Mean,
+    PerOutput,
+    PolynomialMKL,
+    Product,
+    Projected,
+    Sigmoid,
+    Softmax,
     SparseMKL,
 )
 from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
@@ -63,42 +73,64 @@ KERNELS = [Gaussian("a", scale=2.0), Laplacian("b", scale=3.0), Polynomial("c", 
 
 # Combiners that kernels in parts serve, with what makes them fast enough here.
 COMBINERS = {
-    "mean": Mean(),
-    "fixed": FixedWeights({"a": 0.5, "b": 0.4, "c": 0.1}),
-    "convex": ConvexMKL(),
-    "lp": LpMKL(p=2.0),
-    "easy": EasyMKL(),
-    "alignment": AlignmentWeights(),
-    "best": BestSingle(cv=2),
-    "elastic": ElasticMKL(l2=100.0),
-    "group": GroupMKL([0, 0, 1]),
-    "sparse": SparseMKL(),
-    "selection": BinaryMKL(2),
-    "qcqp": AlignmentWeights("qcqp"),
-    "ideal": IdealKernelDistance(),
-    "feature space": FeatureSpaceMeasure(),
     "accuracy": AccuracyWeights(cv=2),
+    "alignment": AlignmentWeights(),
+    "alignment qcqp": AlignmentWeights("qcqp"),
+    "best": BestSingle(cv=2),
+    "binary": BinaryMKL(2),
+    "convex": ConvexMKL(),
+    "correlation": CorrelationWeights(cv=2),
+    "easy": EasyMKL(),
+    "elastic": ElasticMKL(l2=100.0),
+    "errors": ErrorWeights(cv=2),
+    "feature space": FeatureSpaceMeasure(),
+    "fixed": FixedWeights({"a": 0.5, "b": 0.4, "c": 0.1}),
+    "generalized": GeneralizedMKL("product", "l1", strength=10.0),
+    "generalized sum": GeneralizedMKL("sum", "l2", strength=10.0),
+    "group": GroupMKL({"first": ["a", "b"], "second": ["c"]}),
+    "ideal": IdealKernelDistance(),
+    "localized": Localized(l2=0.03),
+    "localized sigmoid": Localized(Sigmoid(), l2=0.03),
+    "localized regions": Localized(GaussianGate(), l2=0.1),
+    "lp": LpMKL(p=2.0),
+    "mean": Mean(),
+    "polynomial": PolynomialMKL(tau=0.5),
+    "product": Product(),
+    "projected": Projected(2, Softmax()),
+    "sparse": SparseMKL(),
 }
-FOR_VALUES = {"correlation": CorrelationWeights(cv=2), "error": ErrorWeights(cv=2)}
+DIFFERENTIABLE = [Gaussian("a", scale=2.0), Gaussian("b"), Linear("c")]  # kernels whose features can be projected
 MACHINES = {
     "binary": (MKLClassifier(KERNELS), TWO),
     "one-vs-all": (MKLClassifier(KERNELS), THREE),
     "one-vs-one": (MKLClassifier(KERNELS, multiclass="one-vs-one"), THREE),
+    "per-class": (MKLClassifier(KERNELS, weights="per-class"), THREE),
     "regression": (MKLRegressor(KERNELS, epsilon=0.3), RULE),
     "targets": (MKLRegressor(KERNELS, epsilon=0.3), np.column_stack([RULE, X["a__0"]])),
     "one-class": (MKLOneClass(KERNELS), None),
 }
-PAIRS = [(combiner, "binary") for combiner in COMBINERS]
-PAIRS += [(combiner, machine) for combiner in ("mean", "convex") for machine in MACHINES]
-PAIRS += [("easy", "one-vs-one")] + [(combiner, "regression") for combiner in FOR_VALUES]
+PAIRS = [(name, "regression" if name in ("correlation", "errors") else "binary") for name in COMBINERS]
+PAIRS += [(name, machine) for name in ("mean", "convex") for machine in MACHINES]
+PAIRS += [("easy", "one-vs-one")]
+PAIRS += [("localized", machine) for machine in MACHINES] + [("projected", "regression"), ("polynomial", "one-vs-all")]
 
 
-def fitted(combiner, machine, storage, n=N, **parameters):
+def test_every_combiner_that_takes_parts_is_here():
+    public = [getattr(combiners, name) for name in combiners.__all__]
+    concrete = {
+        cls for cls in public if inspect.isclass(cls) and issubclass(cls, Combiner) and not inspect.isabstract(cls)
+    }
+    here = {type(combiner) for combiner in COMBINERS.values()} | {PerOutput}  # the machine "per-class"
+    refused = {KLDivergence, KernelDifference, LinearMKL}
+    assert all(cls().why_dense is not None for cls in refused)
+    assert concrete == here | refused
+
+
+def fitted(combiner, machine, storage):
     model, y = MACHINES[machine]
-    model = clone(model).set_params(
-        combiner=(COMBINERS | FOR_VALUES)[combiner], storage=storage, random_state=0, **parameters
-    )
-    return model.fit(X[:n], None if y is None else y[:n])
+    kernels = DIFFERENTIABLE if combiner == "projected" else KERNELS
+    model = clone(model).set_params(kernels=kernels, combiner=COMBINERS[combiner], storage=storage, random_state=0)
+    return model.fit(X, y)
 
 
 def values_of(model, X):
@@ -111,7 +143,7 @@ def test_both_storages_give_the_same_model(combiner, machine):
     assert (dense.storage_, lazy.storage_) == ("dense", "lazy")
     assert abs(lazy.objective_ - dense.objective_) <= 1e-3 * abs(dense.objective_)
     assert 0 <= lazy.duality_gap_ <= 2e-2 * abs(lazy.objective_)
-    np.testing.assert_allclose(lazy.kernel_weights_, dense.kernel_weights_, atol=0.02)
+    np.testing.assert_allclose(lazy.kernel_weights_, dense.kernel_weights_, atol=0.05)
     first, second = values_of(dense, NEW), values_of(lazy, NEW)
     if machine == "one-vs-one":  # votes
         assert (first.argmax(axis=1) == second.argmax(axis=1)).mean() > 0.97

@@ -1,11 +1,13 @@
 """Forms and products of kernels in lazy storage: those of dense storage, without a matrix of all samples."""
 
+import itertools
+
 import array_api_strict
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from kernelweave.arrays import Place
+from kernelweave.arrays import HOST, Place
 from kernelweave.combiners import (
     FitControl,
     GeneralizedMKL,
@@ -14,7 +16,6 @@ from kernelweave.combiners import (
     PolynomialMKL,
     Product,
 )
-from kernelweave.combiners.nonlinear import in_parts
 from kernelweave.combiners.nonlinear.product import ProductKernel
 from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear, Polynomial
 from kernelweave.kernels.parts import pointwise
@@ -92,10 +93,11 @@ def test_gradient_through_the_machine_solved_again(combiner, samples):
 
 def test_tiles_add_up(monkeypatch):
     coef = np.random.default_rng(3).normal(size=(N, 2))
-    monkeypatch.setattr(in_parts, "TILE_VALUES", 7 * N)
+    monkeypatch.setattr(pointwise, "HEIGHT", 7)
+    monkeypatch.setattr(pointwise, "WIDTH", 11)
     monkeypatch.setattr(pointwise, "TILE_VALUES", 7 * N)
-    for combiner in ("degree 3, constant", "product"):
-        dense, lazy = (family(storage, combiner, MISSING) for storage in ("dense", "lazy"))
+    for combiner, samples, place in itertools.product(("degree 3, constant", "product"), (X, MISSING), (HOST, STRICT)):
+        dense, lazy = family("dense", combiner, samples), family("lazy", combiner, samples, place=place)
         expected = dense.pullback(dense.at(ETA), coef)
         np.testing.assert_allclose(lazy.pullback(lazy.at(ETA), coef), expected, rtol=1e-9)
         check_lazy_kernel(dense.at(ETA), lazy.at(ETA))
@@ -166,7 +168,7 @@ def test_forms_work_in_another_namespace(combiner):
 
 @pytest.mark.parametrize("combiner", COMBINERS)
 def test_nothing_of_the_size_of_all_pairs_is_made(combiner):
-    n = 5000
+    n = 2500
     samples, coef = np.random.default_rng(1).normal(size=(n, 8)), np.random.default_rng(2).normal(size=(n, 1))
 
     def evaluate():

@@ -1,19 +1,17 @@
 """The box QP on a kernel in parts has the optimum of the whole problem, whatever the working sets do."""
 
-import array_api_strict
 import numpy as np
 import pytest
 from sklearn.svm import SVC
 
 from dense_parts import DenseParts
-from kernelweave.arrays import HOST, Place
 from kernelweave.solvers import solve_box_qp
 from kernelweave.solvers.qp import _state, in_parts
 from kernelweave.solvers.qp._rounds import certify
 from kernelweave.solvers.qp._state import State
 from kernelweave.solvers.qp.in_parts import solve_in_parts
+from places import in_every_place
 
-PLACES = {"numpy": HOST, "strict": Place(array_api_strict)}
 KINDS = ("binary", "regression", "one-class")
 N = 300
 
@@ -51,9 +49,7 @@ def check(result, K, given, gap_tol, floor=1.0):
     c = result.solution
     assert (c >= lower).all() and (c <= upper).all()
     assert c.sum() == pytest.approx(total, abs=1e-9 * max(1.0, np.abs(c).sum()))
-    np.testing.assert_allclose(
-        np.asarray(result.image.values).sum(axis=1), K @ c, atol=1e-9 * max(1.0, np.abs(c).sum())
-    )
+    np.testing.assert_allclose(result.image.sums(), K @ c, atol=1e-9 * max(1.0, np.abs(c).sum()))
     objective, gap, b, violation = certify(c, linear - K @ c, linear, lower, upper, e)
     size = max(1.0, abs(objective))
     assert result.objective == pytest.approx(objective, rel=1e-9, abs=1e-10)
@@ -64,14 +60,14 @@ def check(result, K, given, gap_tol, floor=1.0):
         assert result.converged and result.gap <= gap_tol * max(floor, abs(objective))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@in_every_place
 @pytest.mark.parametrize("C", [1e-3, 1.0, 5.0])
 @pytest.mark.parametrize("kind", KINDS)
-def test_optimum_is_that_of_the_whole_problem(kind, C, place):
+def test_optimum_is_that_of_the_whole_problem(kind, C, place_of):
     X = samples()
     K, given = gaussian(X), problem(kind, X, C)
     whole = solve_box_qp(K, *given, gap_tol=1e-9)
-    kernel = DenseParts(K, place=PLACES[place])
+    kernel = DenseParts(K, place=place_of())
     result = solve_in_parts(kernel, *given, gap_tol=1e-6)
     check(result, K, given, 1e-6)
     assert result.objective == pytest.approx(whole.objective, abs=2e-6 * max(1.0, abs(whole.objective)))
@@ -160,11 +156,11 @@ def test_coefficients_are_those_of_libsvm(C):
 class TestWarmStarts:
     X = samples()
 
-    @pytest.mark.parametrize("place", PLACES)
+    @in_every_place
     @pytest.mark.parametrize("kind", KINDS)
-    def test_the_solution_needs_no_step(self, kind, place):
+    def test_the_solution_needs_no_step(self, kind, place_of):
         K, given = gaussian(self.X), problem(kind, self.X)
-        kernel = DenseParts(K, place=PLACES[place])
+        kernel = DenseParts(K, place=place_of())
         first = solve_in_parts(kernel, *given, tol=1e-4)
         kernel.columns.clear()
         again = solve_in_parts(kernel, *given, start=first.solution, image=first.image, tol=1e-3)
@@ -368,9 +364,9 @@ def test_an_interrupt_passes():
         solve_in_parts(kernel, *problem("binary", X))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@in_every_place
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_certificate_is_that_of_the_dense_solver(kind, place):
+def test_the_certificate_is_that_of_the_dense_solver(kind, place_of):
     X = samples()
     K, given = gaussian(X), problem(kind, X)
     linear, lower, upper, _, e = given
@@ -378,7 +374,7 @@ def test_the_certificate_is_that_of_the_dense_solver(kind, place):
     c = np.clip(rng.normal(size=N) * upper.max(), lower, upper)
     c[rng.random(N) < 0.3] = 0.0
     c = np.clip(c, lower, upper)
-    kernel = DenseParts(K, place=PLACES[place])
+    kernel = DenseParts(K, place=place_of())
     state = State(kernel, linear, lower, upper, e)
     state.begin(c)
     slopes = state.slopes()

@@ -41,7 +41,14 @@ class KernelFamily(ABC):
     ----------
     stack : KernelStack
         The base kernels over the training samples.
+
+    Attributes
+    ----------
+    precision : float
+        Relative duality gap of a solve within the descent, in units of the progress that ends it.
     """
+
+    precision = 0.1
 
     def __init__(self, stack: KernelStack):
         self.stack = stack

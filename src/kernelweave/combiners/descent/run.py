@@ -1,7 +1,8 @@
 """`Run`: descents over the same samples, with the function that they minimise and their history.
 
-Each evaluation restarts the machine from the last solution and solves it to a tenth of the progress that ends the loop.
-(Rougher solves at first do not pay: after a restart they are hardly cheaper, and their gradients lengthen the loop.)
+Each evaluation restarts the machine from the last solution and solves it to a share of the progress that ends the loop,
+a tenth unless the family wants another (`KernelFamily.precision`). (Rougher solves at first do not pay: after a restart
+they are hardly cheaper, and their gradients lengthen the loop.)
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from .family import KernelFamily
 
 OPTIMIZERS = {"lbfgs": minimize_lbfgs, "armijo": minimize_armijo}
-_PRECISION = 0.1  # relative duality gap of a solve within the loop, in units of tol
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Run:
 
     @property
     def _precision(self) -> float:
-        return _PRECISION * self.loop.control.tol
+        return self.family.precision * self.loop.control.tol
 
     def _add_row(self, objective: float, solution: Solution) -> None:
         now = time.perf_counter()

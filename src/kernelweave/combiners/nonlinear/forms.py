@@ -232,7 +232,8 @@ class Monomials:
             operand: Any = kernel.lazy()
             return self.sum_pullback(kernel, operand, rows, coef, sum_images(operand, rows, rows, coef))
         factor, slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])
-        gradient, row_sums = form_pullback(kernel, rows, coef * factor[:, None])
+        lacking = not kernel.stack.present[rows].all()
+        gradient, row_sums = form_pullback(kernel, rows, coef * factor[:, None], sums=lacking)
         return gradient - row_sums @ slopes
 
     def sum_pullback(

@@ -48,7 +48,7 @@ class GaussianForm:
     def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
         if kernel.stack.storage == "lazy":
-            return form_pullback(kernel, *support_rows(coef))[0]
+            return form_pullback(kernel, *support_rows(coef), sums=False)[0]
         return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, *support_rows(coef))
 
     def value_of(self, values: Iterable, shifts: Any, xp: Any) -> Any:

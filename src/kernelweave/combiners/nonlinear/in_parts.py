@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels.parts.pointwise import PointwiseInParts
+from ...kernels.parts.pointwise import PointwiseInParts, in_tiles, tile_shape
 from ...kernels.parts.sums import SumInParts
 
 if TYPE_CHECKING:
     from .forms import FormKernel, Monomials
-
-TILE_VALUES = 2**18  # values of one kernel that the derivative holds at once
 
 
 def sum_in_parts(kernel: FormKernel, form: Monomials, factor: np.ndarray) -> SumInParts:
@@ -92,7 +90,9 @@ def sum_pullback(
     return -0.5 * shares.sum(axis=0), shares @ operand.weights
 
 
-def form_pullback(kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def form_pullback(
+    kernel: FormKernel, rows: np.ndarray, coef: np.ndarray, *, sums: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """-1/2 sum_ij G_ij dK_ij / deta_m of each weight, and sum_j G_ij K_ij of each row.
 
     Parameters
@@ -102,6 +102,8 @@ def form_pullback(kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> tup
         The samples with coefficients.
     coef : ndarray of shape (n_rows, n_outputs)
         Times the factors of samples that lack views.
+    sums : bool
+        Whether sums of rows are wanted; if not, they are 0, and each pair of samples is computed once.
     """
     parts, eta = kernel.stack.in_parts(), kernel.theta
     xp, place = parts.place.xp, parts.place
@@ -109,18 +111,25 @@ def form_pullback(kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> tup
     C = place.asarray(coef, "float64")
     diagonals = None if kernel.diagonals is None else place.asarray(kernel.diagonals[rows], "float64")
     n_rows = len(rows)
-    gradient, row_sums = np.zeros(len(eta)), np.zeros(n_rows)
-    height = max(1, TILE_VALUES // max(1, n_rows))
-    for first in range(0, n_rows, height):
-        last = min(first + height, n_rows)
-        values = [xp.astype(parts.block(m, rows[first:last], rows[:last]), xp.float64) for m in range(len(eta))]
-        both = None if diagonals is None else (diagonals[first:last, :], diagonals[:last, :])
-        K, slopes = form.derivatives(values, eta, both, xp)
-        G = C[first:last, :] @ C[:last, :].T
-        share = place.numpy(G * K)
-        row_sums[first:last] += share.sum(axis=1)
-        row_sums[:first] += share[:, :first].sum(axis=0)
-        for m, slope in enumerate(slopes):
-            by_column = place.numpy(xp.sum(G * slope, axis=0))
-            gradient[m] -= by_column[:first].sum() + 0.5 * by_column[first:].sum()
-    return gradient, row_sums
+    height, width = tile_shape(place, n_rows)
+    n_tasks = -(-n_rows // height)
+    gradients, row_sums = np.zeros((n_tasks, len(eta))), np.zeros(n_rows)
+
+    def work(task: int) -> None:
+        first, last = task * height, min((task + 1) * height, n_rows)
+        stop = n_rows if sums else last
+        for left in range(0, stop, width):
+            right = min(left + width, stop)
+            tile = rows[first:last], rows[left:right]
+            values = [xp.astype(parts.block(m, *tile), xp.float64, copy=False) for m in range(len(eta))]
+            both = None if diagonals is None else (diagonals[first:last, :], diagonals[left:right, :])
+            K, slopes = form.derivatives(values, eta, both, xp)
+            G = C[first:last, :] @ C[left:right, :].T
+            if sums:
+                row_sums[first:last] += place.numpy(xp.sum(G * K, axis=1))
+            counted = np.where(np.arange(left, right) < (0 if sums else first), 1.0, 0.5)  # pairs left out count twice
+            for m, slope in enumerate(slopes):
+                gradients[task, m] -= place.numpy(xp.sum(G * slope, axis=0)) @ counted
+
+    in_tiles(place, work, n_tasks)
+    return gradients.sum(axis=0), row_sums

@@ -3,59 +3,116 @@
     images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]
 
 A tile of kernel values stays in the cache of a core. Products are summed in float64, tile after tile in the same order
-whatever the number of threads. Sources of other kernels than functions of feature vectors multiply by themselves.
+whatever the number of threads. Sources of kernels with code of their own multiply by themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeGuard
 
 import numpy as np
 
 from ...solvers.stacks.exponentials import add_products, add_weighted
 from .functions import PointFunction
 from .host_values import HEIGHT, WIDTH, column_tiles, fill, row_form
+from .kernel_sources import JoinedSource, MatrixSource
 from .sources import PointSource, Side, Source
-from .threads import in_threads
+from .threads import Scratch, in_threads
 
 FEW_OUTPUTS = 8  # up to so many, products are taken by a loop instead of BLAS
 BLOCK = 256  # rows and columns of a tile of a square block
 
 
-def is_fused(source: Source) -> TypeGuard[PointSource]:
-    """Whether values of a source are computed tile by tile here; a linear kernel needs none."""
-    return isinstance(source, PointSource) and source.function.kind != "linear"
-
-
-@dataclass(frozen=True)
 class Tiles:
-    """Values of one source between some rows and some columns.
+    """Raw values between some rows and some columns, so many columns at a time."""
 
-    Attributes
+    dtype: np.dtype
+
+    def fill(self, top: slice, tile: int, scratch: Scratch, depth: int = 0) -> np.ndarray:
+        """The values of a tile, in an array of the scratch (of at least this number) that may be written to."""
+        raise NotImplementedError
+
+
+class PointTiles(Tiles):
+    """Tiles of a function of feature vectors.
+
+    Parameters
     ----------
     function : PointFunction
-    A : ndarray of shape (n_rows, width)
-        Rows in their form.
-    B : list of ndarray
-        Columns in theirs, some at a time.
+    rows, columns : ndarray of shape (n, width)
+        Samples in the form of rows.
+    width : int
+        Columns of a tile.
     """
 
-    function: PointFunction
-    A: np.ndarray
-    B: list[np.ndarray]
+    def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, width: int):
+        self.function, self.A, self.B = function, rows, column_tiles(function, columns, width)
+        self.dtype = rows.dtype
 
-    @classmethod
-    def of(cls, source: PointSource, rows: np.ndarray | None, columns: np.ndarray | None, width: int) -> Tiles:
-        """Of some rows and columns of a source (None: all), so many columns at a time."""
-        function = source.function
-        left, right = (_cached_form(function, side) for side in (source.rows, source.columns))
-        return cls(function, _at(left, rows), column_tiles(function, _at(right, columns), width))
+    def fill(self, top: slice, tile: int, scratch: Scratch, depth: int = 0) -> np.ndarray:
+        """The function of all pairs."""
+        A, B = self.A[top], self.B[tile]
+        return fill(self.function, A, B, scratch.array(self.dtype, len(A) * B.shape[1], depth))
 
-    def fill(self, top: slice, tile: int, buffer: np.ndarray) -> np.ndarray:
-        """The values of a tile, in the beginning of a buffer."""
-        return fill(self.function, self.A[top], self.B[tile], buffer)
+
+class MatrixTiles(Tiles):
+    """Tiles of a lookup in a matrix; parameters are the source, the ids of rows and columns, and the width."""
+
+    def __init__(self, source: MatrixSource, rows: np.ndarray, columns: np.ndarray, width: int):
+        self.source, self.rows, self.columns, self.width = source, rows, columns, width
+        self.dtype = np.dtype(np.float64)
+
+    def fill(self, top: slice, tile: int, scratch: Scratch, depth: int = 0) -> np.ndarray:
+        """Entries by id."""
+        return self.source.values(self.rows[top], self.columns[tile * self.width : (tile + 1) * self.width])
+
+
+class ProductTiles(Tiles):
+    """Products of the tiles of two kernels."""
+
+    def __init__(self, first: Tiles, second: Tiles):
+        self.first, self.second = (first, second) if first.dtype.itemsize >= second.dtype.itemsize else (second, first)
+        self.dtype = self.first.dtype
+
+    def fill(self, top: slice, tile: int, scratch: Scratch, depth: int = 0) -> np.ndarray:
+        """The product, in the wider of both types."""
+        found = self.first.fill(top, tile, scratch, depth)
+        found *= self.second.fill(top, tile, scratch, depth + 1)
+        return found
+
+
+def tiles_of(
+    source: Source, left: Side, right: Side, rows: np.ndarray | None, columns: np.ndarray | None, width: int
+) -> list[Tiles] | None:
+    """Tiles that add up to the raw values of a source; None where it multiplies by itself, or better.
+
+    Parameters
+    ----------
+    source : Source
+    left, right : Side
+        What the source compares, of all samples.
+    rows, columns : ndarray of int or None
+        The samples that are compared.
+    width : int
+        Columns of a tile.
+    """
+    if isinstance(source, PointSource):
+        forms = (_at(_form(source.function, left), rows), _at(_form(source.function, right), columns))
+        return [PointTiles(source.function, *forms, width)]
+    if isinstance(source, MatrixSource):
+        return [MatrixTiles(source, _at(left.features, rows), _at(right.features, columns), width)]
+    if not isinstance(source, JoinedSource):
+        return None
+    parts = [
+        tiles_of(part, _part(left, number), _part(right, number), rows, columns, width)
+        for number, part in enumerate(source.parts)
+    ]
+    first, second = parts
+    if first is None or second is None:
+        return None
+    if not source.function.is_product:
+        return first + second
+    return [ProductTiles(one, other) for one in first for other in second]
 
 
 def images(
@@ -71,25 +128,28 @@ def images(
     fused = []
     for m in kernels:
         source = sources[m]
-        if is_fused(source):
+        tiles = None
+        if not (isinstance(source, PointSource) and source.function.kind == "linear"):  # which needs no values
+            tiles = tiles_of(source, source.rows, source.columns, rows, columns, WIDTH)
+        if tiles is None:
+            found[m] = source.times(rows, columns, V[:, m])
+        else:
             coef = V[:, m] * _at(source.columns.factor, columns)[:, None]
             split = [np.ascontiguousarray(coef[first : first + WIDTH].T) for first in range(0, len(coef), WIDTH)]
-            fused.append((m, Tiles.of(source, rows, columns, WIDTH), coef, split))
-        else:
-            found[m] = source.times(rows, columns, V[:, m])
+            fused.append((m, tiles, coef, split))
     if not (fused and n_rows and len(V)):
         return found.transpose(1, 0, 2)
 
-    def work(task: int) -> None:
+    def work(task: int, scratch: Scratch) -> None:
         top = slice(task * HEIGHT, min((task + 1) * HEIGHT, n_rows))
-        buffers = {each[1].A.dtype: np.empty(HEIGHT * WIDTH, dtype=each[1].A.dtype) for each in fused}
         for m, tiles, _, split in fused:
-            for tile, coef in enumerate(split):
-                part = tiles.fill(top, tile, buffers[tiles.A.dtype])
-                if len(coef) <= FEW_OUTPUTS:
-                    add_products(part, coef, found[m, top])
-                else:
-                    found[m, top] += part.astype(np.float64, copy=False) @ coef.T
+            for each in tiles:
+                for tile, coef in enumerate(split):
+                    part = each.fill(top, tile, scratch)
+                    if len(coef) <= FEW_OUTPUTS:
+                        add_products(part, coef, found[m, top])
+                    else:
+                        found[m, top] += part.astype(np.float64, copy=False) @ coef.T
 
     in_threads(work, -(-n_rows // HEIGHT))
     for m, _, coef, _ in fused:
@@ -118,21 +178,22 @@ def block(
     fused = []
     for m in kernels:
         source, scaled = sources[m], weights[m] * left[:, m]
-        if not is_fused(source) or source.rows.means is not None:
+        tiles = None if source.rows.means is not None else tiles_of(source, source.rows, source.rows, rows, rows, BLOCK)
+        if tiles is None:
             values = source.block(rows, rows)
             total += 0.5 * scaled[:, None] * (values + values.T) * left[:, m]
         else:
             factor = source.rows.factor[rows]
-            fused.append((Tiles.of(source, rows, rows, BLOCK), scaled * factor, left[:, m] * factor))
+            fused.append((tiles, scaled * factor, left[:, m] * factor))
     count = -(-n // BLOCK)
     pairs = [(first, second) for first in range(count) for second in range(first, count)]
 
-    def work(task: int) -> None:
+    def work(task: int, scratch: Scratch) -> None:
         top, across = (slice(tile * BLOCK, min((tile + 1) * BLOCK, n)) for tile in pairs[task])
         sums = np.zeros((top.stop - top.start, across.stop - across.start))
         for tiles, one, other in fused:
-            part = tiles.fill(top, pairs[task][1], np.empty(BLOCK * BLOCK, dtype=tiles.A.dtype))
-            add_weighted(part, one[top], other[across], sums)
+            for each in tiles:
+                add_weighted(each.fill(top, pairs[task][1], scratch), one[top], other[across], sums)
         if top == across:
             sums = np.triu(sums) + np.triu(sums, 1).T
         total[top, across] += sums
@@ -144,11 +205,18 @@ def block(
     return total
 
 
-def _cached_form(function: PointFunction, side: Side) -> np.ndarray:
+def _form(function: PointFunction, side: Side) -> np.ndarray:
     """The row form of all samples of a side, made once."""
     if "host" not in side.cache:
         side.cache["host"] = row_form(function, side.features)
     return side.cache["host"]
+
+
+def _part(side: Side, number: int) -> Side:
+    """What one of two joined kernels compares of a side; with a cache of its own."""
+    if number not in side.cache:
+        side.cache[number] = Side(side.features[number], None, side.diagonal)
+    return side.cache[number]
 
 
 def _at(values: np.ndarray, index: np.ndarray | None) -> np.ndarray:

@@ -32,7 +32,7 @@ from ...solvers.stacks.exponentials import (
 )
 from .functions import PointFunction
 from .packing import in_units
-from .threads import in_threads
+from .threads import Scratch, in_threads
 
 HEIGHT, WIDTH = 256, 512  # of a tile; in float32 it takes half a megabyte, which stays in the cache of a core
 
@@ -88,9 +88,10 @@ def values(function: PointFunction, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     right = column_tiles(function, left if A is B else row_form(function, B), WIDTH)
     found = np.empty((len(A), len(B)), dtype=A.dtype)
 
-    def work(task: int) -> None:
-        top, buffer = slice(task * HEIGHT, (task + 1) * HEIGHT), np.empty(HEIGHT * WIDTH, dtype=A.dtype)
+    def work(task: int, scratch: Scratch) -> None:
+        top = slice(task * HEIGHT, (task + 1) * HEIGHT)
         for place, tile in enumerate(right):
+            buffer = scratch.array(A.dtype, HEIGHT * WIDTH)
             found[top, place * WIDTH : (place + 1) * WIDTH] = fill(function, left[top], tile, buffer)
 
     if found.size:

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from ...arrays import Place
 from ...views import Views
-from ..stacking.normalization import finite
+from ..stacking.normalization import Normalizer, finite
 from .kernel_sources import JoinedSource, MatrixSource, NoSource, SamplesSource, ValuesSource
+from .precision import drowns
 from .sources import PointSource, Source
 from .stack import StackInParts
 
@@ -31,22 +32,36 @@ def source_of(stack: KernelStack, m: int) -> Source:
     The constants of normalisation and the check of definiteness, where they are not there yet, are learned from all
     training samples, and are the stack's own from then on.
     """
-    kernel, normalizer, present = stack.kernels[m], stack.normalizers[m], stack.present[:, m]
+    normalizer, present = stack.normalizers[m], stack.present[:, m]
     if not stack.active[m]:
         return NoSource(stack.n_samples, stack.place)
-    with np.errstate(over="ignore", invalid="ignore"):
-        raw = raw_source(kernel, stack.reference, stack.place, stack.dtype.name)
+    raw = _raw(stack, m, stack.dtype.name)
     finite(raw.diagonal, stack.names[m])  # all other values are smaller
     learn_repair(stack, m, raw)
     if not normalizer.is_learned:  # so that the stack is over all its samples
-        if normalizer.needs_all_samples:
-            normalizer.learn_means(lambda shares: _product(raw, shares), present, stack.weight)
-        else:
-            normalizer.learn(raw.diagonal(), present, stack.weight)
+        _learn(normalizer, raw, present, stack.weight)
     source = raw.normalized(normalizer)
+    if normalizer.needs_all_samples and stack.dtype.name == "float32" and drowns(raw.diagonal(), source.diagonal()):
+        raw = _raw(stack, m, "float64")
+        if stack.n_samples == stack.reference.n_samples:
+            _learn(normalizer, raw, present, stack.weight)
+        source = raw.normalized(normalizer)
     if np.array_equal(stack.rows, np.arange(stack.reference.n_samples)):
         return source
     return source.subset(stack.rows)
+
+
+def _raw(stack: KernelStack, m: int, dtype: str) -> Source:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return raw_source(stack.kernels[m], stack.reference, stack.place, dtype)
+
+
+def _learn(normalizer: Normalizer, raw: Source, present: np.ndarray, weight: np.ndarray) -> None:
+    """Learn the constants of normalisation; those of "center" in one pass over all values."""
+    if normalizer.needs_all_samples:
+        normalizer.learn_means(lambda shares: _product(raw, shares), present, weight)
+    else:
+        normalizer.learn(raw.diagonal(), present, weight)
 
 
 def raw_source(kernel: Kernel, views: Views, place: Place, dtype: str) -> Source:

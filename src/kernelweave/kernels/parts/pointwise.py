@@ -12,12 +12,29 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Place
 from .stack import StackInParts
 from .sums import Image
+from .threads import in_threads
 
-TILE_VALUES = 2**18  # values of one kernel that are in memory at once
+TILE_VALUES = 2**22  # values of one kernel that are in the memory of a device at once
+HEIGHT, WIDTH = 64, 512  # of a tile on the host, whose values stay in the cache of a core
 
 Combine = Callable[[Iterator[Any], np.ndarray, np.ndarray], Any]
+
+
+def tile_shape(place: Place, n_columns: int) -> tuple[int, int]:
+    """Rows and columns of a tile: small on the host, whole rows on a device."""
+    return (HEIGHT, WIDTH) if place.is_host else (max(1, TILE_VALUES // max(1, n_columns)), max(1, n_columns))
+
+
+def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
+    """Call a function for each task: on the threads of the host, or one after the other on a device."""
+    if place.is_host:
+        in_threads(work, n_tasks)
+    else:
+        for task in range(n_tasks):
+            work(task)
 
 
 class PointwiseInParts:
@@ -106,15 +123,22 @@ class PointwiseInParts:
         return found[:, 0] if coef.ndim == 1 else found
 
     def _times(self, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> Any:
+        """K between some samples (None: all) and others, times coefficients of shape (n_columns, n_outputs)."""
         xp, place = self.place.xp, self.place
         rows = np.arange(self.n_samples) if rows is None else rows
         right = place.asarray(self.factor[self.index[columns]][:, None] * coef, "float64")
-        height = max(1, TILE_VALUES // max(1, len(columns)))
-        tiles = [rows[first : first + height] for first in range(0, len(rows), height)]
-        found = [xp.astype(self.values(tile, columns), xp.float64) @ right for tile in tiles]
-        if not found:
-            return place.zeros((0, right.shape[1]))
-        return xp.concat(found) * place.asarray(self.factor[self.index[rows]], "float64")[:, None]
+        found = place.zeros((len(rows), right.shape[1]))
+        height, width = tile_shape(place, len(columns))
+
+        def work(task: int) -> None:
+            top = slice(task * height, min((task + 1) * height, len(rows)))
+            for first in range(0, len(columns), width):
+                across = slice(first, min(first + width, len(columns)))
+                values = xp.astype(self.values(rows[top], columns[across]), xp.float64, copy=False)
+                found[top, :] += values @ right[across, :]
+
+        in_tiles(place, work, -(-len(rows) // height))
+        return found * place.asarray(self.factor[self.index[rows]], "float64")[:, None]
 
     def zero(self) -> Image:
         """The image of coefficients 0."""

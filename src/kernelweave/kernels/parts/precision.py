@@ -15,6 +15,7 @@ kind              the value by at most about                 so that the size co
 
 where the polynomial has its differences between samples in view: they drown in columns with a large mean. A linear
 kernel is computed in float64 always: its products with coefficients need no kernel values, and cost as good as nothing.
+A kernel that is centred is in float64 where k(x, x) falls by more than `LARGEST` times, see `drowns`.
 """
 
 from __future__ import annotations
@@ -54,3 +55,16 @@ def size_of(function: PointFunction, features: np.ndarray) -> float:
             return float(np.abs(features).sum(axis=1).max()) / function.scale
         squared = float(np.einsum("ij,ij->i", features, features).max())
         return squared / function.scale**2 if function.kind == "gaussian" else squared + function.coef0
+
+
+def drowns(raw: np.ndarray, centred: np.ndarray) -> bool:
+    """Whether what centring leaves of a kernel is too small beside its values for float32, by k(x, x) before and after.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels.parts.precision import drowns
+    >>> drowns(np.array([2.0, 2.0]), np.array([1.0, 1.0])), drowns(np.array([1e4, 1e4]), np.array([1.0, 1.0]))
+    (False, True)
+    """
+    return bool(raw.max(initial=0.0) > LARGEST * max(centred.mean() if len(centred) else 0.0, 0.0))

@@ -60,7 +60,7 @@ class Side:
     factor: Any
     diagonal: np.ndarray
     means: Any = None
-    cache: dict[str, Any] = field(default_factory=dict, compare=False)  # what code that computes in one place derives
+    cache: dict[Any, Any] = field(default_factory=dict, compare=False)  # what code that computes in one place derives
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from ..stacks.images import Images
 SMALL = 64  # free variables of a program of one column up to which many of them are solved together
 TOGETHER = 256  # so many at a time
 DIRECT = 700  # free variables up to which a factorisation is faster than conjugate gradients
-MOST_WHOLE = 3000  # free variables up to which their part of a kernel in parts is made whole
+MOST_WHOLE = 3000  # free variables whose part of a kernel in parts is made whole; 1/4 of all cost few more solves
 MOST_STEPS = 8  # of conjugate gradients: a rough curvature serves as well
 RIDGE = 1e-8  # of the mean diagonal, so that duplicated samples do no harm
 INSIDE = 1e-8  # of the width of the box (of the largest z where that is infinite): nearer counts as at the bound
@@ -128,7 +128,8 @@ class DualProgram:
         """The quadratic form in the chosen variables, diag(h) included; K is a matrix or in parts."""
         incidence = self.incidence(chosen)
         samples = self.sample[chosen]
-        G = np.array(K[np.ix_(samples, samples)] if isinstance(K, np.ndarray) else K.block(samples), dtype=np.float64)
+        block = K[np.ix_(samples, samples)] if isinstance(K, np.ndarray) else K.block(samples)
+        G = block.astype(np.float64, copy=False)  # new in either case
         if incidence.shape[1] > 1 or (incidence < 0).any():
             G *= incidence @ incidence.T
         G[np.diag_indices_from(G)] += self.quadratic[chosen]
@@ -147,26 +148,6 @@ def joined(programs: list[DualProgram]) -> DualProgram:
     return DualProgram(**parts, total=programs[0].total)
 
 
-class _FormInParts:
-    """The quadratic form in free variables of one column, of a kernel in parts: products only."""
-
-    def __init__(self, program: DualProgram, kernel: Any, free: np.ndarray):
-        self.kernel, self.samples = kernel, program.sample[free]
-        self.signs = np.where(program.plus[free] >= 0, 1.0, -1.0)[:, None]
-        own = kernel.diagonal[self.samples]
-        self.more = program.quadratic[free] + RIDGE * max(own.mean(), np.finfo(float).tiny)
-        self.own = own + self.more
-
-    def __len__(self) -> int:
-        return len(self.samples)
-
-    def diagonal(self) -> np.ndarray:
-        return self.own
-
-    def __matmul__(self, V: np.ndarray) -> np.ndarray:
-        return self.signs * self.kernel.product(self.samples, self.samples, self.signs * V) + self.more[:, None] * V
-
-
 def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Images) -> np.ndarray:
     """Second derivatives of J in the weights of the matrices that `images` belongs to; see the module.
 
@@ -174,7 +155,8 @@ def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Ima
     ----------
     programs : list of DualProgram
     K : ndarray of shape (n, n), or KernelInParts
-        The kernel that was solved with. In parts it has the method `product` too: K among some samples times a matrix.
+        The kernel that was solved with. In parts, at most `MOST_WHOLE` free variables of a program, chosen at random,
+        stand for all of them.
     coef : ndarray of shape (n, n_outputs)
         The solution C, not necessarily exact.
     images : Images
@@ -249,10 +231,11 @@ def _small_parts(
 def _parts(program: DualProgram, K: Any, free: np.ndarray, seen: list[np.ndarray]) -> np.ndarray:
     """The sum over programs that have the quadratic form of this one and see these images: one solve for all."""
     if len(free) > MOST_WHOLE and not isinstance(K, np.ndarray):
-        G: Any = _FormInParts(program, K, free)
-    else:
-        G = program.matrix(K, free)
-        G[np.diag_indices_from(G)] += RIDGE * max(G.diagonal().mean(), np.finfo(float).tiny)
+        # Free variables are no more than the rank of K, and what they add to the curvature grows with their number.
+        some = np.sort(np.random.RandomState(0).permutation(len(free))[:MOST_WHOLE])
+        return len(free) / MOST_WHOLE * _parts(program, K, free[some], [own[:, some] for own in seen])
+    G = program.matrix(K, free)
+    G[np.diag_indices_from(G)] += RIDGE * max(G.diagonal().mean(), np.finfo(float).tiny)
     A = _independent(program.incidence(free).T)
     solved = _solve(G, np.vstack([*seen, A]).T)
     n, total = len(seen[0]), np.zeros((len(seen[0]),) * 2)
@@ -273,7 +256,7 @@ def _independent(A: np.ndarray) -> np.ndarray:
     return vectors[:, values > 1e-10 * values[-1]].T @ A
 
 
-def _solve(G: Any, right: np.ndarray) -> np.ndarray:
+def _solve(G: np.ndarray, right: np.ndarray) -> np.ndarray:
     """G^-1 right: by Cholesky where G is small, roughly by conjugate gradients where it is not."""
     if len(G) <= DIRECT:
         try:

@@ -3,8 +3,8 @@
     out[i, r] += sum_j 2^S[i, j] V[r, j]
 
 2^x is 2^n times a polynomial of x - n in [-1/2, 1/2], n the nearest whole number: for float32 of degree 6 (relative
-error 3e-9 before rounding), for float64 of degree 13 (2e-17). The whole part is added to the exponent of the float as an
-integer, so that the compiler makes vectors of the loop. Products are summed in float64.
+error 3e-9 before rounding), for float64 of degree 13 (2e-17). The whole part is added to the exponent of the float as
+an integer, so that the compiler makes vectors of the loop. Products are summed in float64.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ import numpy as np
 
 from ..compiled import compiled
 
-# Chebyshev interpolation of 2^x on [-1/2, 1/2], in powers of x.
-_S0, _S1, _S2, _S3, _S4, _S5, _S6 = (
+# Chebyshev interpolation of 2^x on [-1/2, 1/2], in powers of x; the constant term is 1.
+_S1, _S2, _S3, _S4, _S5, _S6 = (
     np.float32(value)
-    for value in np.polynomial.chebyshev.cheb2poly(
-        np.polynomial.chebyshev.chebinterpolate(lambda x: 2.0 ** (x / 2.0), 6)
+    for value in (
+        0.693147206703,
+        0.240226509223,
+        0.0555032722667,
+        0.00961805667843,
+        0.00134004281777,
+        0.000154614447248,
     )
-    * 2.0 ** np.arange(7)
 )
 # The Taylor series, which is exact enough this near to 0.
 _D1, _D2, _D3, _D4, _D5, _D6, _D7, _D8, _D9, _D10, _D11, _D12, _D13 = (
@@ -38,7 +42,7 @@ def _power32(x):
     x = max(x, _LEAST32)
     shifted = x + _ROUND32  # the whole part is in its lowest bits
     f = x - (shifted - _ROUND32)
-    value = _S0 + f * (_S1 + f * (_S2 + f * (_S3 + f * (_S4 + f * (_S5 + f * _S6)))))
+    value = np.float32(1.0) + f * (_S1 + f * (_S2 + f * (_S3 + f * (_S4 + f * (_S5 + f * _S6)))))
     bits = np.float32(value).view(np.int32) + (np.float32(shifted).view(np.int32) << np.int32(23))
     return np.int32(bits).view(np.float32)
 
