@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from kernelweave import MKLClassifier
+from kernelweave.arrays import HOST
 from kernelweave.combiners import BestSingle, Localized, Mean, PerOutput
 from kernelweave.estimators import base
-from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial
+from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
 from kernelweave.kernels.parts import prediction
-from kernelweave.kernels.parts.prediction import cross_values
+from kernelweave.kernels.parts.prediction import cross_values, parts_at
 from kernelweave.views import as_views
-from places import in_every_place
+from places import STRICT, in_every_place
 
 rng = np.random.default_rng(0)
 X, NEW = rng.random((30, 6)), rng.random((17, 6))
@@ -65,3 +66,15 @@ def test_models_predict_in_a_place_without_a_matrix(place_of, combiner, monkeypa
     assert np.allclose(model.decision_function(NEW), wanted, atol=2e-2 if place.is_cuda else 1e-9)
     again = pickle.loads(pickle.dumps(model))  # what is computed in a place is no part of the model
     assert np.array_equal(again.decision_function(NEW), model.decision_function(NEW))
+
+
+def test_parts_are_made_anew_for_another_place_or_kernel():
+    stack = KernelStack([Gaussian([0, 1]), Precomputed(X[:, 2:] @ X[:, 2:].T, view=[2])])
+    stack.fit(np.column_stack([X[:, 2:4], np.arange(30)]))
+    parts = parts_at(stack, STRICT)
+    assert parts_at(stack, STRICT) is parts and parts.place is STRICT
+    assert parts_at(stack, HOST).place is HOST
+    parts = parts_at(stack, STRICT)
+    stack.replace(1, stack.kernels[1])
+    assert parts_at(stack, STRICT) is not parts
+    assert stack.storage == "dense" and stack.place is HOST

@@ -21,7 +21,7 @@ import pandas as pd
 
 from ...arrays import Place
 from ...kernels import Kernel, KernelStack
-from ...kernels.parts.prediction import cross_values
+from ...kernels.parts.prediction import cross_values, parts_at
 from ...kernels.parts.stack import StackInParts
 from ...kernels.parts.sums import SumInParts
 from ...solvers.stacks.sums import GatedKernel, KernelBlock, sum_kernels
@@ -184,7 +184,7 @@ class GatedSum(CombinedKernel):
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
         """K_eta of new samples times coefficients, in parts in a place; gates are computed on the host."""
         gates, active = self.gates_of(views), self.active.astype(float)
-        return cross_values(self.stack.parts_at(place), views, gates, self.gates, active, coef)
+        return cross_values(parts_at(self.stack, place), views, gates, self.gates, active, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m(x) k_m(x, z) eta_m(z) of new samples times coefficients, for each kernel."""

@@ -21,7 +21,7 @@ import numpy as np
 from ..._warnings import warn
 from ...arrays import Place
 from ...kernels import KernelStack
-from ...kernels.parts.prediction import cross_values
+from ...kernels.parts.prediction import cross_values, parts_at
 from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
 from ...kernels.tiles import Tile, symmetric
@@ -130,7 +130,7 @@ class WeightedSum(CombinedKernel):
         """The sum for new samples times coefficients, in parts in a place."""
         new = self.missing_factor(self.stack.presence(views, self.active), views)
         train = self.missing_factor(self.stack.present, self.stack.support, known=True)
-        return cross_values(self.stack.parts_at(place), views, new[:, None], train[:, None], self.theta, coef)
+        return cross_values(parts_at(self.stack, place), views, new[:, None], train[:, None], self.theta, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m k_m of new samples times coefficients, for each kernel."""

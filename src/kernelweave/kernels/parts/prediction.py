@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
+from ...arrays import Place
 from ...views import Views
 from .stack import StackInParts
 
+if TYPE_CHECKING:
+    from ..stacking.stack import KernelStack
+
 #: Numbers of new samples (features and images) that are in the place at once.
 BLOCK_NUMBERS = 2**26
+
+# The parts of each stack at the last place, and for which kernels; they are no part of the stack's state, so that a
+# copy of it, or a saved model, is without them.
+_PLACED: WeakKeyDictionary[Any, tuple[Place, list[Any], StackInParts]] = WeakKeyDictionary()
+
+
+def parts_at(stack: KernelStack, place: Place) -> StackInParts:
+    """The kernels of a stack over the samples that prediction keeps, in parts in a place; the last ones are kept."""
+    known = _PLACED.get(stack)
+    if known is None or known[0] != place or any(a is not b for a, b in zip(known[1], stack.kernels, strict=True)):
+        known = _PLACED[stack] = place, list(stack.kernels), stack.at(place).in_parts()
+    return known[2]
 
 
 def cross_values(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import clone
@@ -32,8 +31,6 @@ from .repair import Repair
 
 CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
-
-_PLACED: WeakKeyDictionary[KernelStack, tuple[Place, StackInParts]] = WeakKeyDictionary()  # see `KernelStack.parts_at`
 
 
 class KernelStack:
@@ -298,17 +295,11 @@ class KernelStack:
             self._parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
         return self._parts
 
-    def parts_at(self, place: Place) -> StackInParts:
-        """The kernels over the samples that prediction keeps, in parts in a place; the last one is kept.
-
-        It is no part of the stack's state: a copy of the stack, or a saved model, is without it.
-        """
-        known = _PLACED.get(self)
-        if known is None or known[0] != place:
-            other = copy(self)
-            other.storage, other.place, other._parts = "lazy", place, None
-            known = _PLACED[self] = place, other.in_parts()
-        return known[1]
+    def at(self, place: Place) -> KernelStack:
+        """The same stack in lazy storage, in a place."""
+        other = copy(self)
+        other.storage, other.place, other._parts = "lazy", place, None
+        return other
 
     def _refuse_whole(self, n_matrices: int, what: str) -> None:
         if self.storage == "lazy":
@@ -461,4 +452,3 @@ class KernelStack:
                 "fitted with; extend that kernel, or fit again"
             )
         self.kernels[m] = new
-        _PLACED.pop(self, None)
