@@ -43,7 +43,7 @@ def in_threads(work: Callable[[int, Scratch], None], n_tasks: int) -> None:
 
     with one_thread_each() as n_threads:
         others = min(n_threads, n_tasks) - 1
-        if not others:
+        if others <= 0:
             share()
             return
         with ThreadPoolExecutor(others) as pool:
