@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, combiners, config_context, load, save, set_config
@@ -329,3 +330,9 @@ def test_kernels_are_shared_only_where_fits_hold_them(model, limit, shared):
         else:
             assert not shared
     assert not SharedFoldKernels(model, ["storage"]).possible
+
+
+def test_a_lazy_solve_that_ends_early_warns_with_advice():
+    with pytest.warns(ConvergenceWarning, match=r"stopped after \d+ solver steps .*; raise max_iter"):
+        model = small("lazy", max_iter=20).fit(X[:300], TWO[:300])
+    assert model.duality_gap_ > 0 and model.predict(NEW).shape == (len(NEW),)
