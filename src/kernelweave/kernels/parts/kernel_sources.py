@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 from ...arrays import Place
 from ...views import Views
+from ..stacking.normalization import finite
 from .functions import JoinFunction, MatrixFunction
 from .sources import Side, Source
 
@@ -121,6 +123,11 @@ class JoinedSource(Source):
         return self.parts[0].length(features[0])
 
 
+def _finite(compute: Callable[[], np.ndarray], kernel: Any) -> np.ndarray:
+    """Values of a kernel's own code, or an error that names the kernel."""
+    return finite(compute, getattr(kernel, "label_", kernel.name))
+
+
 class ValuesSource(Source):
     """A kernel of one view by its own code, on values that are read once; what is compared are values and presence.
 
@@ -163,10 +170,13 @@ class ValuesSource(Source):
         """The kernel's own `cross_of` between samples that have the view, 0 elsewhere."""
         (first, has_one), (second, has_other) = A, B
         if has_one.all() and has_other.all() and len(has_one) and len(has_other):
-            return self.place.asarray(self.kernel.cross_of(first, second), self.dtype)
+            found = _finite(lambda: self.kernel.cross_of(first, second), self.kernel)
+            return self.place.asarray(found, self.dtype)
         found = np.zeros((len(has_one), len(has_other)))
         if has_one.any() and has_other.any():
-            found[np.ix_(has_one, has_other)] = self.kernel.cross_of(first[has_one], second[has_other])
+            found[np.ix_(has_one, has_other)] = _finite(
+                lambda: self.kernel.cross_of(first[has_one], second[has_other]), self.kernel
+            )
         return self.place.asarray(found, self.dtype)
 
     def products(self, A: Any, B: Any, coef: Any) -> Any:
@@ -206,7 +216,7 @@ class SamplesSource(Source):
 
     def values(self, A: Views, B: Views) -> Any:
         """The kernel's own values."""
-        return self.place.asarray(self.kernel.cross(A, B), self.dtype)
+        return self.place.asarray(_finite(lambda: self.kernel.cross(A, B), self.kernel), self.dtype)
 
 
 class NoSource(Source):
