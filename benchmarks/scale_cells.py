@@ -49,6 +49,15 @@ class FormedValues:
         self.count = 0
         for name, n_leading in (("images", 0), ("block", 1)):
             setattr(StackInParts, name, self._counted(getattr(StackInParts, name), n_leading))
+        whole = StackInParts.sum_block
+
+        def sum_block(parts: Any, rows: np.ndarray, left: Any, weights: Any, kernels: Any = None) -> Any:
+            before = self.count
+            found = whole(parts, rows, left, weights, kernels)
+            self.count = before + len(rows) ** 2 * (parts.n_kernels if kernels is None else len(kernels))
+            return found
+
+        StackInParts.sum_block = sum_block  # type: ignore[method-assign]
 
     def _counted(self, method: Any, n_leading: int) -> Any:
         def counted(parts: Any, *arguments: Any, **options: Any) -> Any:

@@ -132,7 +132,8 @@ class CombinedKernel(ABC):
 
     def operand(self, out: np.ndarray | None = None) -> np.ndarray | KernelInParts:
         """What a machine is solved on: `gram`, or the kernel in parts where the stack has ``storage="lazy"``."""
-        return self.gram(out) if self.stack.storage == "dense" else self.lazy()
+        stack = getattr(self, "stack", None)  # kernels without one have a matrix
+        return self.gram(out) if stack is None or stack.storage == "dense" else self.lazy()
 
     def lazy(self) -> KernelInParts:
         """The kernel of the training samples in parts; a `LazyStorageError` by default."""

@@ -22,20 +22,20 @@ from projected_problem import KERNELS, SIDE, WIDE, X, local_model
 def test_early_stopping_keeps_the_projections_of_least_validation_risk():
     noisy = SIDE ^ (np.random.default_rng(1).random(200) < 0.2)
     combiner = Projected(1, Softmax(), l2=0.0, validation_fraction=0.3)
-    model = MKLClassifier([Linear()] * 3, combiner, C=10.0, random_state=0).fit(WIDE[:160], noisy[:160])
+    model = MKLClassifier([Linear()] * 3, combiner, C=10.0, random_state=1).fit(WIDE[:160], noisy[:160])
     risks = model.history_["validation_risk"]
     assert np.isnan(risks.iloc[-1]) and risks.iloc[:-1].notna().all()
     best = int(np.flatnonzero(risks == risks.min())[-1])
     assert best < len(risks) - 2  # it went on for a while
     stopped = Projected(1, Softmax(), l2=0.0, validation_fraction=0.3, max_iter=max(best, 1))
     with pytest.warns(ConvergenceWarning):
-        short = MKLClassifier([Linear()] * 3, stopped, C=10.0, random_state=0).fit(WIDE[:160], noisy[:160])
+        short = MKLClassifier([Linear()] * 3, stopped, C=10.0, random_state=1).fit(WIDE[:160], noisy[:160])
     np.testing.assert_array_equal(short._kernel.theta, model._kernel.theta)  # as if it had been stopped there
     values = model.decision_function(WIDE[:160])
     margin = np.where(noisy[:160], values, -values)
     assert (margin[np.setdiff1d(np.arange(160), model.support_)] > 1 - 2e-3).all()  # solved for all 160 samples
     kernel = Precomputed(WIDE @ WIDE.T)
-    by_kernel = MKLClassifier([kernel] * 3, combiner, C=10.0, random_state=0).fit(np.arange(160)[:, None], noisy[:160])
+    by_kernel = MKLClassifier([kernel] * 3, combiner, C=10.0, random_state=1).fit(np.arange(160)[:, None], noisy[:160])
     assert by_kernel.history_["validation_risk"].iloc[:-1].min() < 0.5
 
 

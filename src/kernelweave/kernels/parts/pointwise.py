@@ -31,7 +31,7 @@ def tile_shape(place: Place, n_columns: int) -> tuple[int, int]:
 def in_tiles(place: Place, work: Callable[[int], None], n_tasks: int) -> None:
     """Call a function for each task: on the threads of the host, or one after the other on a device."""
     if place.is_host:
-        in_threads(work, n_tasks)
+        in_threads(lambda task, _: work(task), n_tasks)
     else:
         for task in range(n_tasks):
             work(task)

@@ -30,8 +30,9 @@ def in_threads(work: Callable[[int, Scratch], None], n_tasks: int) -> None:
     >>> found
     [0, 1, 4, 9]
     """
-    if n_tasks == 1:
-        work(0, Scratch())
+    if n_tasks <= 1:
+        for task in range(n_tasks):
+            work(task, Scratch())
         return
     tasks = iter(range(n_tasks))  # shared: the next number is taken under the interpreter's lock
 
@@ -42,7 +43,7 @@ def in_threads(work: Callable[[int, Scratch], None], n_tasks: int) -> None:
 
     with one_thread_each() as n_threads:
         others = min(n_threads, n_tasks) - 1
-        if not others:
+        if others <= 0:
             share()
             return
         with ThreadPoolExecutor(others) as pool:

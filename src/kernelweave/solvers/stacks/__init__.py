@@ -7,5 +7,6 @@ module             contents
 `images`           products of every matrix with few vectors
 `products`         inner products of centred matrices
 `elementwise`      functions of squared distances and inner products, entry by entry, and their derivatives
+`exponentials`     exponentials of tiles of distances, and products with tiles, for kernels in parts
 =================  ==================================================================================================
 """
