@@ -80,6 +80,8 @@ class Solution:
         Whether every output reached the tolerance.
     outputs : tuple of Solution
         The solutions of independent outputs, each on its own samples, where there are several.
+    rounds : int
+        Working sets, summed over outputs, where the machine was solved in parts.
     image : image or None
         What a kernel in parts keeps of its product with the coefficients, where there is one output.
 
@@ -100,6 +102,7 @@ class Solution:
     steps: int
     converged: bool
     outputs: tuple[Solution, ...] = field(default=(), repr=False, kw_only=True)
+    rounds: int = field(default=0, kw_only=True)
     image: Any = field(default=None, repr=False, kw_only=True)
 
 
@@ -365,6 +368,7 @@ class PlainMachine(Machine):
             violation=result.violation / self.unit,
             steps=result.steps,
             converged=result.converged,
+            rounds=result.rounds,
             image=result.image,
         )
 
@@ -421,6 +425,7 @@ def join(parts: list[Solution], coef: np.ndarray) -> Solution:
         violation=max(part.violation for part in parts),
         steps=sum(part.steps for part in parts),
         converged=all(part.converged for part in parts),
+        rounds=sum(part.rounds for part in parts),
         outputs=tuple(parts),
     )
 

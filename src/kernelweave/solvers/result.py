@@ -29,6 +29,8 @@ class Result:
         Largest violation of the optimality (KKT) conditions.
     multiplier : float or ndarray
         Multiplier of the equality constraint, or of each of several; the bias b of a kernel machine.
+    rounds : int
+        Working sets of a solve in parts; 0 for other solvers.
     image : image or None
         What a kernel in parts keeps of its product with the solution, see `qp.in_parts`.
 
@@ -46,4 +48,5 @@ class Result:
     converged: bool
     violation: float
     multiplier: float | np.ndarray
+    rounds: int = field(default=0, kw_only=True)
     image: Any = field(default=None, repr=False, kw_only=True)

@@ -180,6 +180,13 @@ def test_many_outputs_are_multiplied_some_at_a_time(monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_without_coefficients_the_derivative_is_zero(kernels):
+    family, theta = prepared("lazy", kernels)
+    found = family.pullback(family.at(theta), np.zeros((N, 2)))
+    assert found.shape == theta.shape and not found.any()
+
+
 def test_nothing_of_the_size_of_all_pairs_is_made():
     n = 6000
     samples = np.random.default_rng(1).normal(size=(n, 9))

@@ -9,7 +9,6 @@ from threadpoolctl import threadpool_limits
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
 from kernelweave.kernels.parts.host_values import HEIGHT, WIDTH
 from kernelweave.kernels.parts.sums import SumInParts
-from kernelweave.kernels.parts.threads import in_threads, one_thread_each
 
 rng = np.random.default_rng(0)
 N = WIDTH + HEIGHT + 57
@@ -79,20 +78,6 @@ def test_the_number_of_threads_changes_nothing():
         fused = [m for m, name in enumerate(KERNELS) if name != "linear"]
         np.testing.assert_array_equal(images[:, fused], results[0][0][:, fused])
         np.testing.assert_allclose(block, results[0][1], rtol=1e-12)
-
-
-def test_errors_of_a_task_are_raised_and_the_limit_of_blas_is_undone():
-    def work(task, scratch):
-        if task == 3:
-            raise FloatingPointError("task 3")
-
-    with threadpool_limits(2, user_api="blas"):
-        with pytest.raises(FloatingPointError, match="task 3"):
-            in_threads(work, 8)
-        with one_thread_each() as outer, one_thread_each() as inner:
-            assert outer == inner
-        with one_thread_each() as again:
-            assert again == outer
 
 
 def test_no_samples():

@@ -17,6 +17,8 @@ KERNELS = {
     "narrow laplacian": Laplacian(scale=0.3),
     "chi-squared": ChiSquared(),
     "polynomial": Polynomial(degree=3),
+    "homogeneous": Polynomial(degree=3, coef0=0.0),
+    "square": Polynomial(degree=3) * Polynomial(degree=3, coef0=0.0),
     "linear": Linear(),
     "sum": Gaussian() + Linear(),
 }
@@ -44,6 +46,16 @@ def test_single_precision_is_enough_or_not_used(name, columns, normalize):
     np.testing.assert_allclose(found, K @ coef[:, 0], rtol=0.0, atol=2e-6 * size * np.sqrt(300))
 
 
+@pytest.mark.parametrize("factor", [1e-8, 1e7])
+@pytest.mark.parametrize("name", ["polynomial", "homogeneous", "square"])
+def test_values_beyond_the_range_of_single_precision(name, factor):
+    X = factor * np.abs(NORMAL)
+    K = KernelStack([KERNELS[name]]).fit(X).gram(0)
+    parts = KernelStack([KERNELS[name]], dtype="float32", storage="lazy").fit(X).in_parts()
+    np.testing.assert_allclose(parts.block(0, None, None), K, rtol=0.0, atol=2e-6)
+    np.testing.assert_allclose(parts.images(None, None, np.ones((300, 1, 1)))[:, 0, 0], K.sum(axis=1), rtol=2e-6)
+
+
 def dtype_of(kernel, X, **options):
     source = KernelStack([kernel], dtype="float32", storage="lazy", **options).fit(X).in_parts().sources[0]
     return source.rows.features.dtype
@@ -57,6 +69,7 @@ def test_which_columns_need_double_precision():
     assert dtype_of(Polynomial(), 1e6 + NORMAL) == np.float64
     assert dtype_of(Gaussian(scale=0.2), NORMAL) == np.float64
     assert dtype_of(Linear(), NORMAL) == np.float64
+    assert dtype_of(Linear([0]), np.zeros((4, 1)), normalize=None) == np.float64
     X = NORMAL / np.linalg.norm(NORMAL - NORMAL.mean(axis=0), axis=1).max()
     assert dtype_of(Gaussian(scale=1.01 * LARGEST**-0.5), X) == np.float32
     assert dtype_of(Gaussian(scale=0.98 * LARGEST**-0.5), X) == np.float64

@@ -41,6 +41,24 @@ def test_values_are_those_of_the_dense_stack(place_of, numbers, dtype, monkeypat
     assert np.abs(found - wanted).max() < error
 
 
+@in_every_place
+@pytest.mark.parametrize("far", [3.0, 5.0, 10.0, 1e3, 1e10, 1e100])
+def test_samples_far_away_are_as_exact(place_of, far):
+    place = place_of()
+    made = [Gaussian(scale=1.0), Laplacian(scale=1.0), ChiSquared(scale=1.0)]
+    stack = KernelStack(made).fit(np.abs(X[:, 2:]))
+    stack.matrices()
+    new = as_views(np.vstack([far * np.ones(4), far * np.eye(4), np.abs(X[:3, 2:])]))
+    coef, ones = rng.random((30, 1)), np.ones((30, 1))
+    parts = KernelStack(made, dtype="float32", storage="lazy", place=place).fit(np.abs(X[:, 2:])).in_parts()
+    for m in range(3):
+        weights = np.eye(3)[m]
+        found = cross_values(parts, new, np.ones((8, 1)), ones, weights, coef)
+        with np.errstate(over="ignore"):
+            wanted = stack.cross(m, new, np.ones(8, dtype=bool)) @ coef
+        assert np.abs(found - wanted).max() < (2e-2 if place.is_cuda else 1e-5)
+
+
 def test_nothing_to_compute_is_zero():
     parts = KernelStack(KERNELS, storage="lazy").fit(X).in_parts()
     ones, coef = np.ones((30, 5)), np.ones((30, 2))

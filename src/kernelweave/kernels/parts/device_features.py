@@ -13,6 +13,7 @@ from ...arrays import Place
 from .functions import PointFunction
 from .packing import UNITS, rounded
 
+FARTHEST = 2.0**13  # in units; the squares of some thousand such features do not overflow
 ROWS = 2**18  # samples that are there in float64 at a time
 
 
@@ -38,7 +39,7 @@ def features(
     present: np.ndarray,
     shift: Any,
     unit: float,
-    limit: float,
+    limit: float | None,
     place: Place,
     dtype: str,
 ) -> Any:
@@ -52,8 +53,10 @@ def features(
     present : ndarray of bool, shape (n,)
     shift, unit
         What features are lowered and multiplied by.
-    limit : float
-        The size of features up to which float32 is enough, see `precision`.
+    limit : float or None
+        The size of features up to which float32 is enough, see `precision`. None for new samples, which are compared
+        with samples of such a size: the error of k(x, z) falls off with ||x|| as the value does. Their features are
+        clipped at `FARTHEST`, where the value is 0.
     place : Place
     dtype : {"float32", "float64"}
         Wanted; float64 is what is returned where float32 is not enough.
@@ -67,10 +70,12 @@ def features(
         part *= unit
         if not complete:
             part = xp.where(place.asarray(present[rows])[:, None], part, xp.zeros_like(part))
-        if narrow and part.shape[0]:
+        if narrow and limit is None:
+            part = xp.clip(part, -FARTHEST, FARTHEST)
+        elif narrow and part.shape[0]:
             largest = xp.maximum(largest, xp.max(_sizes(function, part, xp)))
         found[rows] = part
-    if narrow and not float(largest) <= limit:
+    if narrow and limit is not None and not float(largest) <= limit:
         return features(function, raw, present, shift, unit, limit, place, "float64")
     return rounded(found, function.kind, place) if narrow else found
 

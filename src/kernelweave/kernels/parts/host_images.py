@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...solvers.stacks.exponentials import add_products, add_weighted
+from ..threads import Scratch, in_threads
 from .functions import PointFunction
 from .host_values import HEIGHT, WIDTH, column_tiles, fill, row_form
 from .kernel_sources import JoinedSource, MatrixSource
 from .sources import PointSource, Side, Source
-from .threads import Scratch, in_threads
 
 FEW_OUTPUTS = 8  # up to so many, products are taken by a loop instead of BLAS
 BLOCK = 256  # rows and columns of a tile of a square block

@@ -30,9 +30,9 @@ from ...solvers.stacks.exponentials import (
     powers64,
     raise_power,
 )
+from ..threads import Scratch, in_threads
 from .functions import PointFunction
 from .packing import in_units
-from .threads import Scratch, in_threads
 
 HEIGHT, WIDTH = 256, 512  # of a tile; in float32 it takes half a megabyte, which stays in the cache of a core
 

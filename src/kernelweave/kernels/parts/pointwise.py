@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
+from ..threads import in_threads
+from .sources import TILE_VALUES
 from .stack import StackInParts
 from .sums import Image
-from .threads import in_threads
 
-TILE_VALUES = 2**22  # values of one kernel that are in the memory of a device at once
 HEIGHT, WIDTH = 64, 512  # of a tile on the host, whose values stay in the cache of a core
 
 Combine = Callable[[Iterator[Any], np.ndarray, np.ndarray], Any]

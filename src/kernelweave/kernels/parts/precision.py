@@ -13,9 +13,10 @@ kind              the value by at most about                 so that the size co
 ``polynomial``    epsilon sqrt(k(x, x) k(z, z))              the largest ||x||^2 over the mean of centred ones
 ================  =========================================  ================================================
 
-where the polynomial has its differences between samples in view: they drown in columns with a large mean. A linear
-kernel is computed in float64 always: its products with coefficients need no kernel values, and cost as good as nothing.
-A kernel that is centred is in float64 where k(x, x) falls by more than `LARGEST` times, see `drowns`.
+where the polynomial has its differences between samples in view: they drown in columns with a large mean. Its values
+must be in `RANGE` too, or float32 would not hold them. A linear kernel is computed in float64 always: its products with
+coefficients need no kernel values, and cost as good as nothing. A kernel that is centred is in float64 where k(x, x)
+falls by more than `LARGEST` times, see `drowns`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ from .functions import PointFunction
 
 #: Features of a larger size are kept in float64: 2^-24 * 16 is 1e-6.
 LARGEST = 16.0
+#: Values of a polynomial that are far below the first or above the second are computed in float64.
+RANGE = (1e-12, 1e18)
+NEVER = -1.0  # a limit that all sizes exceed
 
 
 def limit_of(function: PointFunction, features: np.ndarray) -> float:
-    """The size of features up to which float32 is enough, given those of the training samples; 0 if it never is.
+    """The size of features up to which float32 is enough, given those of the training samples, or `NEVER`.
 
     Parameters
     ----------
@@ -38,12 +42,15 @@ def limit_of(function: PointFunction, features: np.ndarray) -> float:
         Centred where the kernel is stationary.
     """
     if function.kind == "linear":
-        return 0.0
+        return NEVER
     if function.kind != "polynomial":
         return LARGEST
     mean = features.mean(axis=0) if len(features) else 0.0
     deviations = features - mean
-    return LARGEST * (float(np.einsum("ij,ij->", deviations, deviations)) / max(1, len(features)) + function.coef0)
+    with np.errstate(over="ignore"):
+        size = float(np.einsum("ij,ij->", deviations, deviations)) / max(1, len(features)) + function.coef0
+        usual, largest = function.gain * np.power([size, LARGEST * size], function.degree)
+    return LARGEST * size if RANGE[0] <= usual and largest <= RANGE[1] else NEVER
 
 
 def size_of(function: PointFunction, features: np.ndarray) -> float:

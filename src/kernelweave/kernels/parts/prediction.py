@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from ..stacking.stack import KernelStack
 
 #: Numbers of new samples (features and images) that are in the place at once.
-BLOCK_NUMBERS = 2**26
+BLOCK_NUMBERS = 2**25
+#: Blocks whose values are waited for at once.
+PENDING = 8
 
 # The parts of each stack at the last place, and for which kernels; they are no part of the stack's state, so that a
 # copy of it, or a saved model, is without them.
@@ -66,10 +68,15 @@ def cross_values(
     width = chosen.n_features + len(used) * (2 + coef.shape[1])
     free = place.free_memory()
     n_rows = max(1, (BLOCK_NUMBERS if free is None else min(BLOCK_NUMBERS, free // 64)) // width)
+    pending: list[tuple[slice, Any]] = []  # the host prepares the next block while a device is at work
     for first in range(0, views.n_samples, n_rows):
         block = slice(first, min(first + n_rows, views.n_samples))
         part = views if n_rows >= views.n_samples else views.rows(block)
         images = chosen.against(part).images(None, None, V)
         gates = place.asarray(new[block], "float64")
-        values[block] = place.numpy(place.xp.sum(images * gates[:, :, None], axis=1))
+        pending.append((block, place.xp.sum(images * gates[:, :, None], axis=1)))
+        if len(pending) == PENDING or block.stop == views.n_samples:
+            for done, found in pending:
+                values[done] = place.numpy(found)
+            pending.clear()
     return values

@@ -300,7 +300,7 @@ class PointSource(Source):
         raw, present = self.kernel.read(views)
         if device_features.serves(self.function, self.place):
             dtype = "float32" if self._is_narrow else "float64"
-            settings = self.shift, self.unit, self.limit, self.place, dtype
+            settings = self.shift, self.unit, None, self.place, dtype
             values = device_features.features(self.function, raw, present, *settings)
             return values, np.where(present, self.function.gain, 0.0), present
         features = prepared(raw, present, self.shift, self.unit)

@@ -30,12 +30,11 @@ from ..parts.functions import PointFunction
 from ..parts.making import declared
 from ..parts.packing import in_units
 from ..parts.precision import limit_of, size_of
-from ..parts.sources import PointSource, Side, Source
+from ..parts.sources import TILE_VALUES, PointSource, Side, Source
 from ..parts.stack import StackInParts
 from .projected import PointKernel
 
 COLUMNS = 64  # coefficients b_jr z_j that are multiplied at once
-TILE_VALUES = 2**22  # kernel values that are in memory at once
 
 
 class KernelSource(Source):
@@ -134,6 +133,8 @@ def points_pullback(
     list of ndarray of shape (n_points, n_components)
         For each kernel.
     """
+    if not len(weighted):  # no sample has coefficients
+        return [np.zeros_like(Z) for Z in points]
     curved: list[tuple[int, Source, float]] = []
     found: list[np.ndarray] = []
     moved = [

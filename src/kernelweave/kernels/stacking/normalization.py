@@ -258,6 +258,8 @@ class Normalizer:
         return lean
 
     def _inverse_root(self, diagonal: np.ndarray, told: np.ndarray | None = None) -> np.ndarray:
+        if (diagonal == 1.0).all():
+            return np.ones(len(diagonal))
         check_known(diagonal, self.name)
         if (diagonal < 0).any():
             sample = int(np.flatnonzero(diagonal < 0)[0])

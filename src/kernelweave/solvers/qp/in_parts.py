@@ -236,7 +236,9 @@ class _Solve:
                 gap = self._least_gap(slopes, gap, limit)
             converged = violation <= self.tol and gap <= limit
             if converged or ends or violation == 0.0:
-                return Result(state.c, objective, gap, self.steps, converged, violation, b, image=state.image)
+                return Result(
+                    state.c, objective, gap, self.steps, converged, violation, b, rounds=self.rounds, image=state.image
+                )
             best, self.weak, lost = min(best, violation), 0, False
             if violation <= self.tol < np.inf:
                 target = violation * min(0.3, max(1e-3, 0.5 * limit / gap))

@@ -38,7 +38,7 @@ _TINY = np.float32(1e-18)  # so that a term with two zeros is 0; 1e-36 is still 
 
 @compiled(inner=True, fastmath={"contract"})
 def _power32(x):
-    """2^x of a float32 that is at most 0; 0 below 2^-126."""
+    """2^x of a float32 that is at most 0; 2^-126, the least that it can be, for all below -126."""
     x = max(x, _LEAST32)
     shifted = x + _ROUND32  # the whole part is in its lowest bits
     f = x - (shifted - _ROUND32)
@@ -49,7 +49,7 @@ def _power32(x):
 
 @compiled(inner=True, fastmath={"contract"})
 def _power64(x):
-    """2^x of a float64 that is at most 0."""
+    """2^x of a float64 that is at most 0; 2^-1022, the least that it can be, for all below -1022."""
     x = max(x, _LEAST64)
     shifted = x + _ROUND64
     f = x - (shifted - _ROUND64)
