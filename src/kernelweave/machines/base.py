@@ -17,8 +17,8 @@ and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 excep
 `Solution`.
 
 dual side
-    `solve`, `refine` and `solve_in_part` return a `Solution`; `programs` writes the dual out for cone solvers and
-    second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
+    `solve`, `refine` and `solve_in_working_set` return a `Solution`; `programs` writes the dual out for cone solvers
+    and second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
 primal side
     `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
 samples
@@ -54,7 +54,7 @@ import numpy as np
 
 from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
 from ..solvers.qp.in_parts import KernelInParts, is_in_parts, solve_in_parts
-from ..solvers.qp.working_set import LazyKernel, solve_in_working_set
+from ..solvers.qp.working_set import KernelBlocks, solve_in_working_set
 from .terms import DualTerms
 
 
@@ -193,10 +193,10 @@ class Machine(ABC):
         """Bring a solution on this very K to a KKT violation of `tol`; outputs that are there already are kept."""
         return solution if solution.violation <= tol else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
-    def solve_in_part(
-        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    def solve_in_working_set(
+        self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None
     ) -> Solution | None:
-        """Solve on a kernel of which only parts are computed, from a nearby solution; parameters are those of `solve`.
+        """Solve on blocks of a kernel, from a nearby solution; parameters are those of `solve`.
 
         None where this machine has no such way (the default), or it would take too many samples.
         """
@@ -348,10 +348,10 @@ class PlainMachine(Machine):
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         return self._solution(solver(self.matrix(K), **self.problem(), **given))
 
-    def solve_in_part(
-        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    def solve_in_working_set(
+        self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None
     ) -> Solution | None:
-        """Solve on a kernel in parts; None for a smooth loss, under which few coefficients are zero."""
+        """None for a smooth loss, under which few coefficients are zero, too."""
         if not self.has_box_dual:
             return None
         result = solve_in_working_set(
