@@ -39,7 +39,7 @@ class DenseKernel(CombinedKernel):
 class RowKernel(CombinedKernel):
     """Rows that are computed when they are asked for; nothing of size n x n is held."""
 
-    in_parts = True
+    has_cheap_blocks = True
 
     def __init__(self, stack, theta):
         self.stack, self.theta = stack, theta
@@ -77,7 +77,7 @@ class FeatureKernel(CombinedKernel):
         The features of all kernels, side by side, each times the root of its weight.
     """
 
-    in_parts = True
+    has_cheap_blocks = True
 
     def __init__(self, kernels, labels, theta, features):
         self.kernels, self.labels, self.theta, self.features = kernels, labels, theta, features

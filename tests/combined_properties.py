@@ -148,7 +148,7 @@ def check_use(kernel, new):
     assert kernel.active.shape == (P,) and kernel.active.dtype == bool and kernel.active.any()
     assert np.issubdtype(kernel.reads().dtype, np.integer) and kernel.reads().ndim == 1
     check_columns(kernel, new)
-    assert all(isinstance(able, bool) for able in (kernel.in_parts, kernel.takes_fetch, kernel.is_sum))
+    assert all(isinstance(able, bool) for able in (kernel.has_cheap_blocks, kernel.takes_fetch, kernel.is_sum))
     assert kernel.theta.ndim == 1 and kernel.theta.dtype == np.float64 and np.isfinite(kernel.theta).all()
     assert set(kernel.attributes()) <= set(kernel.shows), "attributes that are not in shows"
     assert kernel.values_per_sample(coef) >= 1

@@ -63,8 +63,8 @@ class CombinedKernel(ABC):
         The names of all attributes that kernels of this class may give to a fitted estimator.
     is_sum : bool
         Whether k is a sum over `terms`, so that `shares` splits values into what each of them adds.
-    in_parts : bool
-        Whether `block` and `product` cost less than `gram`, so that a machine may be solved on parts of the kernel.
+    has_cheap_blocks : bool
+        Whether `block` and `product` cost less than `gram`, so that a machine may be solved in a working set.
     """
 
     stack: KernelStack
@@ -72,7 +72,7 @@ class CombinedKernel(ABC):
     solution: Solution | None = None
     history: list[dict[str, float]]
     shows: tuple[str, ...] = ()
-    in_parts = False
+    has_cheap_blocks = False
 
     @property
     def is_sum(self) -> bool:

@@ -1,6 +1,6 @@
 """The duals: a machine holds targets and costs and is solved on any Gram matrix; `base` defines the protocol."""
 
-from .base import Machine, Solution
+from .base import Machine
 from .binary import BinaryMachine
 from .joint import JointMachine
 from .least_squares import FactoredSolution, LeastSquaresClassMachine, LeastSquaresMachine
@@ -20,6 +20,7 @@ from .multiclass import OneVsAllMachine, OneVsOneMachine
 from .one_class import OneClassMachine
 from .posterior import PosteriorMachine
 from .regression import RegressionMachine
+from .solution import Solution
 from .targets import TargetsMachine
 from .terms import DualTerms
 

@@ -17,8 +17,8 @@ and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 excep
 `Solution`.
 
 dual side
-    `solve`, `refine` and `solve_in_part` return a `Solution`; `programs` writes the dual out for cone solvers and
-    second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
+    `solve`, `refine` and `solve_in_working_set` return a `Solution`; `programs` writes the dual out for cone solvers
+    and second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
 primal side
     `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
 samples
@@ -46,7 +46,6 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -54,56 +53,9 @@ import numpy as np
 
 from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
 from ..solvers.qp.in_parts import KernelInParts, is_in_parts, solve_in_parts
-from ..solvers.qp.working_set import LazyKernel, solve_in_working_set
+from ..solvers.qp.working_set import KernelBlocks, solve_in_working_set
+from .solution import Solution
 from .terms import DualTerms
-
-
-@dataclass(frozen=True)
-class Solution:
-    """A solved machine.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_samples, n_outputs)
-        Signed dual coefficients C.
-    intercept : ndarray of shape (n_outputs,)
-        Biases b; raw values of samples with kernel rows `k` are ``k @ coef + intercept``.
-    objective : float
-        J, summed over outputs.
-    gap : float
-        Duality gap, summed over outputs: the optimum is at most ``objective + gap``.
-    violation : float
-        Largest KKT violation of any output.
-    steps : int
-        Pair updates, summed over outputs.
-    converged : bool
-        Whether every output reached the tolerance.
-    outputs : tuple of Solution
-        The solutions of independent outputs, each on its own samples, where there are several.
-    rounds : int
-        Working sets, summed over outputs, where the machine was solved in parts.
-    image : image or None
-        What a kernel in parts keeps of its product with the coefficients, where there is one output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.machines import BinaryMachine
-    >>> solution = BinaryMachine(np.array([1.0, -1.0]), bound=10.0).solve(np.eye(2))
-    >>> solution.coef.shape, solution.converged
-    ((2, 1), True)
-    """
-
-    coef: np.ndarray
-    intercept: np.ndarray
-    objective: float
-    gap: float
-    violation: float
-    steps: int
-    converged: bool
-    outputs: tuple[Solution, ...] = field(default=(), repr=False, kw_only=True)
-    rounds: int = field(default=0, kw_only=True)
-    image: Any = field(default=None, repr=False, kw_only=True)
 
 
 class Machine(ABC):
@@ -193,10 +145,10 @@ class Machine(ABC):
         """Bring a solution on this very K to a KKT violation of `tol`; outputs that are there already are kept."""
         return solution if solution.violation <= tol else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
-    def solve_in_part(
-        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    def solve_in_working_set(
+        self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None
     ) -> Solution | None:
-        """Solve on a kernel of which only parts are computed, from a nearby solution; parameters are those of `solve`.
+        """Solve on blocks of a kernel, from a nearby solution; parameters are those of `solve`.
 
         None where this machine has no such way (the default), or it would take too many samples.
         """
@@ -348,10 +300,10 @@ class PlainMachine(Machine):
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         return self._solution(solver(self.matrix(K), **self.problem(), **given))
 
-    def solve_in_part(
-        self, kernel: LazyKernel, start: Solution, gap_tol: float, max_steps: int | None = None
+    def solve_in_working_set(
+        self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None
     ) -> Solution | None:
-        """Solve on a kernel in parts; None for a smooth loss, under which few coefficients are zero."""
+        """None for a smooth loss, under which few coefficients are zero, too."""
         if not self.has_box_dual:
             return None
         result = solve_in_working_set(
@@ -412,21 +364,6 @@ def box_program(
         plus=np.concatenate([here, none]),
         minus=np.concatenate([none, here]),
         total=total,
-    )
-
-
-def join(parts: list[Solution], coef: np.ndarray) -> Solution:
-    """Independent columns as one solution: J, gaps and steps add up, the worst violation counts."""
-    return Solution(
-        coef=coef,
-        intercept=np.concatenate([part.intercept for part in parts]),
-        objective=sum(part.objective for part in parts),
-        gap=sum(part.gap for part in parts),
-        violation=max(part.violation for part in parts),
-        steps=sum(part.steps for part in parts),
-        converged=all(part.converged for part in parts),
-        rounds=sum(part.rounds for part in parts),
-        outputs=tuple(parts),
     )
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from ..solvers import DualProgram
 from ..solvers.qp.in_parts import KernelInParts, is_in_parts
 from ..validation import Whole, check
-from .base import Machine, Solution, columns, join
+from .base import Machine, columns
+from .solution import Solution, join
 
 FEW = 64  # samples of a single machine up to which a start saves less than it costs
 FINE = 1e-4  # KKT violation below which the gap itself is computed

@@ -16,9 +16,10 @@ import numpy as np
 
 from ..solvers import DualProgram, solve_joint_qp
 from ..solvers.qp.in_parts import KernelInParts
-from .base import Machine, Solution, as_bound, columns
+from .base import Machine, as_bound, columns
 from .labels import as_labels
 from .posterior import as_posteriors
+from .solution import Solution
 from .terms import BEYOND
 
 

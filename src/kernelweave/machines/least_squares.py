@@ -30,8 +30,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..solvers import DualProgram
 from ..solvers.qp.in_parts import KernelInParts
-from .base import Machine, Solution, as_bound, columns
+from .base import Machine, as_bound, columns
 from .labels import as_labels
+from .solution import Solution
 
 MOST_STEPS = 8  # conjugate gradient steps after which a new factorisation costs less
 POLISH = 20  # steps after a factorisation, which rounding may make necessary

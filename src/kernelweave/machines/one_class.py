@@ -13,7 +13,8 @@ import dataclasses
 import numpy as np
 
 from ..solvers.qp.in_parts import KernelInParts, is_in_parts
-from .base import PlainMachine, Solution, as_bound, columns
+from .base import PlainMachine, as_bound, columns
+from .solution import Solution
 
 BOUND_ROUNDING = 1e-12  # coefficients this close to their bound, relatively, are at it
 BOUNDARY_WIDTH = 1e-9  # of the offset: what rounding leaves of a sample on the boundary is inside

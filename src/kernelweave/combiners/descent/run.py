@@ -104,8 +104,8 @@ class Run:
         kernel = self.family.at(theta)
         max_steps = self.loop.control.max_steps
         solution = None
-        if self.last is not None and kernel.in_parts:
-            solution = self.machine.solve_in_part(kernel, self.last, self._precision, max_steps)
+        if self.last is not None and kernel.has_cheap_blocks:
+            solution = self.machine.solve_in_working_set(kernel, self.last, self._precision, max_steps)
         if solution is None:
             operand = kernel.operand(self.K)
             if isinstance(operand, np.ndarray):

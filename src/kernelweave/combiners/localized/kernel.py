@@ -95,8 +95,8 @@ class GatedSum(CombinedKernel):
     # Training samples
 
     @property
-    def in_parts(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
-        """Whether a machine may be solved on parts of the P matrices; there are none in lazy storage."""
+    def has_cheap_blocks(self) -> bool:  # type: ignore[override]  # an attribute of other kernels, computed here
+        """Whether the P matrices are there, of which `block` and `product` read a part; not in lazy storage."""
         return not self.is_lazy
 
     @property

@@ -5,8 +5,9 @@ For a Gaussian the last six columns make the product the exponent itself, in pow
 
     <a, b> = <x, z> - ||x||^2 / 2 - ||z||^2 / 2        k(x, z) = 2^<a, b>
 
-Within a tile sums are in float32; over tiles they are in float64. The order of additions is fixed. `KIND` is a position
-in `packing.SERVED`; kinds of 0 and 1 are functions of a product, the others of a distance.
+Within a tile sums are in float32; over tiles they are in float64. The order of additions is fixed. Positions in arrays
+of the size samples x features are int64, beyond 2^31. `KIND` is a position in `packing.SERVED`; kinds of 0 and 1 are
+functions of a product, the others of a distance.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import inspect
 try:
     import triton
     import triton.language as tl
-except ImportError:  # `triton_images.serves` is false then
+except ImportError:  # `packing.is_fused` is false then
     triton = None
 
 # Whole numbers of which no machine code depends: one program serves all sizes.
@@ -62,6 +63,7 @@ def _distances(
     KIND: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """Distances of a tile, feature by feature; features of a sample are `left_step` or `right_step` numbers apart."""
+    left_step, right_step = left_step.to(tl.int64), right_step.to(tl.int64)
     total = tl.zeros([BM, BN], dtype=tl.float32)
     for j in range(n_features):
         a = tl.load(left + first + j * left_step)[:, None]
@@ -117,7 +119,7 @@ def image_tiles(
                 b = tl.load(right + j[:, None] * WIDTH + k[None, :])
                 values = tl.dot(a, tl.trans(b), input_precision="tf32")
             else:
-                values = _products(left, right, first, j * WIDTH, BM, BN, BLOCK, WIDTH // BLOCK)
+                values = _products(left, right, first, j.to(tl.int64) * WIDTH, BM, BN, BLOCK, WIDTH // BLOCK)
             if KIND == 0:
                 values = tl.exp2(values)
             else:
@@ -170,7 +172,7 @@ def gathered_tiles(
     size = n_tiles * B
     m = tl.load(kernels + g)
     own = tl.load(factor + g * n_left + sample) * tl.load(gain + g)
-    place = V + ((first + j) * n_kernels + m) * n_outputs + output
+    place = V + ((first + j).to(tl.int64) * n_kernels + m) * n_outputs + output
     for r in tl.static_range(OUTPUTS):
         v = tl.load(place + r, mask=there, other=0.0) * own
         tl.store(out_v + (g * OUTPUTS + r) * size + j, v.to(tl.float32))
@@ -205,20 +207,21 @@ def block_tiles(
     i = tl.program_id(0) * BM + tl.arange(0, BM)
     j = tl.program_id(1) * BN + tl.arange(0, BN)
     target = out + i.to(tl.int64)[:, None] * size + j[None, :]
+    wide = size.to(tl.int64)
     if ADDED:
         total = tl.load(target)
     else:
         total = tl.zeros([BM, BN], dtype=tl.float64)
     for g in range(n_kernels):
         if KIND < 2:
-            jump = g * size * WIDTH
+            jump = g * wide * WIDTH
             values = _products(left + jump, right + jump, i * WIDTH, j * WIDTH, BM, BN, BLOCK, WIDTH // BLOCK)
             if KIND == 0:
                 values = tl.exp2(values)
             else:
                 values = _power(values + tl.load(coef0 + g), DEGREE)
         else:
-            jump = g * size * n_features
+            jump = g * wide * n_features
             values = tl.exp2(-_distances(left + jump, right + jump, i, j, n_features, size, size, KIND, BM, BN))
         values = values * tl.load(left_factor + g * size + i)[:, None] * tl.load(right_factor + g * size + j)[None, :]
         total += values.to(tl.float64)

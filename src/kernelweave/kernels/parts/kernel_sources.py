@@ -128,12 +128,12 @@ def _finite(compute: Callable[[], np.ndarray], kernel: Any) -> np.ndarray:
     return finite(compute, getattr(kernel, "label_", kernel.name))
 
 
-class ValuesSource(Source):
-    """A kernel of one view by its own code, on values that are read once; what is compared are values and presence.
+class OwnCodeSource(Source):
+    """A kernel by its own code on the host, whose values are moved to the place.
 
     Parameters
     ----------
-    kernel : ViewKernel
+    kernel : Kernel
     views : Views
         The training samples.
     place : Place
@@ -145,9 +145,13 @@ class ValuesSource(Source):
 
     def __init__(self, kernel: Any, views: Views, place: Place, dtype: str):
         self.kernel, self.place, self.dtype = kernel, place, dtype
-        values, diagonal, present = self.read(views)
-        side = Side(values, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
+        features, diagonal, present = self.read(views)
+        side = Side(features, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
         super().__init__(side, side, place)
+
+
+class ValuesSource(OwnCodeSource):
+    """A kernel of one view (`ViewKernel`), on values that are read once; what is compared are values and presence."""
 
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
         """The values of the view; a row of an absent sample is never compared."""
@@ -188,19 +192,8 @@ class ValuesSource(Source):
         return self.place.asarray(np.where(has_one[:, None], first @ inner, 0.0))
 
 
-class SamplesSource(Source):
-    """Any kernel by its own `cross`, on samples; what is compared are `Views`.
-
-    Parameters are those of `ValuesSource`.
-    """
-
-    on_host = True
-
-    def __init__(self, kernel: Any, views: Views, place: Place, dtype: str):
-        self.kernel, self.place, self.dtype = kernel, place, dtype
-        views, diagonal, present = self.read(views)
-        side = Side(views, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
-        super().__init__(side, side, place)
+class SamplesSource(OwnCodeSource):
+    """Any kernel by its own `cross`, on samples; what is compared are `Views`."""
 
     def read(self, views: Views) -> tuple[Views, np.ndarray, np.ndarray]:
         """The samples themselves."""

@@ -6,6 +6,9 @@ samples, which takes the kernel's product with the coefficients and no more. Whe
 coefficient should not be 0 join. So the result is as certain as that of the whole problem, but most of the matrix is
 never formed.
 
+This is the short way for a kernel that is combined of whole Gram matrices, from a start near its solution; it gives up
+where that takes too many samples, and the matrix is formed then. `in_parts` is the general way without any matrix.
+
 ======  ======================================
 symbol  name
 ======  ======================================
@@ -30,8 +33,8 @@ FIRST_FACTOR, FIRST_SHARE = 1.3, 0.1
 MOST_ROUNDS = 5
 
 
-class LazyKernel(Protocol):
-    """A symmetric positive semidefinite matrix, computed in parts."""
+class KernelBlocks(Protocol):
+    """A symmetric positive semidefinite matrix of which some entries are computed at a time."""
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """The matrix at these rows and columns."""
@@ -41,7 +44,7 @@ class LazyKernel(Protocol):
 
 
 def solve_in_working_set(
-    kernel: LazyKernel,
+    kernel: KernelBlocks,
     linear: np.ndarray,
     lower: np.ndarray,
     upper: np.ndarray,
@@ -57,7 +60,7 @@ def solve_in_working_set(
 
     Parameters
     ----------
-    kernel : LazyKernel
+    kernel : KernelBlocks
     linear, lower, upper : ndarray of shape (n,)
     total, insensitivity : float
     start : ndarray of shape (n,)
