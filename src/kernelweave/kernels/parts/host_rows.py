@@ -101,7 +101,20 @@ class SumRows:
 
 
 def pays(sources: Sequence[Source]) -> bool:
-    """Whether rows of a sum of kernels are kept: not where it is one kernel whose values are a matrix product."""
+    """Whether rows of a sum of kernels are kept: not where it is one kernel whose values are a matrix product.
+
+    CPU seconds of a solve without and with rows kept in 256 MB (views of 20 features, KKT tolerance 1e-3):
+
+    ==================  =======  =======  ============================
+    kernels             n        C        seconds
+    ==================  =======  =======  ============================
+    one Gaussian        10 000   1, 10    0.65 to 0.66, 2.06 to 1.77
+    one Laplacian       10 000   1, 10    0.75 to 0.72, 3.26 to 2.92
+    two Gaussian        10 000   1, 10    1.08 to 1.06, 4.31 to 4.04
+    six Gaussian        5000     10       3.59 to 1.85
+    six Gaussian        20 000   1        10.1 to 7.2
+    ==================  =======  =======  ============================
+    """
     if len(sources) != 1:
         return len(sources) > 1
     only = sources[0]
