@@ -112,7 +112,7 @@ def pays(sources: Sequence[Source]) -> bool:
     one Laplacian       10 000   1, 10    0.75 to 0.72, 3.26 to 2.92
     two Gaussian        10 000   1, 10    1.08 to 1.06, 4.31 to 4.04
     six Gaussian        5000     10       3.59 to 1.85
-    six Gaussian        20 000   1        10.1 to 7.2
+    six Gaussian        20 000   1, 10    10.1 to 7.2, 60.0 to 56.6
     ==================  =======  =======  ============================
     """
     if len(sources) != 1:
