@@ -39,8 +39,9 @@ def set_config(*, dense_bytes: float | None = None, cache_bytes: float | None = 
         kernels in parts beyond it. It is a fixed number, 2e9 (2 GB) by default, so that results do not depend on what
         else is running. 0 means always in parts, where that can be had. None leaves it as it is.
     cache_bytes : float, optional
-        The most memory for rows of a kernel in parts that are kept to be used again; 2.56e8 (256 MB) by default. None
-        leaves it as it is.
+        The most memory for rows of a kernel in parts that are kept to be used again; 2.56e8 (256 MB) by default. Rows
+        are kept on the CPU, for kernels of several parts or dear values, if 1024 of them fit (4 bytes for each sample
+        and row; 62 000 samples by default); those used longest ago go first. 0 keeps none. None leaves it as it is.
 
     Notes
     -----

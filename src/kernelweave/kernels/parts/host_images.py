@@ -9,6 +9,7 @@ whatever the number of threads. Sources of kernels with code of their own multip
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
@@ -30,6 +31,10 @@ class Tiles:
 
     def fill(self, top: slice, tile: int, scratch: Scratch, depth: int = 0) -> np.ndarray:
         """The values of a tile, in an array of the scratch (of at least this number) that may be written to."""
+        raise NotImplementedError
+
+    def at(self, rows: np.ndarray) -> Tiles:
+        """The same of some of the rows."""
         raise NotImplementedError
 
 
@@ -54,6 +59,12 @@ class PointTiles(Tiles):
         A, B = self.A[top], self.B[tile]
         return fill(self.function, A, B, scratch.array(self.dtype, len(A) * B.shape[1], depth))
 
+    def at(self, rows: np.ndarray) -> Tiles:
+        """The same columns."""
+        other = copy(self)
+        other.A = self.A[rows]
+        return other
+
 
 class MatrixTiles(Tiles):
     """Tiles of a lookup in a matrix; parameters are the source, the ids of rows and columns, and the width."""
@@ -65,6 +76,10 @@ class MatrixTiles(Tiles):
     def fill(self, top: slice, tile: int, scratch: Scratch, depth: int = 0) -> np.ndarray:
         """Entries by id."""
         return self.source.values(self.rows[top], self.columns[tile * self.width : (tile + 1) * self.width])
+
+    def at(self, rows: np.ndarray) -> Tiles:
+        """The same columns."""
+        return MatrixTiles(self.source, self.rows[rows], self.columns, self.width)
 
 
 class ProductTiles(Tiles):
@@ -79,6 +94,10 @@ class ProductTiles(Tiles):
         found = self.first.fill(top, tile, scratch, depth)
         found *= self.second.fill(top, tile, scratch, depth + 1)
         return found
+
+    def at(self, rows: np.ndarray) -> Tiles:
+        """The product of both."""
+        return ProductTiles(self.first.at(rows), self.second.at(rows))
 
 
 def tiles_of(

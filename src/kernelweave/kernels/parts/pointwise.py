@@ -8,12 +8,15 @@ with a factor l_i of each sample (1 by default). Products and polynomials of ker
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Place
 from ..threads import in_threads
+from .row_cache import RowCache, rows_that_fit
 from .sources import TILE_VALUES
 from .stack import StackInParts
 from .sums import Image
@@ -150,7 +153,39 @@ class PointwiseInParts:
 
     def add(self, image: Image, rows: np.ndarray, change: np.ndarray, targets: np.ndarray | None = None) -> None:
         """Bring an image up to date, in place (at some samples, or all), after coefficients changed by so much."""
-        self.place.add(image.values, targets, self._times(targets, rows, change[:, None])[:, 0])
+        wanted = self.n_samples if targets is None else len(targets)
+        if self.cache is not None and self.cache.serves(len(rows), wanted):
+            found = self.place.take(self.cache.times(rows, change), targets)
+        else:
+            found = self._times(targets, rows, change[:, None])[:, 0]
+        self.place.add(image.values, targets, found)
+
+    @cached_property
+    def cache(self) -> RowCache | None:
+        """Rows that are kept within the memory given, on the host; None where they are not kept."""
+        if not self.place.is_host or not self.n_samples:
+            return None
+        first = np.arange(1)
+        dtype = np.result_type(np.float32, self.values(first, first).dtype)
+        n_rows = rows_that_fit(self.parts.cache_bytes, self.n_samples, dtype)
+        # the copy has no cache, so that rows are freed with the kernel and not some time later
+        return RowCache(self.n_samples, n_rows, dtype, copy(self)._fill) if n_rows else None
+
+    def _fill(self, rows: np.ndarray, slots: np.ndarray, positions: np.ndarray) -> None:
+        """Compute rows and write them to ``slots[positions]``."""
+        factor, columns = self.factor[self.index], np.arange(self.n_samples)
+        n_across = -(-self.n_samples // WIDTH)
+
+        def work(task: int) -> None:
+            height, tile = divmod(task, n_across)
+            top, across = slice(height * HEIGHT, (height + 1) * HEIGHT), slice(tile * WIDTH, (tile + 1) * WIDTH)
+            values = self.values(rows[top], columns[across])
+            slots[positions[top], across] = values * factor[rows[top], None] * factor[across]
+
+        in_tiles(self.place, work, -(-len(rows) // HEIGHT) * n_across)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "cache"}
 
     def value(self, image: Image, coef: Any) -> Any:
         """K c from its image, an array of the place, of shape (n_samples,)."""

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from .host_rows import SumRows, pays, precision_of
+from .row_cache import RowCache, rows_that_fit
 from .stack import StackInParts
 
 
@@ -82,6 +84,22 @@ class SumInParts:
         """K[i, i], a NumPy array."""
         return (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
 
+    @cached_property
+    def cache(self) -> RowCache | None:
+        """Rows that are kept within the memory given, on the host; None where they are not kept or none would pay."""
+        sources = [self.parts.sources[m] for m in self.used]
+        if self.keeps_images or not self.place.is_host or not pays(sources):
+            return None
+        dtype = precision_of(sources)
+        n_rows = rows_that_fit(self.parts.cache_bytes, self.n_samples, dtype)
+        if not n_rows:
+            return None
+        rows = SumRows(sources, self.left[:, self.used], self.weights[self.used], dtype)
+        return RowCache(self.n_samples, n_rows, dtype, rows.fill)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "cache"}
+
     def with_weights(self, weights: np.ndarray, ridge: float | None = None) -> SumInParts:
         """The same with other weights (and another ridge, if given); images are shared where they are kept."""
         other = copy(self)
@@ -125,6 +143,10 @@ class SumInParts:
         targets : ndarray of int, optional
             The samples at which the image is brought up to date; all by default.
         """
+        wanted = self.n_samples if targets is None else len(targets)
+        if self.cache is not None and self.cache.serves(len(rows), wanted):
+            self.place.add(image.values, targets, self.place.take(self.cache.times(rows, change), targets))
+            return
         place = self.place
         V = (place.take(self.there, rows) * place.asarray(change, "float64")[:, None])[:, :, None]
         found = self.parts.images(targets, rows, V, None if self.keeps_images else self.used)[:, :, 0]

@@ -163,3 +163,33 @@ def add_weighted(S, left, right, out):
         row, to, factor = S[i], out[i], left[i]
         for j in range(len(row)):
             to[j] += factor * np.float64(row[j]) * right[j]
+
+
+@compiled(fastmath={"contract"})
+def write_weighted(S, left, right, out, positions, first, begins):
+    """out[positions[i], first + j] = left[i] S[i, j] right[j], or += where it has begun; in the type of `left`."""
+    width = len(right)
+    for i in range(S.shape[0]):
+        row, to, factor = S[i], out[positions[i], first : first + width], left[i]
+        if begins:
+            for j in range(width):
+                to[j] = factor * row[j] * right[j]
+        else:
+            for j in range(width):
+                to[j] += factor * row[j] * right[j]
+
+
+@compiled(fastmath={"contract"})
+def add_rows(S, positions, coef, out, first):
+    """out[j] += sum_i coef[i] S[positions[i], first + j], summed in float64 in the order of i, two rows at a time."""
+    i, n, width = 0, len(positions), len(out)
+    while i + 2 <= n:
+        a, b = S[positions[i], first : first + width], S[positions[i + 1], first : first + width]
+        u, v = coef[i], coef[i + 1]
+        for j in range(width):
+            out[j] += u * np.float64(a[j]) + v * np.float64(b[j])
+        i += 2
+    if i < n:
+        a, u = S[positions[i], first : first + width], coef[i]
+        for j in range(width):
+            out[j] += u * np.float64(a[j])
