@@ -50,7 +50,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
 from kernelweave.estimators.path import fit_path
-from kernelweave.kernels import Distance, Gaussian, Laplacian, Linear, Polynomial
+from kernelweave.kernels import Distance, Function, Gaussian, Laplacian, Linear, Polynomial
 from kernelweave.machines import SquaredHinge
 
 N = 2000
@@ -207,6 +207,7 @@ def test_a_setting_holds_for_fits():
         (MKLClassifier(KERNELS, machine=SquaredHinge()), r"whole Gram matrix.*machine=\"svm\""),
         (MKLClassifier(KERNELS, multiclass="joint"), r"JointMachine .*multiclass=\"one-vs-all\""),
         (MKLClassifier(KERNELS, multiclass="joint", soft_labels="knn"), r"soft_labels=\"knn\" .* or soft_labels=None"),
+        (MKLClassifier(KERNELS, machine="squared-hinge"), r"a machine of the loss SquaredHinge is solved"),
         (
             MKLClassifier([*KERNELS[:2], ("far", Distance("cityblock", "c", repair="clip"))]),
             r"the kernel 'far' has repair='clip'.* repair=None for that kernel",
@@ -225,6 +226,15 @@ def test_what_cannot_be_had_in_parts(model, message):
         model.fit(X[:n], THREE[:n])
     assert re.search(sizes, str(caught.value))
     assert vars(model) == before
+
+
+@pytest.mark.parametrize("machine", ["least-squares", "squared-epsilon-insensitive"])
+@pytest.mark.parametrize("n_targets", [1, 2])
+def test_the_remedy_of_a_regressor_is_one_for_regressors(machine, n_targets):
+    with pytest.raises(ValueError, match=r'or the support vector machine, machine="svm"$'):
+        MKLRegressor(KERNELS, machine=machine, storage="lazy").fit(
+            X[:30], np.repeat(RULE[:30, None], n_targets, axis=1)
+        )
 
 
 def test_nothing_is_computed_before_a_refusal():
@@ -336,3 +346,61 @@ def test_a_lazy_solve_that_ends_early_warns_with_advice():
     with pytest.warns(ConvergenceWarning, match=r"stopped after \d+ solver steps .*; raise max_iter"):
         model = small("lazy", max_iter=20).fit(X[:300], TWO[:300])
     assert model.duality_gap_ > 0 and model.predict(NEW).shape == (len(NEW),)
+
+
+# Accuracy
+
+
+@pytest.mark.parametrize("kernel", [Polynomial("a", degree=2), Gaussian("a", scale=20.0)], ids=["polynomial", "wide"])
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center", None])
+def test_large_costs_need_rows_in_float64(kernel, normalize):
+    """With a cost of 1e6, float32 rows of such a kernel would change the objective by up to a fifth."""
+    dense, lazy = (
+        MKLClassifier([kernel], C=1e6, normalize=normalize, storage=s).fit(X[:300], TWO[:300])
+        for s in ("dense", "lazy")
+    )
+    assert lazy.objective_ == pytest.approx(dense.objective_, rel=1e-5)
+    assert lazy.duality_gap_ <= 1e-3 * lazy.objective_
+
+
+@pytest.mark.parametrize(("scale", "C"), [(1e-6, 1.0), (1.0, 1e6)])
+def test_costs_of_a_regression_are_measured_by_its_targets(scale, C):
+    y = scale * np.column_stack([RULE, X["a__0"]])[:200]
+    dense, lazy = (
+        MKLRegressor([Polynomial("a", degree=2)], C=C, epsilon=0.1 * scale, tol=1e-6 * scale, storage=s).fit(X[:200], y)
+        for s in ("dense", "lazy")
+    )
+    assert lazy.objective_ == pytest.approx(dense.objective_, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "dtype"),
+    [
+        ({}, "float32"),
+        ({"C": 1e4}, "float64"),
+        ({"C": 1e4, "dtype": "float32"}, "float32"),
+        ({"dtype": "float64"}, "float64"),
+    ],
+)
+def test_the_type_of_rows(parameters, dtype):
+    assert small("lazy", **parameters).fit(X[:60], TWO[:60])._kernel.stack.dtype == dtype
+
+
+def lopsided(A, B):
+    return A @ np.triu(np.ones((A.shape[1], A.shape[1]))) @ B.T
+
+
+def broken(A, B):
+    """Not a number for one pair of samples that the subset that is checked first does not hold."""
+    K = np.exp(-((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
+    first, second = X["a__0"].iloc[[7, 1100]]
+    K[np.ix_(A[:, 0] == first, B[:, 0] == second)] = np.nan
+    K[np.ix_(A[:, 0] == second, B[:, 0] == first)] = np.nan
+    return K
+
+
+def test_functions_are_checked_in_parts():
+    with pytest.raises(ValueError, match="the values of the kernel 'mine' must be symmetric, but differ"):
+        MKLClassifier([("mine", Function(lopsided, "a"))], storage="lazy").fit(X[:50], TWO[:50])
+    with pytest.raises(ValueError, match="the kernel 'mine' gives NaN"):
+        MKLClassifier([("mine", Function(broken, "a"))], C=0.01, storage="lazy").fit(X[:1101], TWO[:1101])

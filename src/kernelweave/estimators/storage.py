@@ -31,8 +31,8 @@ from ..machines.independent import IndependentMachines
 from ..validation import check_parameters
 from ..views import Views
 
-#: Costs times k(x, x), over the size of the targets, up to which float32 is enough: with costs of 1e3, 1e4 and 1e6 the
-#: costs of 1e4 then differ from those of float64 by up to 2e-4, in proportion to the cost.
+#: Costs times k(x, x), over the size of the targets, up to which float32 is enough. Objectives then differed from those
+#: of float64 by up to 4e-5 of their size (polynomial and wide Gaussian kernels), by 2e-4 at 1e4 and by 0.2 at 1e6.
 LARGEST_COST = 1e3
 
 
