@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 from ...arrays import Place
 from ...views import Views
+from ..stacking.normalization import finite
 from .functions import JoinFunction, MatrixFunction
 from .sources import Side, Source
 
@@ -142,6 +144,10 @@ class OwnCodeSource(Source):
         side = Side(features, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
         super().__init__(side, side, place)
 
+    def finite(self, compute: Callable[[], np.ndarray]) -> np.ndarray:
+        """Values of the kernel's code, or an error that names the kernel."""
+        return finite(compute, getattr(self.kernel, "label_", self.kernel.name))
+
 
 class ValuesSource(OwnCodeSource):
     """A kernel of one view (`ViewKernel`), on values that are read once; what is compared are values and presence."""
@@ -167,10 +173,13 @@ class ValuesSource(OwnCodeSource):
         """The kernel's own `cross_of` between samples that have the view, 0 elsewhere."""
         (first, has_one), (second, has_other) = A, B
         if has_one.all() and has_other.all() and len(has_one) and len(has_other):
-            return self.place.asarray(self.kernel.cross_of(first, second), self.dtype)
+            found = self.finite(lambda: self.kernel.cross_of(first, second))
+            return self.place.asarray(found, self.dtype)
         found = np.zeros((len(has_one), len(has_other)))
         if has_one.any() and has_other.any():
-            found[np.ix_(has_one, has_other)] = self.kernel.cross_of(first[has_one], second[has_other])
+            found[np.ix_(has_one, has_other)] = self.finite(
+                lambda: self.kernel.cross_of(first[has_one], second[has_other])
+            )
         return self.place.asarray(found, self.dtype)
 
     def products(self, A: Any, B: Any, coef: Any) -> Any:
@@ -199,7 +208,7 @@ class SamplesSource(OwnCodeSource):
 
     def values(self, A: Views, B: Views) -> Any:
         """The kernel's own values."""
-        return self.place.asarray(self.kernel.cross(A, B), self.dtype)
+        return self.place.asarray(self.finite(lambda: self.kernel.cross(A, B)), self.dtype)
 
 
 class NoSource(Source):

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from ...arrays import Place
 from ...views import Views
+from ..lookups.matrices import check_symmetric
 from ..stacking.normalization import Normalizer, finite
 from .kernel_sources import JoinedSource, MatrixSource, NoSource, SamplesSource, ValuesSource
 from .precision import drowns
@@ -88,7 +89,7 @@ def declared(kernel: Any, name: str) -> Any:
 
 
 def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
-    """Check a kernel that is not known to be positive semidefinite, on some of the samples that have its view."""
+    """Check that a kernel is symmetric and positive semidefinite, where that is not known, on some of its samples."""
     repair, present = stack.repairs[m], np.flatnonzero(stack.kernels[m].present(stack.reference))
     if repair.trusted or (repair.is_learned and repair.smallest_ is None):
         return
@@ -98,8 +99,9 @@ def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
     chosen = present
     if len(present) > CHECKED_SAMPLES:
         chosen = np.sort(np.random.RandomState(0).choice(present, CHECKED_SAMPLES, replace=False))
-    K = np.asarray(raw.place.numpy(raw.block(chosen, chosen)), dtype=np.float64)
-    repair.gram(K, np.ones(len(chosen), dtype=bool), np.ones(len(chosen)))
+    K = np.asarray(raw.place.numpy(raw.block(chosen, chosen)))
+    check_symmetric(K, f"the values of the kernel {stack.names[m]!r}")
+    repair.gram(K.astype(np.float64), np.ones(len(chosen), dtype=bool), np.ones(len(chosen)))
 
 
 def _product(raw: Source, shares: np.ndarray) -> np.ndarray:
