@@ -194,7 +194,7 @@ def chosen_place(device: str) -> Place:
     Raises
     ------
     ImportError
-        Where "cuda" is asked for and torch is missing, with the command that installs it.
+        Where device is "cuda" and torch is missing, with the command that installs it.
     ValueError
         Where torch finds no such device, and for other names.
 

@@ -85,7 +85,7 @@ class TrainingKernels:
         why, remedy : str
             What needs them, as a sentence, and what to use in its place.
         """
-        if self._wants_parts(len(self.kernels)):
+        if self._wants_parts():
             self._meet(Obstacle(why, remedy))
         self._dense = self._fitted("dense")
         return self._dense
@@ -93,11 +93,12 @@ class TrainingKernels:
     def stack_for(self, combiner: Combiner, machine: Machine) -> KernelStack:
         """The fitted kernels, held as `storage` and what can be had in parts decide.
 
-        The combiner and the machine are asked before kernels are fitted, and the kernels before they are computed.
+        Obstacles in the machine and the combiner are found before kernels are fitted, those in the kernels before any
+        value of them is computed.
         """
         if self._dense is not None:
             return self._dense
-        lazy = self._wants_parts(len(self.kernels)) and self._meet(_obstacle_before(combiner, machine))
+        lazy = self._wants_parts() and self._meet(_obstacle_before(combiner, machine))
         stack = self._fitted("lazy" if lazy else "dense")
         if lazy and not self._meet(_obstacle_of(combiner, stack)):
             stack = self._held(stack, "dense")
@@ -106,9 +107,9 @@ class TrainingKernels:
         stack.has_parts = lambda: _obstacle_before(combiner, machine) is None and _obstacle_of(combiner, stack) is None
         return stack
 
-    def _wants_parts(self, n_kernels: int) -> bool:
+    def _wants_parts(self) -> bool:
         if self.storage == "auto" and self.place.is_host:
-            return not is_small(n_kernels, self.views.n_samples, self.dtype)
+            return not is_small(len(self.kernels), self.views.n_samples, self.dtype)
         return self.storage != "dense"
 
     def _meet(self, obstacle: Obstacle | None) -> bool:

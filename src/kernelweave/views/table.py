@@ -7,8 +7,6 @@ infinite or of the wrong type is an error that names it. Sparse views of a data 
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +18,7 @@ from numpy.typing import ArrayLike
 from ..validation import shown
 from ..validation.inputs import is_date, without_mask
 from ..validation.tables import as_pandas, check_one_table
+from .digests import digests_of
 from .kept import (
     KeptColumns,
     as_numbers,
@@ -241,7 +240,7 @@ class Views:
     def digests(self) -> list[bytes]:
         """A digest of each sample's entries: samples of equal digests have equal entries in all columns."""
         if "digests" not in self._read:
-            self._read["digests"] = [hashlib.blake2b(row, digest_size=16).digest() for row in _rows_as_bytes(self.X)]
+            self._read["digests"] = digests_of(self.X)
         return self._read["digests"]
 
     def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
@@ -374,31 +373,6 @@ def _take(X: Any, columns: np.ndarray) -> np.ndarray:
     if isinstance(X, KeptColumns):
         return X.take(columns)
     return X.iloc[:, columns].to_numpy() if isinstance(X, pd.DataFrame) else take_columns(X, columns)
-
-
-def _rows_as_bytes(X: Any) -> list[Any]:
-    """The entries of each row as bytes (or an array of numbers), the same for equal entries."""
-    if sp.issparse(X):
-        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
-        return [X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes() for a, b in ends]
-    if isinstance(X, pd.DataFrame):
-        is_number = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes])
-        parts = [X.loc[:, is_number].to_numpy(), X.loc[:, ~is_number].to_numpy(dtype=object)]
-    else:
-        parts = [values for _, values in X.blocks] if isinstance(X, KeptColumns) else [X]
-    rows = [_array_rows(part) for part in parts if part.shape[1]]
-    if isinstance(X, KeptColumns):
-        for _, values, present in X.sparse or ():
-            values = sp.csr_matrix(values, dtype=np.float64)
-            rows += [_rows_as_bytes(values), [there.tobytes() for there in present]]
-    return rows[0] if len(rows) == 1 else [b"".join(entries) for entries in zip(*rows, strict=True)]
-
-
-def _array_rows(values: np.ndarray) -> list[Any]:
-    if values.dtype.kind in "fiub":
-        return list(np.ascontiguousarray(values, dtype=np.float64))
-    values = np.where(pd.isna(values), np.array(None), values)
-    return [b"".join(pickle.dumps(entry) for entry in row) for row in values]
 
 
 def _checked_sparse(values: sp.csr_matrix, label: str) -> tuple[sp.csr_matrix, np.ndarray]:

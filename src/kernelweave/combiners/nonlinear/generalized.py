@@ -172,9 +172,8 @@ def _variances(stack: KernelStack) -> np.ndarray:
     if stack.storage == "lazy":
         parts = stack.in_parts()
         diagonals = parts.diagonals()
-        images = parts.place.numpy(parts.images(None, None, parts.place.asarray(weight[:, :, None], "float64")))[
-            :, :, 0
-        ]
+        V = parts.place.asarray(weight[:, :, None], "float64")
+        images = parts.place.numpy(parts.images(None, None, V))[:, :, 0]
     else:
         matrices = stack.matrices()
         diagonals = matrices.diagonal(axis1=1, axis2=2).T

@@ -54,9 +54,8 @@ def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInP
 
 def rows_of(operand: SumInParts | PointwiseInParts, index: np.ndarray) -> np.ndarray:
     """K between some samples and all of them."""
-    everybody = np.arange(operand.n_samples)
     if isinstance(operand, PointwiseInParts):
-        values = operand.place.numpy(operand.values(index, everybody))
+        values = operand.place.numpy(operand.values(index, np.arange(operand.n_samples)))
         return values * operand.factor[index, None] * operand.factor
     found = np.zeros((len(index), operand.n_samples))
     for m in operand.used:

@@ -15,6 +15,7 @@ from ...kernels.parts.sums import SumInParts
 from ...machines import Machine
 from ...validation import blamed_on, is_count
 from ..base import FitControl
+from ..descent.family import support_rows
 from .sums import ChosenWeights
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
@@ -113,8 +114,7 @@ class _InParts:
     """One kernel of a stack, in parts."""
 
     def __init__(self, stack: KernelStack, m: int):
-        self.parts = stack.in_parts().only(m)
-        self.kernel = SumInParts(self.parts, np.ones((stack.n_samples, 1)))
+        self.kernel = SumInParts(stack.in_parts().only(m), np.ones((stack.n_samples, 1)))
 
     def among(self, train: np.ndarray) -> SumInParts:
         """What a machine is solved on."""
@@ -122,8 +122,8 @@ class _InParts:
 
     def values(self, test: np.ndarray, train: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """The kernel between samples and others, times coefficients of the others."""
-        place = self.parts.place
-        return place.numpy(self.parts.images(test, train, place.asarray(coef[:, None, :], "float64")))[:, 0]
+        rows, coef = support_rows(coef)
+        return self.kernel.product(test, train[rows], coef)
 
 
 def _splits(combiner: SingleKernelScores, machine: Machine, rng: np.random.RandomState) -> list:

@@ -123,11 +123,6 @@ class JoinedSource(Source):
         return self.parts[0].length(features[0])
 
 
-def _finite(compute: Callable[[], np.ndarray], kernel: Any) -> np.ndarray:
-    """Values of a kernel's own code, or an error that names the kernel."""
-    return finite(compute, getattr(kernel, "label_", kernel.name))
-
-
 class OwnCodeSource(Source):
     """A kernel by its own code on the host, whose values are moved to the place.
 
@@ -148,6 +143,10 @@ class OwnCodeSource(Source):
         features, diagonal, present = self.read(views)
         side = Side(features, place.asarray(np.where(present, 1.0, 0.0)), diagonal)
         super().__init__(side, side, place)
+
+    def finite(self, compute: Callable[[], np.ndarray]) -> np.ndarray:
+        """Values of the kernel's code, or an error that names the kernel."""
+        return finite(compute, getattr(self.kernel, "label_", self.kernel.name))
 
 
 class ValuesSource(OwnCodeSource):
@@ -174,12 +173,12 @@ class ValuesSource(OwnCodeSource):
         """The kernel's own `cross_of` between samples that have the view, 0 elsewhere."""
         (first, has_one), (second, has_other) = A, B
         if has_one.all() and has_other.all() and len(has_one) and len(has_other):
-            found = _finite(lambda: self.kernel.cross_of(first, second), self.kernel)
+            found = self.finite(lambda: self.kernel.cross_of(first, second))
             return self.place.asarray(found, self.dtype)
         found = np.zeros((len(has_one), len(has_other)))
         if has_one.any() and has_other.any():
-            found[np.ix_(has_one, has_other)] = _finite(
-                lambda: self.kernel.cross_of(first[has_one], second[has_other]), self.kernel
+            found[np.ix_(has_one, has_other)] = self.finite(
+                lambda: self.kernel.cross_of(first[has_one], second[has_other])
             )
         return self.place.asarray(found, self.dtype)
 
@@ -209,7 +208,7 @@ class SamplesSource(OwnCodeSource):
 
     def values(self, A: Views, B: Views) -> Any:
         """The kernel's own values."""
-        return self.place.asarray(_finite(lambda: self.kernel.cross(A, B), self.kernel), self.dtype)
+        return self.place.asarray(self.finite(lambda: self.kernel.cross(A, B)), self.dtype)
 
 
 class NoSource(Source):

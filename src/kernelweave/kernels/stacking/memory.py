@@ -100,13 +100,7 @@ def kernel_memory_error(
 
 @contextmanager
 def telling_memory_errors(
-    n_matrices: int,
-    n_samples: int,
-    dtype: DTypeLike,
-    what: str,
-    per_kernel: bool = False,
-    has_dtype: bool = True,
-    has_parts: bool = False,
+    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, *, has_dtype: bool = True
 ) -> Iterator[None]:
     """Turn a `MemoryError` of the block into a `kernel_memory_error`; parameters are those of `warn_if_too_large`.
 
@@ -117,7 +111,7 @@ def telling_memory_errors(
     except KernelMemoryError:
         raise
     except MemoryError as error:
-        raise kernel_memory_error(n_matrices, n_samples, dtype, what, per_kernel, has_dtype, has_parts) from error
+        raise kernel_memory_error(n_matrices, n_samples, dtype, what, has_dtype=has_dtype) from error
 
 
 def _described(

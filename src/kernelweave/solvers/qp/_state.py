@@ -6,7 +6,7 @@ that violate this most on either side, and the most useful ones of the working s
 up only after it has met some of the others.
 
 Samples that have been safely at their bound for some rounds are *at rest*: the image is not brought up to date at
-them, and nothing is asked of them, until `wake` does both with one update for all changes since.
+them, and they are not chosen, until `wake` brings it up to date there with one update for all changes since.
 """
 
 from __future__ import annotations
