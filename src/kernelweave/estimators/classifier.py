@@ -79,7 +79,8 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         "auto" means "cuda" where torch has it. Data stay NumPy's, and so does the fitted model; files hold no device.
     dtype : {"float64", "float32"} or None
         Of the Gram matrices, or of the features from which kernels in parts are computed. None means float64 for
-        Gram matrices and float32 for features, where that is precise enough.
+        Gram matrices and float32 for features, where that is precise enough: it is not where C times k(x, x) is above
+        1000.
     tol : float
         Largest violation of the optimality conditions, as in libsvm.
     max_iter : int

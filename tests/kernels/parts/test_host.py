@@ -7,7 +7,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
-from kernelweave.kernels.parts.host_values import HEIGHT, WIDTH
+from kernelweave.kernels.parts.host.values import HEIGHT, WIDTH
 from kernelweave.kernels.parts.sums import SumInParts
 
 rng = np.random.default_rng(0)

@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 from kernelweave import MKLClassifier, config_context
 from kernelweave.combiners import Product, WeightedSum
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Spectrum
-from kernelweave.kernels.parts import row_cache, sums
-from kernelweave.kernels.parts.row_cache import RowCache, rows_that_fit
+from kernelweave.kernels.parts import sums
+from kernelweave.kernels.parts.host import row_cache
+from kernelweave.kernels.parts.host.row_cache import RowCache, rows_that_fit
 from kernelweave.kernels.parts.sums import SumInParts
 from kernelweave.machines import Hinge
 from kernelweave.solvers.qp import in_parts

@@ -31,8 +31,8 @@ def place(monkeypatch):
     if has_cuda():
         return torch_place("cuda")
     monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.delitem(sys.modules, "kernelweave.kernels.parts._triton", raising=False)
-    importlib.import_module("kernelweave.kernels.parts._triton")
+    monkeypatch.delitem(sys.modules, "kernelweave.kernels.parts.device._triton", raising=False)
+    importlib.import_module("kernelweave.kernels.parts.device._triton")
     monkeypatch.setattr(packing, "is_fused", lambda place: place.is_torch)
     return torch_place("cpu")
 
@@ -131,7 +131,7 @@ def test_empty_sets_have_images_of_zeros(place):
 
 
 def test_more_columns_than_a_chunk(place, monkeypatch):
-    from kernelweave.kernels.parts import triton_images
+    from kernelweave.kernels.parts.device import triton_images
 
     monkeypatch.setattr(triton_images, "CHUNK", 128)
     monkeypatch.setattr(triton_images, "PROGRAMS", 2)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...arrays import Place
 from ..threads import in_threads
-from .row_cache import RowCache, rows_that_fit
+from .host.row_cache import RowCache, rows_that_fit
 from .sources import TILE_VALUES
 from .stack import StackInParts
 from .sums import Image

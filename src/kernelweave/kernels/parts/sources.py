@@ -32,8 +32,9 @@ import numpy as np
 from ...arrays import Place
 from ...views import Views
 from ..stacking.normalization import Normalizer
-from . import device_features, host_values
+from .device import features as device_features
 from .functions import STATIONARY, PointFunction
+from .host import values as host_values
 from .packing import in_units, rounded
 from .precision import LARGEST, limit_of, size_of
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from ...arrays import Place
 from ...views import Views
-from . import host_images
+from .device.triton_images import FusedImages, fused_images
+from .host import images as host_images
 from .sources import Source
-from .triton_images import FusedImages, fused_images
 
 
 class StackInParts:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .host_rows import SumRows, pays, precision_of
-from .row_cache import RowCache, rows_that_fit
+from .host.row_cache import RowCache, rows_that_fit
+from .host.rows import SumRows, pays, precision_of
 from .stack import StackInParts
 
 

@@ -19,7 +19,7 @@ from ...views import Views, as_views
 from ..base import Kernel
 from ..distance import Distance
 from ..lookups.precomputed import Precomputed
-from ..parts.device_rules import check_device_memory, warn_of_host_kernels
+from ..parts.device.rules import check_device_memory, warn_of_host_kernels
 from ..parts.making import source_of
 from ..parts.stack import StackInParts
 from ..tiles import Tile, symmetric

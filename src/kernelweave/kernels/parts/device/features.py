@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Place
-from .functions import PointFunction
-from .packing import UNITS, rounded
+from ....arrays import Place
+from ..functions import PointFunction
+from ..packing import UNITS, rounded
 
 FARTHEST = 2.0**13  # in units; the squares of some thousand such features do not overflow
 ROWS = 2**18  # samples that are there in float64 at a time

@@ -23,16 +23,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...solvers.stacks.exponentials import (
+from ....solvers.stacks.exponentials import (
     absolute_distances,
     chi_squared_distances,
     powers32,
     powers64,
     raise_power,
 )
-from ..threads import Scratch, in_threads
-from .functions import PointFunction
-from .packing import in_units
+from ...threads import Scratch, in_threads
+from ..functions import PointFunction
+from ..packing import in_units
 
 HEIGHT, WIDTH = 256, 512  # of a tile; in float32 it takes half a megabyte, which stays in the cache of a core
 

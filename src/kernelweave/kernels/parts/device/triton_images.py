@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Place
-from . import packing
-from .functions import PointFunction
-from .packing import PRODUCTS, SERVED, Packed, pack, packed_width
-from .sources import PointSource, Side, Source
+from ....arrays import Place
+from .. import packing
+from ..functions import PointFunction
+from ..packing import PRODUCTS, SERVED, Packed, pack, packed_width
+from ..sources import PointSource, Side, Source
 
 OUTPUTS = 4  # columns of V that one launch serves
 CHUNK = 2**16  # columns that are copied side by side at a time

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...solvers.stacks.exponentials import write_weighted
-from ..threads import Scratch, in_threads
-from .host_images import Tiles, tiles_of
-from .host_values import WIDTH
-from .sources import TILE_VALUES, PointSource, Source
+from ....solvers.stacks.exponentials import write_weighted
+from ...threads import Scratch, in_threads
+from ..sources import TILE_VALUES, PointSource, Source
+from .images import Tiles, tiles_of
+from .values import WIDTH
 
 HEIGHT = 128  # rows of a tile; tile and rows that are written stay in the cache of a core
 CHEAP = ("linear", "polynomial", "gaussian")  # kinds whose values are one matrix product and little more

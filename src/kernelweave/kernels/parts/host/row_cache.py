@@ -14,8 +14,8 @@ from threading import Lock
 
 import numpy as np
 
-from ...solvers.stacks.exponentials import add_rows
-from ..threads import Scratch, in_threads
+from ....solvers.stacks.exponentials import add_rows
+from ...threads import Scratch, in_threads
 
 FEWEST = 1024  # rows that must fit: as many as a working set has
 WIDTH = 2048  # columns whose sums stay in the first cache of a core
@@ -48,7 +48,7 @@ class RowCache:
     Examples
     --------
     >>> import numpy as np
-    >>> from kernelweave.kernels.parts.row_cache import RowCache
+    >>> from kernelweave.kernels.parts.host.row_cache import RowCache
     >>> K = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
     >>> def fill(rows, slots, positions):
     ...     slots[positions] = K[rows]
@@ -114,7 +114,7 @@ def rows_that_fit(cache_bytes: float, n_samples: int, dtype: np.dtype | type) ->
 
     Examples
     --------
-    >>> from kernelweave.kernels.parts.row_cache import rows_that_fit
+    >>> from kernelweave.kernels.parts.host.row_cache import rows_that_fit
     >>> [rows_that_fit(2.56e8, n, "float32") for n in (5000, 20_000, 50_000, 200_000)]
     [5000, 3200, 1280, 0]
     """

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._warnings import warn
-from ...arrays import Place
-from ..stacking.memory import KernelMemoryError
-from .making import declared
-from .packing import SERVED, packed_width
-from .sources import Source
+from ...._warnings import warn
+from ....arrays import Place
+from ...stacking.memory import KernelMemoryError
+from ..making import declared
+from ..packing import SERVED, packed_width
+from ..sources import Source
 from .triton_images import CHUNK
 
 if TYPE_CHECKING:
-    from ...views import Views
-    from ..base import Kernel
-    from ..stacking.stack import KernelStack
+    from ....views import Views
+    from ...base import Kernel
+    from ...stacking.stack import KernelStack
 
 IMAGES = 3
 VECTORS = 18

@@ -1,4 +1,4 @@
-"""Products of kernels in parts on the host: all kernels in one pass over tiles of values (`host_values`).
+"""Products of kernels in parts on the host: all kernels in one pass over tiles of values (`values`).
 
     images[i, m, r] = sum_j k_m(x_i, x_j) V[j, m, r]
 
@@ -13,12 +13,12 @@ from copy import copy
 
 import numpy as np
 
-from ...solvers.stacks.exponentials import add_products, add_weighted
-from ..threads import Scratch, in_threads
-from .functions import PointFunction
-from .host_values import HEIGHT, WIDTH, column_tiles, fill, row_form
-from .kernel_sources import JoinedSource, MatrixSource
-from .sources import PointSource, Side, Source
+from ....solvers.stacks.exponentials import add_products, add_weighted
+from ...threads import Scratch, in_threads
+from ..functions import PointFunction
+from ..kernel_sources import JoinedSource, MatrixSource
+from ..sources import PointSource, Side, Source
+from .values import HEIGHT, WIDTH, column_tiles, fill, row_form
 
 FEW_OUTPUTS = 8  # up to so many, products are taken by a loop instead of BLAS
 BLOCK = 256  # rows and columns of a tile of a square block

@@ -1,0 +1,1 @@
+"""Kernels in parts on the host: products, blocks and rows in tiles, over threads."""
