@@ -16,9 +16,6 @@ from sklearn.base import clone
 from ...arrays import HOST, Place
 from ...validation import Choice, check
 from ...views import Views, as_views
-from ..base import Kernel
-from ..distance import Distance
-from ..lookups.precomputed import Precomputed
 from ..parts.device.rules import check_device_memory, warn_of_host_kernels
 from ..parts.making import source_of
 from ..parts.stack import StackInParts
@@ -26,6 +23,7 @@ from ..tiles import Tile, symmetric
 from .kernel_tiles import normalized_tile
 from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
+from .new_samples import NewSamples
 from .normalization import Normalizer, finite
 from .repair import Repair
 
@@ -33,7 +31,7 @@ CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
 
 
-class KernelStack:
+class KernelStack(NewSamples):
     """Gram matrices of several kernels over the same samples.
 
     Parameters
@@ -334,44 +332,6 @@ class KernelStack:
         part.y = None if self.y is None else self.y[rows]
         return part
 
-    def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
-        """Normalised values of kernel m between new samples (rows) and the training samples (columns).
-
-        Parameters
-        ----------
-        m : int
-        views : Views
-            The new samples.
-        present : ndarray of bool, shape (n_new,)
-            Which of them have the view.
-        columns : ndarray of int, optional
-            The training samples to compare with, as positions among those kept; all of them by default.
-        """
-        return self.compare(m, views, present, columns)[0]
-
-    def compare(
-        self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """What `cross` gives, and the normalised k_m(x, x) of each new sample; parameters are those of `cross`."""
-        kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
-        rows, support = self.rows, self.support
-        everything = normalizer.needs_all_samples
-        clipped = repair.is_clipped
-        if columns is not None:
-            rows = rows[columns]
-            support = support if everything or clipped else support.rows(columns)
-        reference = self.reference if everything or clipped else support
-        if reference.n_samples == 0:  # a model without support vectors
-            return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
-        chosen = slice(None) if everything else rows
-        K = finite(lambda: kernel.cross(views, reference), self.names[m])
-        raw = kernel.diagonal(views)
-        if not repair.trusted:
-            K, raw = repair.cross(K, raw, chosen)
-        diagonal = normalizer.diagonal(K, raw, present)
-        K = normalizer.cross(K, raw, present, chosen)
-        return (K[:, rows] if everything else K), diagonal
-
     def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> KernelStack:
         """What prediction needs where only these training samples count (support vectors).
 
@@ -423,32 +383,3 @@ class KernelStack:
         for m in range(self.n_kernels):
             other.gram(m)  # learns the constants of the points
         return other
-
-    def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels, each with the ids of the samples that prediction compares with.
-
-        Prediction does not look into kernels that are not `active` (a boolean array).
-        """
-        return [
-            found
-            for kernel, is_active in zip(self.kernels, active, strict=True)
-            for found in kernel.lookups(self.reference if is_active else None)
-        ]
-
-    def replace(self, m: int, kernel: Precomputed | Distance) -> None:
-        """Put a kernel that is extended by new ids in the place of kernel m; the training samples must agree."""
-        old, name = self.kernels[m], self.names[m]
-        if type(kernel) is not type(old) or not (kernel.reads_ids and old.reads_ids):
-            raise ValueError(
-                "only a Precomputed kernel, or a Distance of a matrix, can replace another of its kind, but "
-                f"{name!r} is {old!r}"
-            )
-        new = kernel.bound_like(old)
-        if self.active[m] and not np.array_equal(
-            new.cross(self.reference, self.reference), old.cross(self.reference, self.reference)
-        ):
-            raise ValueError(
-                f"the new kernel {name!r} has other values among the training samples than the one the model was "
-                "fitted with; extend that kernel, or fit again"
-            )
-        self.kernels[m] = new
