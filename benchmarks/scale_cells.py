@@ -44,6 +44,7 @@ class FormedValues:
     """Counts the values of base kernels that kernels in parts form."""
 
     def __init__(self) -> None:
+        from kernelweave.kernels.parts.host.rows import SumRows
         from kernelweave.kernels.parts.stack import StackInParts
 
         self.count = 0
@@ -58,6 +59,13 @@ class FormedValues:
             return found
 
         StackInParts.sum_block = sum_block  # type: ignore[method-assign]
+        rows_of = SumRows.fill
+
+        def fill(kept: Any, rows: np.ndarray, *where: Any) -> None:
+            self.count += len(rows) * kept.n_samples * (len(kept.tiled) + len(kept.others))
+            rows_of(kept, rows, *where)
+
+        SumRows.fill = fill  # type: ignore[method-assign]
 
     def _counted(self, method: Any, n_leading: int) -> Any:
         def counted(parts: Any, *arguments: Any, **options: Any) -> Any:

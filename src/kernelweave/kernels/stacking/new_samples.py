@@ -1,4 +1,4 @@
-"""What a stack of kernels does with samples beside those of its fit: compare them, look them up, take in more of them."""
+"""What a stack of kernels does with samples beside those of its fit: compare them, look them up, take in more."""
 
 from __future__ import annotations
 
