@@ -11,9 +11,16 @@ from ._version import __version__
 
 DEPENDENCIES = (
     *("numpy", "scipy", "scikit-learn", "numba", "clarabel", "pandas", "joblib", "threadpoolctl", "rich", "jinja2"),
+    "array-api-compat",
     "llvmlite",  # numba's compiler
 )
-OPTIONAL = {"matplotlib": "plot", "pyarrow": "parquet", "mudata": "mudata", "polars": ""}  # and the extra that has it
+OPTIONAL = {
+    "matplotlib": "plot",
+    "pyarrow": "parquet",
+    "mudata": "mudata",
+    "torch": "torch",
+    "polars": "",
+}  # and the extra that has it
 
 
 def show_versions() -> None:

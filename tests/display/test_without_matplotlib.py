@@ -43,7 +43,7 @@ def test_every_display_is_listed():
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_drawing_names_the_extra(name, model, gated, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # what makes `import matplotlib` fail
-    with pytest.raises(ImportError, match=r"^matplotlib is needed to draw; install kernelweave\[plot\]$"):
+    with pytest.raises(ImportError, match=r"^matplotlib is needed to draw; pip install kernelweave\[plot\]$"):
         DRAWINGS[name](model, gated)
 
 

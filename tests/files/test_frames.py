@@ -91,6 +91,6 @@ def test_without_a_reader_of_parquet_the_extra_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "fastparquet", None)
     with pytest.raises(
-        ImportError, match=r"a.parquet: pyarrow is needed to read Parquet; install kernelweave\[parquet\]"
+        ImportError, match=r"a.parquet: pyarrow is needed to read Parquet; pip install kernelweave\[parquet\]"
     ):
         read_views(["a.parquet"])

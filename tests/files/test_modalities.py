@@ -14,7 +14,7 @@ from kernelweave import read_views
 def test_without_mudata_the_extra_is_named(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "mudata", None)
     write({"a.h5mu": ""})
-    with pytest.raises(ImportError, match=r"mudata is needed to read a.h5mu; install kernelweave\[mudata\]"):
+    with pytest.raises(ImportError, match=r"mudata is needed to read a.h5mu; pip install kernelweave\[mudata\]"):
         read_views(["a.h5mu"])
 
 

@@ -35,7 +35,7 @@ def _parquet(source: Source) -> Iterator[None]:
         yield
     except ImportError as absent:
         raise ImportError(
-            f"{source.shown}: pyarrow is needed to read Parquet; install kernelweave[parquet]"
+            f"{source.shown}: pyarrow is needed to read Parquet; pip install kernelweave[parquet]"
         ) from absent
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
         raise ValueError(f"{source.shown} cannot be read as Parquet: {error}") from error

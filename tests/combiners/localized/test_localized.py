@@ -128,7 +128,7 @@ def test_learning_without_forming_the_kernel_changes_nothing(name, monkeypatch):
     monkeypatch.setattr(machine, "solve", lambda *rest, **options: solved.append(1) or solve(*rest, **options))
     control, ends = FitControl(tol=1e-4), []
     for in_parts in (True, False):
-        monkeypatch.setattr(GatedSum, "in_parts", in_parts)
+        monkeypatch.setattr(GatedSum, "has_cheap_blocks", in_parts)
         ends.append(Localized(l2=1e-3).fit(stack, machine, None, replace(control, rng=np.random.RandomState(0))))
     assert len(solved) < sum(row["solves"] for end in ends for row in end.history)
     objectives = [end.history[-1]["objective"] for end in ends]

@@ -71,8 +71,8 @@ def test_numbers_are_those_of_an_independent_run():
 
 def test_gram_matrices_are_computed_once_a_fold(tmp_path, monkeypatch):
     calls = []
-    gram = Linear.gram_of
-    monkeypatch.setattr(Linear, "gram_of", lambda self, A: calls.append(len(A)) or gram(self, A))
+    tile_of = Linear.tile_of  # what makes a Gram matrix of dense samples
+    monkeypatch.setattr(Linear, "tile_of", lambda self, A: calls.append(len(A)) or tile_of(self, A))
     run_experiment(SMALL, tmp_path)
     assert calls == [50] * 10  # petal serves two methods and two values of C; sepal no method at all
 
