@@ -172,7 +172,7 @@ class Gaussian(TiledKernel):
 
         It is 1 where all samples coincide. Samples count by their weight, and copies of one are neither its neighbours
         nor pairs, so that repeating samples does not change it. For "nearest" and "median" a part of more than 10 000
-        samples is looked at, always the same, which changes the width by a percent or so.
+        samples is looked at, always the same, which changes the width by about 2 % at most, "nearest" more.
     transformer : transformer or None
         A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
         returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.

@@ -67,9 +67,10 @@ def test_one_warning_names_the_kernels_that_stay_on_the_cpu():
 @pytest.mark.filterwarnings("error:.*on the CPU")
 @in_every_place
 def test_kernels_of_the_device_get_no_warning(place_of):
-    stack([Gaussian(VIEW), Linear(VIEW), Precomputed(X @ X.T, view=[0])], place_of()).in_parts()
+    parts = stack([Gaussian(VIEW), Linear(VIEW), Precomputed(X @ X.T, view=[0])], place_of()).in_parts()
+    assert parts.n_kernels == 3
 
 
 @pytest.mark.filterwarnings("error:.*on the CPU", "ignore:.*positive semidefinite")
 def test_the_host_gets_no_warning():
-    stack([Distance("cityblock", view=VIEW)], HOST).in_parts()
+    assert stack([Distance("cityblock", view=VIEW)], HOST).in_parts().n_kernels == 1

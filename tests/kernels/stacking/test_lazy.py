@@ -95,5 +95,6 @@ def test_the_view_is_read_once(monkeypatch):
     parts = stack.in_parts()
     for kernel in stack.kernels:
         monkeypatch.setattr(kernel, "read", None)
-    parts.images(None, np.array([1, 2]), np.ones((2, 2, 1)))
-    parts.subset(np.arange(5)).block(0, None, None)
+    assert parts.images(None, np.array([1, 2]), np.ones((2, 2, 1))).shape == (len(X), 2, 1)
+    whole = parts.block(0, None, None)
+    np.testing.assert_array_equal(parts.subset(np.arange(5)).block(0, None, None), whole[:5, :5])

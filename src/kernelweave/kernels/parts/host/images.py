@@ -8,6 +8,7 @@ whatever the number of threads. Sources of kernels with code of their own multip
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 
@@ -24,18 +25,18 @@ FEW_OUTPUTS = 8  # up to so many, products are taken by a loop instead of BLAS
 BLOCK = 256  # rows and columns of a tile of a square block
 
 
-class Tiles:
+class Tiles(ABC):
     """Raw values between some rows and some columns, so many columns at a time."""
 
     dtype: np.dtype
 
+    @abstractmethod
     def fill(self, top: slice, tile: int, scratch: Scratch, depth: int = 0) -> np.ndarray:
         """The values of a tile, in an array of the scratch (of at least this number) that may be written to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def at(self, rows: np.ndarray) -> Tiles:
         """The same of some of the rows."""
-        raise NotImplementedError
 
 
 class PointTiles(Tiles):
