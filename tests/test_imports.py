@@ -14,7 +14,8 @@ import kernelweave
 ROOT = Path(kernelweave.__file__).parent
 NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
-BELOW = ["arrays", "views", "kernels", "solvers", "machines", "combiners", "estimators", "reduction"]
+BELOW = ["arrays", "views", "kernels", "solvers", "machines", "features", "engines"]
+BELOW += ["combiners", "estimators", "reduction"]
 WORK = ["recipes", "persistence", "model_selection", "reporting", "files", "datasets"]
 ALLOWED = {
     "validation": FRAMES,
@@ -23,8 +24,12 @@ ALLOWED = {
     "kernels": FRAMES | {"arrays", "solvers", "threadpoolctl", "torch", "triton", "views"},
     "solvers": {"numba", "llvmlite", "clarabel"},
     "machines": {"sklearn", "solvers"},  # losses are cloned as estimators are
-    "combiners": FRAMES | {"arrays", "views", "kernels", "solvers", "machines"},
-    "estimators": FRAMES | {"rich", "_config", "arrays", "views", "kernels", "solvers", "machines", "combiners"},
+    "features": FRAMES | {"arrays", "views", "kernels", "solvers"},
+    "engines": FRAMES
+    | {"arrays", "views", "kernels", "solvers", "machines", "features", "torch", "dask", "distributed"},
+    "combiners": FRAMES | {"arrays", "views", "kernels", "solvers", "machines", "features", "engines"},
+    "estimators": FRAMES
+    | {"rich", "_config", "arrays", "views", "kernels", "solvers", "machines", "features", "engines", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},

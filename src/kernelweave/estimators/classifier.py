@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
+from ..engines.targets import ClassTargets
 from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
 from ..validation import Choice, Constraints, Instance, Number, Whole, shown
 from ..validation.inputs import check_labels, encode_labels
@@ -158,7 +159,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     _constraints = Constraints(
         C=Number(above=0),
-        machine=Choice(*_LOSSES) | Instance(BinaryLoss, "a BinaryLoss object"),
+        machine=Choice("auto", *_LOSSES) | Instance(BinaryLoss, "a BinaryLoss object"),
         multiclass=Choice(*_MULTICLASS),
         weights=Choice("shared", "per-class"),
         soft_labels=Choice("knn", None),
@@ -174,13 +175,14 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         normalize: str | None = "unit-diagonal",
         multiclass: str = "one-vs-all",
         weights: str = "shared",
-        machine: str | BinaryLoss = "svm",
+        machine: str | BinaryLoss = "auto",
         soft_labels: str | None = None,
         n_neighbors: int = 10,
         class_weight: Any = None,
         storage: str = "auto",
         device: str = "cpu",
         dtype: str | None = None,
+        approximation: Any = None,
         tol: float = 1e-3,
         max_iter: int = -1,
         n_jobs: int | None = None,
@@ -200,6 +202,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self.storage = storage
         self.device = device
         self.dtype = dtype
+        self.approximation = approximation
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -273,6 +276,18 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
             posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
         return self._machine_of(labels, bound, posterior), labels
 
+    def _targets(self, y: Any) -> ClassTargets:
+        """Makers of the machines of blocks."""
+        self.classes_, _ = encode_labels(self, y)
+        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
+        return ClassTargets(loss, self.classes_, float(self.C), by_class)
+
+    @property
+    def _machine_name(self) -> str:
+        """The loss by name, with the default resolved."""
+        return ("svm" if self.approximation is None else "squared-hinge") if self.machine == "auto" else self.machine
+
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         if self.weights == "shared" or len(self.classes_) == 2:
             return combiner
@@ -291,7 +306,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
         """The machine for encoded labels, or one error where parameters do not go together."""
-        loss = _LOSSES[self.machine] if isinstance(self.machine, str) else self.machine
+        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
         signs = 2.0 * labels - 1.0
         if len(self.classes_) == 2:
             return loss.for_targets(signs, bound) if posterior is None else _soft_machine(loss, posterior, bound, signs)

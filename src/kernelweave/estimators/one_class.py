@@ -68,6 +68,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         storage: str = "auto",
         device: str = "cpu",
         dtype: str | None = None,
+        approximation: Any = None,
         tol: float = 1e-3,
         max_iter: int = -1,
         n_jobs: int | None = None,
@@ -82,6 +83,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         self.storage = storage
         self.device = device
         self.dtype = dtype
+        self.approximation = approximation
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

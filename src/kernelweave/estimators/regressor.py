@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
+from ..engines.targets import NumberTargets
 from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
 from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_numeric_target
@@ -89,7 +90,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     _constraints = Constraints(
         C=Number(above=0),
         epsilon=Number(low=0),
-        machine=Choice("svm", "least-squares", "squared-epsilon-insensitive")
+        machine=Choice("auto", "svm", "least-squares", "squared-epsilon-insensitive")
         | Instance(RegressionLoss, "a RegressionLoss object"),
         weights=Choice("shared", "per-target"),
     )
@@ -102,11 +103,12 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         C: float = 1.0,
         epsilon: float = 0.1,
         normalize: str | None = "unit-diagonal",
-        machine: str | RegressionLoss = "svm",
+        machine: str | RegressionLoss = "auto",
         weights: str = "shared",
         storage: str = "auto",
         device: str = "cpu",
         dtype: str | None = None,
+        approximation: Any = None,
         tol: float = 1e-3,
         max_iter: int = -1,
         n_jobs: int | None = None,
@@ -123,6 +125,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         self.storage = storage
         self.device = device
         self.dtype = dtype
+        self.approximation = approximation
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
@@ -169,12 +172,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     def _machine(
         self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
     ) -> tuple[Machine, np.ndarray]:
-        by_name = {
-            "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
-            "least-squares": SquaredError(),
-            "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
-        }
-        loss = by_name[self.machine] if isinstance(self.machine, str) else self.machine
+        loss = self._loss()
         bound = float(self.C) * weight
         if y.ndim == 2 and y.shape[1] > 1:
             machine = loss.several_targets(y, bound, n_jobs=self.n_jobs)
@@ -198,6 +196,24 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
                 "holds, so that its prediction is constant; lower epsilon, or scale y: "
                 "TransformedTargetRegressor(model, transformer=StandardScaler())"
             )
+
+    def _targets(self, y: Any) -> NumberTargets:
+        """Makers of the machines of blocks."""
+        return NumberTargets(self._loss(), float(self.C))
+
+    def _loss(self) -> RegressionLoss:
+        """The loss, with the default resolved."""
+        by_name = {
+            "svm": EpsilonInsensitive(epsilon=float(self.epsilon)),
+            "least-squares": SquaredError(),
+            "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
+        }
+        if not isinstance(self.machine, str):
+            return self.machine
+        name = self.machine
+        if name == "auto":
+            name = "svm" if self.approximation is None else "squared-epsilon-insensitive"
+        return by_name[name]
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         several = self.weights == "per-target" and hasattr(self, "target_names_")

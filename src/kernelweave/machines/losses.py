@@ -89,9 +89,11 @@ class BinaryLoss(Loss):
             '"one-vs-one"'
         )
 
-    def one_vs_all(self, labels: np.ndarray, bound: np.ndarray, n_jobs: int | None = None) -> Machine:
+    def one_vs_all(
+        self, labels: np.ndarray, bound: np.ndarray, n_jobs: int | None = None, n_classes: int | None = None
+    ) -> Machine:
         """Return one machine for each class against all others; labels are 0 .. n_classes - 1."""
-        return OneVsAllMachine(labels, bound, binary=self, n_jobs=n_jobs)
+        return OneVsAllMachine(labels, bound, n_classes=n_classes, binary=self, n_jobs=n_jobs)
 
     def one_vs_one(self, labels: np.ndarray, bound: np.ndarray, n_jobs: int | None = None) -> Machine:
         """Return one machine for each pair of classes; labels are 0 .. n_classes - 1."""
@@ -266,9 +268,11 @@ class SquaredMargin(BinaryLoss):
     def for_targets(self, y: np.ndarray, bound: float | np.ndarray) -> LeastSquaresClassMachine:  # noqa: D102
         return LeastSquaresClassMachine((np.asarray(y) > 0.0).astype(int), bound, n_classes=2)
 
-    def one_vs_all(self, labels: np.ndarray, bound: np.ndarray, n_jobs: int | None = None) -> LeastSquaresClassMachine:
+    def one_vs_all(
+        self, labels: np.ndarray, bound: np.ndarray, n_jobs: int | None = None, n_classes: int | None = None
+    ) -> LeastSquaresClassMachine:
         """Return all classes as columns of one machine, which factorises the kernel once for all of them."""
-        return LeastSquaresClassMachine(labels, bound)
+        return LeastSquaresClassMachine(labels, bound, n_classes=n_classes)
 
 
 class EpsilonInsensitive(RegressionLoss):

@@ -23,6 +23,7 @@ from ...machines import Machine
 from ...solvers.weights.bundle import Bundle
 from ...validation import Constraints, Whole, check_parameters
 from ..base import Combiner, FitControl
+from ..explicit.kernel import ExplicitSum
 from ..named import NamedNumbers, as_numbers
 from ..weighted.sums import WeightedSum
 from .problem import WeightProblem
@@ -125,8 +126,10 @@ class OptimalWeights(NamedNumbers, Combiner):
         factor = min(costs.values()) / least if least > 0.0 else 1.0
         return other.set_params(costs={name: costs[name] * factor for name in kept})
 
-    def kernel(self, stack: KernelStack, eta: np.ndarray) -> WeightedSum:
+    def kernel(self, stack: Any, eta: np.ndarray) -> Any:
         """The weighted sum with given weights, which may leave a sample without any: its row is then zero."""
+        if stack.storage == "explicit":
+            return ExplicitSum(stack, eta)
         return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)
 
     def costs_of(self, stack: KernelStack) -> np.ndarray:

@@ -18,6 +18,7 @@ from ...kernels.parts.sums import SumInParts
 from ...machines import Solution
 from ...solvers.stacks.images import Images, images
 from ...solvers.stacks.sums import sum_kernels
+from ..explicit.kernel import ExplicitSum
 
 MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
 
@@ -153,6 +154,31 @@ class KernelsInParts(Operands):
         return Images(rows, columns, coef[rows, columns], np.concatenate(values).T)
 
 
-def operands_of(stack: KernelStack) -> Operands:
+class ExplicitOperands(Operands):
+    """Sums of kernels with explicit features; q_m = ||F_m'c||^2 comes with each solution."""
+
+    def __init__(self, stack: Any):
+        self.stack, self.n_kernels, self.n_samples = stack, stack.n_kernels, stack.n_samples
+
+    def scale(self, factor: np.ndarray) -> None:
+        """Factors of samples that lack views are computed in each block."""
+
+    def sum(self, eta: np.ndarray, ridge: float = 0.0) -> Any:
+        """Features with amplitudes of these weights."""
+        self._eta = eta.copy()
+        return ExplicitSum(self.stack, eta).operand()
+
+    def among(self, K: Any, rows: np.ndarray) -> Any:
+        """All samples take part."""
+        return K
+
+    def images(self, outputs: list[tuple[np.ndarray, Solution]]) -> Any:
+        """The squared norms of F_m'c, without the weights."""
+        raise NotImplementedError
+
+
+def operands_of(stack: Any) -> Operands:
     """The sums of a stack, as its storage allows."""
+    if stack.storage == "explicit":
+        return ExplicitOperands(stack)
     return WholeKernels(stack) if stack.storage == "dense" else KernelsInParts(stack)

@@ -30,6 +30,7 @@ from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...views import Views
 from ..base import Combiner, FitControl
 from ..combined import CombinedKernel
+from ..explicit.kernel import ExplicitSum
 
 
 class WeightedSum(CombinedKernel):
@@ -248,9 +249,11 @@ class ChosenWeights(Combiner):
         eta, solves = self._checked(self.choose(stack, machine, y, control), stack)
         return self.kernel(stack, eta).solve(machine, control, begin, solves=solves)
 
-    def kernel(self, stack: KernelStack, eta: np.ndarray) -> WeightedSum:
+    def kernel(self, stack: Any, eta: np.ndarray) -> Any:
         """The weighted sum with given weights."""
         missing = "never" if self.any_sign else "refuse"
+        if stack.storage == "explicit":
+            return ExplicitSum(stack, eta)
         return WeightedSum(stack, eta, missing=missing, owner=type(self).__name__)
 
     def _checked(self, chosen: Any, stack: KernelStack) -> tuple[np.ndarray, int]:

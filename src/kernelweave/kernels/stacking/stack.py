@@ -332,6 +332,17 @@ class KernelStack(NewSamples):
         part.y = None if self.y is None else self.y[rows]
         return part
 
+    def only(self, m: int) -> KernelStack:
+        """The stack of one of the kernels, with its learned constants."""
+        other = KernelStack([(self.names[m], self.kernels[m])], self.normalizers[m].method, dtype=self.dtype.name)
+        other.kernels = [self.kernels[m]]
+        if not self.normalizers[m].is_learned and self.normalizers[m].method != "center":
+            self.gram_rows(m, np.arange(1))
+        other.normalizers = [self.normalizers[m]]
+        settings = self.reference, self.support, self.rows, self.weight
+        other._hold(*settings, [self.repairs[m]], self.present[:, [m]], np.ones(1, dtype=bool))
+        return other
+
     def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> KernelStack:
         """What prediction needs where only these training samples count (support vectors).
 

@@ -1,0 +1,1 @@
+"""Combined kernels with explicit features."""

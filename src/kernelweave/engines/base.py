@@ -1,0 +1,54 @@
+"""The protocol of an engine: training samples in blocks, functions of each block, and sums over them.
+
+An engine holds blocks of samples, or knows where they are. Two operations do all the work of a fit:
+
+- ``engine.sum(function, *arguments)`` applies a function to each block and adds the results up, by ``+``;
+- ``engine.replace(function, *arguments)`` gives an engine over the results, which stay where the blocks are.
+
+Functions are pure and can be pickled: functions of a module, or methods of small objects. What a sum returns is small;
+blocks themselves never move. Engines differ only in where blocks live. Results are added in the order of the blocks, so
+that they do not depend on how many threads or workers there are.
+
+A fit goes through three kinds of blocks: `rows.Rows` (X, y and weights as given), `block.Block` (targets, features and
+gating inputs), and blocks with the scores of a solution, from which biases and quantiles are found.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+
+class Engine(ABC):
+    """Blocks of samples, and sums over them."""
+
+    @abstractmethod
+    def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The sum of ``function(block, *arguments)`` over all blocks."""
+
+    @abstractmethod
+    def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> Engine:
+        """An engine over ``function(block, *arguments)`` of each block.
+
+        Parameters
+        ----------
+        function : callable
+        arguments
+            The same for all blocks.
+        keep : bool
+            Whether results are to be held; else each is made again whenever it is used.
+        """
+
+
+def added(results: Any) -> Any:
+    """The sum of results, in order: numbers, arrays, or tuples of them (each entry on its own)."""
+    total: Any = None
+    for result in results:
+        if total is None:
+            total = result
+        elif isinstance(result, tuple) and not hasattr(result, "__radd__"):
+            total = tuple(a + b for a, b in zip(total, result, strict=True))
+        else:
+            total = total + result
+    return total

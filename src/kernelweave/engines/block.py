@@ -1,0 +1,119 @@
+"""`Block`: samples ready for training, with targets, features and gating inputs.
+
+    scores    s[i, m, r] = <w_mr, phi_m(x_i)>
+    sweep     sum_i G[i, m, r] phi_m(x_i)      where G is a function of the scores
+
+`FeatureBlock.sweep` is all that a pass does with features: it goes through them once, tile by tile, and hands the
+scores of a tile to a function that returns what each sample pulls with. Features are held (`StoredFeatures`) or computed
+again in every pass.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .losses import Losses
+
+Respond = Callable[[slice, np.ndarray], np.ndarray]
+TILE = 512  # samples whose scores are worked on together
+
+
+class FeatureBlock(ABC):
+    """Features of all kernels of a block of samples.
+
+    Attributes
+    ----------
+    n_samples : int
+    offsets : ndarray of int, shape (n_kernels + 1,)
+        Features of kernel m are the columns from offsets[m] on, up to offsets[m + 1].
+    """
+
+    n_samples: int
+    offsets: np.ndarray
+
+    @abstractmethod
+    def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
+        """One pass: scores of a tile go to `respond`, whose result pulls the features.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_features, n_outputs)
+            float64.
+        respond : callable
+            ``respond(rows, scores)`` with a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs),
+            returns G of the same shape.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_outputs)
+            float64.
+        """
+
+    @abstractmethod
+    def features(self, rows: slice) -> np.ndarray:
+        """phi of some samples, all kernels side by side."""
+
+
+class StoredFeatures(FeatureBlock):
+    """Features that are held, of shape (n_samples, n_features), float32 or float64."""
+
+    def __init__(self, matrix: np.ndarray, offsets: np.ndarray):
+        self.matrix, self.offsets = matrix, offsets
+        self.n_samples = len(matrix)
+
+    def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
+        """Tile by tile; sums over tiles in float64."""
+        pulled = np.zeros(weights.shape)
+        narrow = weights.astype(self.matrix.dtype)
+        spans = [slice(a, b) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+        for first in range(0, self.n_samples, TILE):
+            rows = slice(first, min(first + TILE, self.n_samples))
+            tile = self.matrix[rows]
+            scores = np.stack([tile[:, span] @ narrow[span] for span in spans], axis=1)
+            G = respond(rows, scores.astype(np.float64)).astype(tile.dtype)
+            for m, span in enumerate(spans):
+                pulled[span] += tile[:, span].T @ G[:, m]
+        return pulled
+
+    def features(self, rows: slice) -> np.ndarray:
+        """A part of the matrix."""
+        return self.matrix[rows]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Samples ready for training.
+
+    Attributes
+    ----------
+    first : int
+        Position of the first sample in the whole data.
+    features : FeatureBlock
+    losses : Losses
+        What values of these samples cost.
+    y : ndarray or None
+        Targets as combiners take them (encoded labels).
+    weight : ndarray of shape (n_samples,)
+    present : ndarray of bool, shape (n_samples, n_kernels), or None
+        Which sample has which view; None where each has all.
+    codes : ndarray or None
+        What a gating model reads of each sample.
+    """
+
+    first: int
+    features: FeatureBlock
+    losses: Losses
+    y: Any
+    weight: np.ndarray
+    present: np.ndarray | None = None
+    codes: Any = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.features.n_samples

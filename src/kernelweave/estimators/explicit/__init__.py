@@ -1,0 +1,1 @@
+"""Fitting estimators on explicit features."""

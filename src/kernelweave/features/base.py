@@ -1,0 +1,76 @@
+"""The protocol of explicit features: an approximation fits a feature map for each kernel.
+
+    k_m(x, z)  ~  <phi_m(x), phi_m(z)>,      phi_m(x) = scale_m * raw_m(x) @ whitening_m
+
+An `Approximation` is the user's choice, such as `NystroemFeatures`; `Approximation.fit_map` returns a `FeatureMap`,
+which is all that is kept of it. Maps are fitted on the *reservoir*: a uniform sample of the training samples, over which
+the kernels themselves and their normalisation are fitted too. A sample that lacks the view has the features 0.
+Each map is scaled so that the mean of ||phi(x)||^2 over the reservoir is that of k(x, x), or the approximation itself
+would bias the weights of the kernels; `trace_share` is what the mean was before, as a share.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..kernels import KernelStack
+from ..views import Views
+
+
+class FeatureMap(ABC):
+    """Explicit features phi of one kernel.
+
+    Attributes
+    ----------
+    n_features : int
+        Length of phi(x).
+    whitening : ndarray of shape (n_raw, n_features)
+        float64, with the scale; what turns raw values into features, so that it can be folded into weight vectors.
+    trace_share : float
+        Which share of the mean of k(x, x) the features had before they were scaled.
+    """
+
+    whitening: np.ndarray
+    trace_share: float
+
+    @property
+    def n_features(self) -> int:
+        """Length of phi(x)."""
+        return self.whitening.shape[1]
+
+    @abstractmethod
+    def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
+        """Values of samples before whitening, of shape (n_samples, n_raw); rows of samples that lack the view are 0.
+
+        Parameters
+        ----------
+        views : Views
+        present : ndarray of bool, shape (n_samples,)
+            Which samples have the view.
+        """
+
+    def transform(self, views: Views, present: np.ndarray) -> np.ndarray:
+        """phi of samples, of shape (n_samples, n_features), in float64; parameters are those of `raw`."""
+        return self.raw(views, present) @ self.whitening
+
+
+class Approximation(BaseEstimator, ABC):
+    """A way to give kernels explicit features."""
+
+    @abstractmethod
+    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> FeatureMap:
+        """The features of a kernel.
+
+        Parameters
+        ----------
+        stack : KernelStack
+            The fitted kernels over the reservoir.
+        m : int
+            Which of them.
+        rng : RandomState
+        dtype : dtype
+            What features will be held in: float32 or float64.
+        """
