@@ -16,14 +16,14 @@ from ...engines.block import Block, StoredFeatures
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
 from ...engines.memory import InMemory
-from ...engines.rows import Reservoir, Rows, reservoir_of
+from ...engines.reservoir import Reservoir, reservoir_of, selectors_of
+from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
-from ...features import Approximation, FeatureMap
+from ...features import FeatureMap, approximations_of, reservoir_size
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...views import Views
 
-LEAST_RESERVOIR, RESERVOIR_SHARE = 4000, 20
 BLOCK_ROWS = 8192
 
 
@@ -60,16 +60,17 @@ def explicit_stack(
     n_samples: int,
     kernels: Any,
     normalize: str | None,
-    approximation: Approximation,
+    approximation: Any,
     machine_of: Any,
     rng: np.random.RandomState,
     dtype: np.dtype,
 ) -> tuple[ExplicitStack, ExplicitMachine]:
     """The stack and the machine that a combiner is fitted with."""
-    size = max(LEAST_RESERVOIR, RESERVOIR_SHARE * getattr(approximation, "n_components", 0))
-    reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)))
-    stack = KernelStack(kernels, normalize).fit(reservoir.views, reservoir.weight, reservoir.y)
-    maps = [approximation.fit_map(stack, m, rng, dtype=dtype) for m in range(stack.n_kernels)]
+    approximations = approximations_of(approximation, kernels)
+    size = reservoir_size(approximations)
+    reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)), selectors_of(kernels))
+    stack, own = reservoir.stacks(kernels, normalize)
+    maps = [each.fit_map(*place, rng, dtype=dtype) for each, place in zip(approximations, own, strict=True)]
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
     blocks = engine.replace(Preparation(maps, stack, machine_of, dtype))
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples)
