@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from ..features import FeatureMap, approximations_of, reservoir_size
 from ..kernels import Kernel, KernelStack, named_kernels
 from ..kernels.stacking.naming import default_kernels
 from ..kernels.stacking.single import joint_stack
 from ..views import Views
+from .base import Engine
 from .rows import Rows
 
 
@@ -125,6 +127,50 @@ class Reservoir:
             stacks.append(KernelStack([pair], normalize).fit(part.views, part.weight, part.y))
         part = self.some(common)
         return joint_stack(stacks, part.views, part.weight, part.y), [(stack, 0) for stack in stacks]
+
+
+def fitted_maps(
+    engine: Engine,
+    kernels: Any,
+    normalize: str | None,
+    approximation: Any,
+    rng: np.random.RandomState,
+    dtype: np.dtype,
+) -> tuple[Reservoir, KernelStack, list[FeatureMap]]:
+    """Draw the reservoir, and fit kernels and feature maps on it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Over `Rows`.
+    kernels : list of kernels or (name, kernel), or None
+        None for one linear kernel of each view.
+    normalize : {"unit-diagonal", "unit-trace", "center", None}
+    approximation
+        As the user gives it, see `features.approximations_of`.
+    rng : RandomState
+    dtype : dtype
+        What features will be held in.
+
+    Returns
+    -------
+    reservoir : Reservoir
+        The common one.
+    stack : KernelStack
+        The fitted kernels over it.
+    maps : list of FeatureMap
+    """
+    size, seed = reservoir_size(approximation), int(rng.randint(2**31))
+    if kernels is None:
+        reservoir: Reservoir = engine.sum(reservoir_of, size, seed)
+        kernels = default_kernels(reservoir.views)
+        approximations = approximations_of(approximation, kernels)
+    else:
+        approximations = approximations_of(approximation, kernels)
+        reservoir = engine.sum(reservoir_of, size, seed, selectors_of(kernels))
+    stack, own = reservoir.stacks(kernels, normalize)
+    maps = [each.fit_map(*place, rng, dtype=dtype) for each, place in zip(approximations, own, strict=True)]
+    return reservoir.some(reservoir.common()), stack, maps
 
 
 def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[Any]] | None = None) -> Reservoir:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from sklearn.base import clone
@@ -20,9 +20,8 @@ _ONE: Constraint = (
     | Instance(Approximation, "an approximation such as NystroemFeatures()")
     | Offers("fit", "transform", words="a transformer")
 )
-APPROXIMATION: Constraint = (
-    _ONE | Instance(Mapping, "a dict from each kernel's name to one of these") | None
-)  # what the parameter may be
+# What the parameter may be where it is not None.
+APPROXIMATION: Constraint = _ONE | Instance(Mapping, "a dict from each kernel's name to one of these")
 
 
 def approximations_of(approximation: Any, kernels: Any) -> list[Approximation]:
@@ -42,8 +41,6 @@ def approximations_of(approximation: Any, kernels: Any) -> list[Approximation]:
     """
     names = [name for name, _ in named_kernels(kernels)]
     check(None, "approximation", approximation, APPROXIMATION)
-    if approximation is None:
-        raise ValueError("approximation is None: kernels are exact and have no explicit features")
     if not isinstance(approximation, Mapping):
         return [_one(approximation, "approximation") for _ in names]
     lacking = [name for name in names if name not in approximation]
@@ -56,10 +53,24 @@ def approximations_of(approximation: Any, kernels: Any) -> list[Approximation]:
     return [_one(approximation[name], f"approximation[{name!r}]") for name in names]
 
 
-def reservoir_size(approximations: Sequence[Approximation]) -> int:
-    """How many samples kernels, normalisation and features are fitted on, at most: max(4000, 20 n_components)."""
-    most = max(int(getattr(each, "n_components", 0)) for each in approximations)
-    return max(LEAST_RESERVOIR, RESERVOIR_SHARE * most)
+def reservoir_size(approximation: Any) -> int:
+    """How many samples kernels, normalisation and features are fitted on, at most: max(4000, 20 n_components).
+
+    Parameters
+    ----------
+    approximation
+        As in `approximations_of`.
+
+    Examples
+    --------
+    >>> from kernelweave.features import NystroemFeatures, reservoir_size
+    >>> reservoir_size("nystroem"), reservoir_size({"a": NystroemFeatures(500), "b": "nystroem"})
+    (5120, 10000)
+    """
+    several = isinstance(approximation, Mapping)
+    given = dict(approximation) if several else {"": approximation}
+    found = [_one(value, f"approximation[{name!r}]" if several else "approximation") for name, value in given.items()]
+    return max([LEAST_RESERVOIR, *(RESERVOIR_SHARE * int(getattr(each, "n_components", 0)) for each in found)])
 
 
 def _one(value: Any, called: str) -> Approximation:

@@ -1,7 +1,7 @@
 """Fitting on explicit features: from samples in blocks to a stack that combiners take.
 
-Three passes come before training: labels and counts, the reservoir (on which kernels, normalisation and feature maps are
-fitted), and the features of every block.
+Three passes come before training: labels and counts, the reservoir (on which kernels, normalisation and feature maps
+are fitted), and the features of every block.
 """
 
 from __future__ import annotations
@@ -15,24 +15,12 @@ from ...engines.base import Engine
 from ...engines.block import Block, StoredFeatures
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
-from ...engines.memory import InMemory
-from ...engines.reservoir import Reservoir, reservoir_of, selectors_of
+from ...engines.reservoir import fitted_maps
 from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
-from ...features import FeatureMap, approximations_of, reservoir_size
+from ...features import FeatureMap
 from ...kernels import KernelStack
 from ...machines import Machine
-from ...views import Views
-
-BLOCK_ROWS = 8192
-
-
-def rows_in_memory(views: Views, y: Any, weight: np.ndarray) -> InMemory:
-    """Samples in memory as blocks."""
-    n = views.n_samples
-    starts = range(0, n, BLOCK_ROWS)
-    parts = [slice(first, min(first + BLOCK_ROWS, n)) for first in starts]
-    return InMemory([Rows(p.start, views.rows(p), None if y is None else y[p], weight[p]) for p in parts])
 
 
 @dataclass(frozen=True)
@@ -45,6 +33,7 @@ class Preparation:
     dtype: np.dtype
 
     def __call__(self, rows: Rows) -> Block:
+        """The block of some samples."""
         present = self.stack.presence(rows.views)
         offsets = np.cumsum([0, *(m.n_features for m in self.maps)])
         matrix = np.empty((rows.n_samples, offsets[-1]), dtype=self.dtype)
@@ -66,11 +55,7 @@ def explicit_stack(
     dtype: np.dtype,
 ) -> tuple[ExplicitStack, ExplicitMachine]:
     """The stack and the machine that a combiner is fitted with."""
-    approximations = approximations_of(approximation, kernels)
-    size = reservoir_size(approximations)
-    reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)), selectors_of(kernels))
-    stack, own = reservoir.stacks(kernels, normalize)
-    maps = [each.fit_map(*place, rng, dtype=dtype) for each, place in zip(approximations, own, strict=True)]
+    reservoir, stack, maps = fitted_maps(engine, kernels, normalize, approximation, rng, dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
     blocks = engine.replace(Preparation(maps, stack, machine_of, dtype))
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples)
