@@ -9,7 +9,6 @@ import pandas as pd
 from sklearn.base import clone
 
 from ...combiners import CombinedKernel, FitControl, Mean
-from ...features import NystroemFeatures
 from ...machines import Machine
 from .fitting import explicit_stack
 from .samples import Counts, samples_of
@@ -31,13 +30,12 @@ def fit_explicit(estimator: Any, X: Any, y: Any, sample_weight: Any, given: Any)
     if counts.n_samples < 2:
         raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
     combiner = clone(Mean() if given.combiner is None else given.combiner)
-    approximation = NystroemFeatures() if estimator.approximation == "nystroem" else clone(estimator.approximation)
     stack, machine = explicit_stack(
         engine,
         counts.n_samples,
         estimator.kernels,
         estimator.normalize,
-        approximation,
+        estimator.approximation,
         estimator._targets(counts),
         given.random_state,
         np.dtype(given.dtype or "float32"),

@@ -15,14 +15,12 @@ from ...engines.base import Engine
 from ...engines.block import Block, StoredFeatures
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
-from ...engines.rows import Reservoir, Rows, reservoir_of
+from ...engines.reservoir import fitted_maps
+from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
-from ...features import Approximation, FeatureMap
-from ...kernels import KernelStack, named_kernels
-from ...kernels.stacking.naming import default_kernels
+from ...features import FeatureMap
+from ...kernels import KernelStack
 from ...machines import Machine
-
-LEAST_RESERVOIR, RESERVOIR_SHARE = 4000, 20
 
 
 @dataclass(frozen=True)
@@ -51,17 +49,13 @@ def explicit_stack(
     n_samples: int,
     kernels: Any,
     normalize: str | None,
-    approximation: Approximation,
+    approximation: Any,
     machine_of: Any,
     rng: np.random.RandomState,
     dtype: np.dtype,
 ) -> tuple[ExplicitStack, ExplicitMachine]:
     """The stack and the machine that a combiner is fitted with."""
-    size = max(LEAST_RESERVOIR, RESERVOIR_SHARE * getattr(approximation, "n_components", 0))
-    reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)))
-    kernels = named_kernels(default_kernels(reservoir.views) if kernels is None else kernels)
-    stack = KernelStack(kernels, normalize).fit(reservoir.views, reservoir.weight, reservoir.y)
-    maps = [approximation.fit_map(stack, m, rng, dtype=dtype) for m in range(stack.n_kernels)]
+    reservoir, stack, maps = fitted_maps(engine, kernels, normalize, approximation, rng, dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
     blocks = engine.replace(Preparation(maps, stack, machine_of, dtype))
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples)
