@@ -19,10 +19,12 @@ from ...engines.rows import Reservoir, Rows, reservoir_of
 from ...engines.stack import ExplicitStack
 from ...features import Approximation, FeatureMap
 from ...kernels import KernelStack, named_kernels
+from ...kernels.stacking.memory import available_memory
 from ...kernels.stacking.naming import default_kernels
 from ...machines import Machine
 
 LEAST_RESERVOIR, RESERVOIR_SHARE = 4000, 20
+MEMORY_SHARE = 0.6  # of the free memory that features may take
 
 
 @dataclass(frozen=True)
@@ -47,21 +49,43 @@ class Preparation:
 
 
 def explicit_stack(
+    estimator: Any,
     engine: Engine,
     n_samples: int,
-    kernels: Any,
-    normalize: str | None,
     approximation: Approximation,
     machine_of: Any,
     rng: np.random.RandomState,
-    dtype: np.dtype,
-) -> tuple[ExplicitStack, ExplicitMachine]:
-    """The stack and the machine that a combiner is fitted with."""
+) -> tuple[ExplicitStack, ExplicitMachine, str]:
+    """The stack and the machine that a combiner is fitted with, and how features are held.
+
+    Parameters
+    ----------
+    estimator : MKLClassifier, MKLRegressor or MKLOneClass
+        Its parameters `kernels`, `normalize`, `storage` and `dtype` are read.
+    engine : Engine
+        Over `Rows`.
+    n_samples : int
+        Of all blocks.
+    approximation : Approximation
+    machine_of : callable
+        See `engines.targets`.
+    rng : RandomState
+    """
     size = max(LEAST_RESERVOIR, RESERVOIR_SHARE * getattr(approximation, "n_components", 0))
     reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)))
-    kernels = named_kernels(default_kernels(reservoir.views) if kernels is None else kernels)
-    stack = KernelStack(kernels, normalize).fit(reservoir.views, reservoir.weight, reservoir.y)
+    kernels = named_kernels(default_kernels(reservoir.views) if estimator.kernels is None else estimator.kernels)
+    dtype = np.dtype(estimator.dtype or "float32")
+    stack = KernelStack(kernels, estimator.normalize).fit(reservoir.views, reservoir.weight, reservoir.y)
     maps = [approximation.fit_map(stack, m, rng, dtype=dtype) for m in range(stack.n_kernels)]
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
-    blocks = engine.replace(Preparation(maps, stack, machine_of, dtype))
-    return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples)
+    storage = _storage(estimator.storage, n_samples * sum(m.n_features for m in maps) * dtype.itemsize)
+    blocks = engine.replace(Preparation(maps, stack, machine_of, dtype), keep=storage == "dense")
+    return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples), storage
+
+
+def _storage(storage: str, size: int) -> str:
+    """Whether features of this many bytes are held ("dense") or computed again in each pass ("lazy")."""
+    if storage != "auto":
+        return storage
+    free = available_memory()
+    return "dense" if free is None or size <= MEMORY_SHARE * free else "lazy"
