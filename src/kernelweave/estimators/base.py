@@ -22,7 +22,7 @@ from ..arrays import chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
 from ..engines.rows import Rows
-from ..features import Approximation
+from ..features.choosing import APPROXIMATION
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
 from ..machines import Machine
@@ -50,7 +50,6 @@ from .storage import TrainingKernels
 from .summary import summarize
 
 DEVICES = Choice("cpu", "cuda", "auto")
-APPROXIMATIONS = Choice("nystroem") | Instance(Approximation, "an approximation such as NystroemFeatures()") | None
 _STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "approximation_"
 
 
@@ -60,9 +59,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | None,
         storage=Choice("auto", "dense", "lazy"),
-        approximation=Choice("nystroem")
-        | Instance(Approximation, "an approximation such as NystroemFeatures()")
-        | None,
+        approximation=APPROXIMATION | None,
         device=DEVICES,
         dtype=Choice("float64", "float32") | None,
         tol=Number(above=0),

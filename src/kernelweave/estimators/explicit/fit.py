@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 
 from ...combiners import CombinedKernel, Combiner, FitControl
 from ...combiners.per_output import OutputKernels
 from ...engines.stack import ExplicitStack
-from ...features import Approximation, NystroemFeatures
 from ..convergence import warn_unless_converged
 from ..progress import progress_bar
 from .fitting import explicit_stack
@@ -38,13 +37,12 @@ def fit_explicit(
     control : FitControl
     """
     refuse(estimator, combiner, posterior)
-    approximation = approximation_of(estimator.approximation)
     engine = samples_of(estimator, X, y, sample_weight)
     counts: Counts = engine.sum(estimator._count)
     if counts.n_samples < 2:
         raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
     targets = estimator._targets(counts)
-    stack, machine, storage = explicit_stack(estimator, engine, counts.n_samples, approximation, targets, control.rng)
+    stack, machine, storage = explicit_stack(estimator, engine, counts.n_samples, targets, control.rng)
     estimator.combiner_ = estimator._combiner_for(combiner, machine)
     watched = progress_bar(f"Fitting {type(estimator).__name__}") if estimator.verbose else nullcontext()
     with watched as progress:
@@ -57,11 +55,6 @@ def fit_explicit(
     estimator._store(kernel, kernel.restrict(np.empty(0, dtype=int)), machine.without_samples(), stack)
     _store_summary(estimator, kernel)
     return kernel
-
-
-def approximation_of(given: Any) -> Approximation:
-    """The approximation that the parameter of an estimator stands for."""
-    return NystroemFeatures() if isinstance(given, str) else clone(given)
 
 
 def _attributes(coef: np.ndarray, stack: ExplicitStack) -> dict[str, Any]:

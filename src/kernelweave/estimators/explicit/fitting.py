@@ -15,15 +15,14 @@ from ...engines.base import Engine
 from ...engines.block import Block, StoredFeatures
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
-from ...engines.rows import Reservoir, Rows, reservoir_of
+from ...engines.reservoir import fitted_maps
+from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
-from ...features import Approximation, FeatureMap
-from ...kernels import KernelStack, named_kernels
+from ...features import FeatureMap
+from ...kernels import KernelStack
 from ...kernels.stacking.memory import available_memory
-from ...kernels.stacking.naming import default_kernels
 from ...machines import Machine
 
-LEAST_RESERVOIR, RESERVOIR_SHARE = 4000, 20
 MEMORY_SHARE = 0.6  # of the free memory that features may take
 
 
@@ -52,7 +51,6 @@ def explicit_stack(
     estimator: Any,
     engine: Engine,
     n_samples: int,
-    approximation: Approximation,
     machine_of: Any,
     rng: np.random.RandomState,
 ) -> tuple[ExplicitStack, ExplicitMachine, str]:
@@ -61,22 +59,18 @@ def explicit_stack(
     Parameters
     ----------
     estimator : MKLClassifier, MKLRegressor or MKLOneClass
-        Its parameters `kernels`, `normalize`, `storage` and `dtype` are read.
+        Its parameters `kernels`, `normalize`, `approximation`, `storage` and `dtype` are read.
     engine : Engine
         Over `Rows`.
     n_samples : int
         Of all blocks.
-    approximation : Approximation
     machine_of : callable
         See `engines.targets`.
     rng : RandomState
     """
-    size = max(LEAST_RESERVOIR, RESERVOIR_SHARE * getattr(approximation, "n_components", 0))
-    reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)))
-    kernels = named_kernels(default_kernels(reservoir.views) if estimator.kernels is None else estimator.kernels)
     dtype = np.dtype(estimator.dtype or "float32")
-    stack = KernelStack(kernels, estimator.normalize).fit(reservoir.views, reservoir.weight, reservoir.y)
-    maps = [approximation.fit_map(stack, m, rng, dtype=dtype) for m in range(stack.n_kernels)]
+    given = estimator.kernels, estimator.normalize, estimator.approximation
+    reservoir, stack, maps = fitted_maps(engine, *given, rng, dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
     storage = _storage(estimator.storage, n_samples * sum(m.n_features for m in maps) * dtype.itemsize)
     blocks = engine.replace(Preparation(maps, stack, machine_of, dtype), keep=storage == "dense")

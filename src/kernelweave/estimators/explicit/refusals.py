@@ -8,6 +8,7 @@ import numpy as np
 
 from ...combiners import Combiner
 from ...engines.losses import losses_of
+from ...features import approximations_of
 from ...validation import check_parameters, shown
 
 EXACT = "or approximation=None for the exact model"
@@ -29,6 +30,8 @@ def refuse(estimator: Any, combiner: Combiner, posterior: Any) -> None:
             f"features need; give labels without posteriors (soft_labels=None), {EXACT}"
         )
     _refuse_loss(estimator)
+    if estimator.kernels is not None:
+        approximations_of(estimator.approximation, estimator.kernels)
     check_parameters(combiner)
     if combiner.why_exact is not None:
         raise ValueError(
