@@ -39,6 +39,7 @@ from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
 from .explanations import Explanations
 from .explicit.fit import fit_explicit
+from .explicit.on_dask import check_in_memory
 from .explicit.prediction import wherever_X_is
 from .explicit.samples import Counts
 from .fitted import FittedKernels
@@ -90,6 +91,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             given = check_parameters(self)
             if self.approximation is not None:
                 return fit_explicit(self, X, y, sample_weight, given)
+            check_in_memory(self, X)
             combiner = Mean() if given.combiner is None else given.combiner
             max_steps = None if given.max_iter == -1 else given.max_iter
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)

@@ -9,6 +9,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from ...combiners import CombinedKernel, FitControl, Mean
+from ...engines import Engine
 from ...features import NystroemFeatures
 from ...machines import Machine
 from .fitting import explicit_stack
@@ -26,7 +27,12 @@ def fit_explicit(estimator: Any, X: Any, y: Any, sample_weight: Any, given: Any)
     given : namespace
         The estimator's parameters, checked.
     """
-    engine = samples_of(estimator, X, y, sample_weight)
+    with samples_of(estimator, X, y, sample_weight) as engine:
+        return _fit_on(engine, estimator, given)
+
+
+def _fit_on(engine: Engine, estimator: Any, given: Any) -> CombinedKernel:
+    """The fit on samples in blocks."""
     counts: Counts = engine.sum(estimator._count)
     if counts.n_samples < 2:
         raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
