@@ -22,10 +22,9 @@ from .._warnings import warn
 from ..arrays import chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
-from ..features import NystroemFeatures
-from ..kernels import KernelStack, named_kernels
+from ..engines.rows import Rows
+from ..kernels import KernelStack
 from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
-from ..kernels.stacking.naming import default_kernels
 from ..machines import Machine, Solution
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import (
@@ -39,7 +38,9 @@ from ..validation.inputs import (
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
 from .explanations import Explanations
-from .explicit.fitting import explicit_stack, rows_in_memory
+from .explicit.fit import fit_explicit
+from .explicit.prediction import wherever_X_is
+from .explicit.samples import Counts
 from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
@@ -87,6 +88,8 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> CombinedKernel:
         with unchanged_on_failure(self):
             given = check_parameters(self)
+            if self.approximation is not None:
+                return fit_explicit(self, X, y, sample_weight, given)
             combiner = Mean() if given.combiner is None else given.combiner
             max_steps = None if given.max_iter == -1 else given.max_iter
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
@@ -101,8 +104,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                 posterior = None if posterior is None else _safe_indexing(posterior, kept)
             if len(kept) < 2:
                 raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
-            if self.approximation is not None:
-                return self._fit_explicit(views, y, weight, clone(combiner), given, max_steps)
             training = TrainingKernels(self, views, weight, y)
             machine, targets = self._machine(y, weight, posterior, training)
             if self._start is not None:
@@ -116,36 +117,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             vars(stack).pop("has_parts", None)  # of use while memory may run out
             self._store(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
-        return kernel
-
-    def _fit_explicit(
-        self, views: Views, y: Any, weight: np.ndarray, combiner: Combiner, given: Any, max_steps: int | None
-    ) -> CombinedKernel:
-        """Fit on explicit features."""
-        approximation = NystroemFeatures() if self.approximation == "nystroem" else clone(self.approximation)
-        kernels = named_kernels(default_kernels(views) if self.kernels is None else self.kernels)
-        stack, machine = explicit_stack(
-            rows_in_memory(views, y, weight),
-            views.n_samples,
-            kernels,
-            self.normalize,
-            approximation,
-            self._targets(y),
-            given.random_state,
-            np.dtype(self.dtype or "float32"),
-        )
-        self.combiner_ = combiner
-        control = FitControl(given.random_state, given.tol, max_steps=max_steps)
-        kernel = self.combiner_.fit(stack, machine, None, control)
-        solution: Any = kernel.solution
-        self._rule = machine.without_samples()
-        self._kernel = kernel.restrict(np.empty(0, dtype=int))
-        self.storage_, self.kernels_, self.kernel_names_ = "dense", stack.kernels, stack.names
-        self.dual_coef_ = np.ascontiguousarray(solution.coef.T)
-        self.kernel_weights_ = pd.Series(kernel.weights(), stack.names, copy=True)
-        self.intercept_, self.objective_ = solution.intercept, solution.objective
-        self.duality_gap_, self.n_iter_ = solution.gap, len(kernel.history)
-        self.history_ = pd.DataFrame(kernel.history)
         return kernel
 
     def _combined(self, stack: KernelStack, machine: Machine, y: Any, control: FitControl) -> CombinedKernel:
@@ -176,6 +147,15 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         Kernels are fitted later, with the storage that goes with the machine; ``training.dense_stack`` is for machines
         that are made from Gram matrices.
         """
+
+    @staticmethod
+    @abstractmethod
+    def _count(rows: Rows) -> Counts:
+        """What is counted in a block of samples before a fit on explicit features; a check of its targets, too."""
+
+    @abstractmethod
+    def _targets(self, counts: Any) -> Any:
+        """What makes the machine of a block of samples, from the sum of `_count`; see `engines.targets`."""
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         """The combiner to fit, from a copy of the user's."""
@@ -294,6 +274,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             )
         return FetchedViews(Views(*check_new_data(self, X, self._kernel.reads())), fetch)
 
+    @wherever_X_is
     def kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """The weight of each kernel for each sample: what multiplies k_m(x, x) in the combined kernel.
 

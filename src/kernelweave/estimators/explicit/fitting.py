@@ -1,7 +1,7 @@
 """Fitting on explicit features: from samples in blocks to a stack that combiners take.
 
-Three passes come before training: labels and counts, the reservoir (on which kernels, normalisation and feature maps are
-fitted), and the features of every block.
+Three passes come before training: labels and counts, the reservoir (on which kernels, normalisation and feature maps
+are fitted), and the features of every block.
 """
 
 from __future__ import annotations
@@ -15,24 +15,14 @@ from ...engines.base import Engine
 from ...engines.block import Block, StoredFeatures
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
-from ...engines.memory import InMemory
 from ...engines.rows import Reservoir, Rows, reservoir_of
 from ...engines.stack import ExplicitStack
 from ...features import Approximation, FeatureMap
-from ...kernels import KernelStack
+from ...kernels import KernelStack, named_kernels
+from ...kernels.stacking.naming import default_kernels
 from ...machines import Machine
-from ...views import Views
 
 LEAST_RESERVOIR, RESERVOIR_SHARE = 4000, 20
-BLOCK_ROWS = 8192
-
-
-def rows_in_memory(views: Views, y: Any, weight: np.ndarray) -> InMemory:
-    """Samples in memory as blocks."""
-    n = views.n_samples
-    starts = range(0, n, BLOCK_ROWS)
-    parts = [slice(first, min(first + BLOCK_ROWS, n)) for first in starts]
-    return InMemory([Rows(p.start, views.rows(p), None if y is None else y[p], weight[p]) for p in parts])
 
 
 @dataclass(frozen=True)
@@ -45,6 +35,7 @@ class Preparation:
     dtype: np.dtype
 
     def __call__(self, rows: Rows) -> Block:
+        """The block of some samples."""
         present = self.stack.presence(rows.views)
         offsets = np.cumsum([0, *(m.n_features for m in self.maps)])
         matrix = np.empty((rows.n_samples, offsets[-1]), dtype=self.dtype)
@@ -68,6 +59,7 @@ def explicit_stack(
     """The stack and the machine that a combiner is fitted with."""
     size = max(LEAST_RESERVOIR, RESERVOIR_SHARE * getattr(approximation, "n_components", 0))
     reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)))
+    kernels = named_kernels(default_kernels(reservoir.views) if kernels is None else kernels)
     stack = KernelStack(kernels, normalize).fit(reservoir.views, reservoir.weight, reservoir.y)
     maps = [approximation.fit_map(stack, m, rng, dtype=dtype) for m in range(stack.n_kernels)]
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
