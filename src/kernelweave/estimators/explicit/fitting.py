@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...engines.base import Engine
-from ...engines.block import Block, StoredFeatures
+from ...engines.block import Block
+from ...engines.host.recomputed import feature_block
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
 from ...engines.memory import InMemory
@@ -43,16 +44,14 @@ class Preparation:
     stack: KernelStack  # over the reservoir: its kernels find out which sample has which view
     machine_of: Any  # (y, weight) -> machine of these samples, and targets as combiners take them
     dtype: np.dtype
+    held: bool = True  # whether features are held, or computed again in every pass
 
     def __call__(self, rows: Rows) -> Block:
         present = self.stack.presence(rows.views)
-        offsets = np.cumsum([0, *(m.n_features for m in self.maps)])
-        matrix = np.empty((rows.n_samples, offsets[-1]), dtype=self.dtype)
-        for m, found in enumerate(self.maps):
-            matrix[:, offsets[m] : offsets[m + 1]] = found.transform(rows.views, present[:, m])
+        features = feature_block(self.maps, rows.views, present, self.dtype, held=self.held)
         machine, y = self.machine_of(rows.y, rows.weight)
         there = None if present.all() else present
-        return Block(rows.first, StoredFeatures(matrix, offsets), losses_of(machine), y, rows.weight, there)
+        return Block(rows.first, features, losses_of(machine), y, rows.weight, there)
 
 
 def explicit_stack(
