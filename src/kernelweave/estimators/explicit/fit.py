@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 
 from ...combiners import CombinedKernel, Combiner, FitControl
 from ...combiners.per_output import OutputKernels
+from ...engines import Engine
 from ...engines.stack import ExplicitStack
 from ..convergence import warn_unless_converged
 from ..progress import progress_bar
@@ -37,7 +38,12 @@ def fit_explicit(
     control : FitControl
     """
     refuse(estimator, combiner, posterior)
-    engine = samples_of(estimator, X, y, sample_weight)
+    with samples_of(estimator, X, y, sample_weight) as engine:
+        return _fit_on(engine, estimator, combiner, control)
+
+
+def _fit_on(engine: Engine, estimator: Any, combiner: Combiner, control: FitControl) -> CombinedKernel:
+    """The fit on samples in blocks."""
     counts: Counts = engine.sum(estimator._count)
     if counts.n_samples < 2:
         raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
