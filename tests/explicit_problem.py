@@ -87,7 +87,7 @@ class Twin:
         found = combiner_of().fit(self.explicit, self.machine, None, FitControl(tol=tol))
         return exact, found
 
-    def check(self, combiner_of, tol: float = 1e-9, allowed: float = 1e-5):
+    def check(self, combiner_of, tol: float = 1e-8, allowed: float = 1e-5):
         """Both paths agree in J, weights and values; returns the two combined kernels."""
         exact, found = self.fits(combiner_of, tol)
         views = self.dense.support

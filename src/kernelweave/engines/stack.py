@@ -108,6 +108,11 @@ class NoFeatures(FeatureMap):
     def __init__(self, n_features: int):
         self.whitening = np.empty((0, n_features))
 
+    @property
+    def n_raw(self) -> int:
+        """None."""
+        return 0
+
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
         """Nothing."""
         return np.empty((views.n_samples, 0))

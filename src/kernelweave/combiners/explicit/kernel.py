@@ -146,7 +146,7 @@ class ExplicitSum(CombinedKernel):
         own = np.sqrt(self.theta[m]) * coef[offsets[m] : offsets[m + 1]]
         landmarks = getattr(found, "landmarks", None)
         if landmarks is not None:
-            return feature_weights(landmarks, 0, found.whitening @ own)
+            return feature_weights(landmarks, 0, found.fold(own)[: landmarks.n_samples])
         vectors: Any = getattr(found, "feature_weights", None)
         return None if vectors is None else vectors(own)
 
@@ -164,12 +164,12 @@ class ExplicitSum(CombinedKernel):
 
     def values_per_sample(self, coef: np.ndarray) -> int:
         """The features of the kernel that has the most, before they are whitened too."""
-        used = [self.stack.maps[m].whitening.shape for m in np.flatnonzero(self.active).tolist()]
-        return max(sum(shape) for shape in used)
+        used = [self.stack.maps[m] for m in np.flatnonzero(self.active).tolist()]
+        return max(found.n_raw + found.n_features for found in used)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many landmarks, or other raw values, each kernel compares a new sample."""
-        return self.active * np.array([float(len(found.whitening)) for found in self.stack.maps])
+        return self.active * np.array([float(found.n_raw) for found in self.stack.maps])
 
     def restrict(self, index: np.ndarray) -> ExplicitSum:
         """The same kernel without training samples."""

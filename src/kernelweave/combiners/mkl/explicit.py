@@ -156,7 +156,7 @@ def _bent(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: 
     end = xp.where(some, zero + np.inf, zero)
     quadratic = 1.0 / xp.where(some, wide, zero + 1.0)
     losses = Losses(unit * xp.reshape(g, shape), -end, end, quadratic)
-    return Block(block.first, block.features, losses, None, block.weight, block.present, block.codes)
+    return dataclasses.replace(block, losses=losses)
 
 
 def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, q: int) -> np.ndarray:
