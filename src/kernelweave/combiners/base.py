@@ -104,6 +104,9 @@ class Combiner(ABC, BaseEstimator):
         Whether `fit` takes a stack with ``storage="lazy"``, of which no Gram matrix is ever whole.
     why_dense : str or None
         Why it does not, as a sentence for an error message, which adds sizes and remedies; None where it does.
+    why_exact : str or None
+        Why `fit` does not take kernels with explicit features (``approximation=`` of an estimator), as a sentence for
+        an error message, which adds remedies; None where it does.
     by_kernel : tuple of str
         Parameters that may have an entry for each kernel, by name or in order.
     """
@@ -126,6 +129,11 @@ class Combiner(ABC, BaseEstimator):
         """By default a combiner reads whole Gram matrices."""
         return f"{type(self).__name__} reads whole Gram matrices"
 
+    @property
+    def why_exact(self) -> str | None:
+        """By default a combiner reads whole Gram matrices, which kernels with explicit features do not have."""
+        return f"{type(self).__name__} reads whole Gram matrices"
+
     def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
         """`why_dense` with these kernels, each given with its name; by default it does not depend on them."""
         return self.why_dense
@@ -139,11 +147,13 @@ class Combiner(ABC, BaseEstimator):
         Parameters
         ----------
         stack : KernelStack
-            The base kernels over the training samples.
+            The base kernels over the training samples; an `engines.stack.ExplicitStack` where they have explicit
+            features, which a combiner is given only if its `why_exact` is None.
         machine : Machine
-            The dual problem, with its targets and bounds.
+            The dual problem, with its targets and bounds; with explicit features an `engines.machine.ExplicitMachine`.
         y : ndarray or None
-            The targets as the user gave them (encoded labels for classification).
+            The targets as the user gave them (encoded labels for classification); None with explicit features, where
+            blocks of samples have them.
         control : FitControl, optional
         """
 

@@ -82,6 +82,11 @@ class PerOutput(Combiner):
         """What the combiner gives as its reason."""
         return self.combiner.why_dense
 
+    @property
+    def why_exact(self) -> str | None:
+        """What the combiner gives as its reason."""
+        return self.combiner.why_exact
+
     def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
         """The reason of the combiner."""
         return self.combiner.why_dense_with(kernels)

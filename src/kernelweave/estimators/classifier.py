@@ -13,14 +13,19 @@ from ..combiners import Combiner, PerOutput
 from ..engines.targets import ClassTargets
 from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
 from ..validation import Choice, Constraints, Instance, Number, Whole, shown
-from ..validation.inputs import check_labels, encode_labels
+from ..validation.inputs import check_labels, encode_labels, one_class_error
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
+from .explicit.prediction import wherever_X_is
+from .explicit.refusals import refuse_multiclass
+from .explicit.samples import LabelCounts, count_labels
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 from .storage import TrainingKernels
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
 _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
+
+_COSTS = "C, class_weight and sample_weight must together give every sample a positive finite cost"
 
 
 class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
@@ -232,6 +237,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         """
         return self._fit(X, y, sample_weight, posterior)
 
+    @wherever_X_is
     def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
@@ -244,6 +250,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         """
         return self._decide(X, fetch)
 
+    @wherever_X_is
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Class labels, those with the largest decision value.
 
@@ -267,7 +274,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         bound = float(self.C) * weight * by_class[labels]
         if not (np.isfinite(bound).all() and (bound > 0).all()):
-            raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
+            raise ValueError(_COSTS)
         if posterior is not None:
             posterior = as_class_posteriors(posterior, self.classes_)
         elif self.soft_labels is not None:
@@ -276,16 +283,29 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
             posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
         return self._machine_of(labels, bound, posterior), labels
 
-    def _targets(self, y: Any) -> ClassTargets:
-        """Makers of the machines of blocks."""
-        self.classes_, _ = encode_labels(self, y)
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
-        return ClassTargets(loss, self.classes_, float(self.C), by_class)
+    _count = staticmethod(count_labels)
+
+    def _targets(self, counts: LabelCounts) -> ClassTargets:
+        self.classes_ = counts.classes
+        if len(self.classes_) < 2:
+            raise one_class_error(self, self.classes_)
+        refuse_multiclass(self, len(self.classes_))
+        by_class = counts.class_weights(self.class_weight)
+        costs = float(self.C) * by_class * np.array([[counts.lightest], [counts.heaviest]])
+        if not (np.isfinite(costs).all() and (costs > 0).all()):
+            raise ValueError(_COSTS)
+        return ClassTargets(self._loss(), self.classes_, float(self.C), by_class)
+
+    _smooth = "squared-hinge", "least-squares"
+
+    def _loss(self) -> BinaryLoss:
+        """The loss, with the default resolved."""
+        return _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
 
     @property
     def _machine_name(self) -> str:
-        """The loss by name, with the default resolved."""
+        if not isinstance(self.machine, str):
+            return type(self.machine).__name__
         return ("svm" if self.approximation is None else "squared-hinge") if self.machine == "auto" else self.machine
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
@@ -306,7 +326,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
         """The machine for encoded labels, or one error where parameters do not go together."""
-        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
+        loss = self._loss()
         signs = 2.0 * labels - 1.0
         if len(self.classes_) == 2:
             return loss.for_targets(signs, bound) if posterior is None else _soft_machine(loss, posterior, bound, signs)

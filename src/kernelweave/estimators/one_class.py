@@ -11,6 +11,8 @@ from ..machines import Machine, OneClassMachine
 from ..validation import Constraints, Number
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
+from .explicit.prediction import wherever_X_is
+from .explicit.samples import Counts, count_samples
 from .storage import TrainingKernels
 
 
@@ -111,6 +113,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         """What `score_samples` must exceed for a sample to count as normal."""
         return float(-self.intercept_[0])
 
+    @wherever_X_is
     def decision_function(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Signed distance to the boundary (up to a factor): negative for novelties.
 
@@ -123,6 +126,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         """
         return self._decide(X, fetch)
 
+    @wherever_X_is
     def score_samples(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values without the offset.
 
@@ -135,6 +139,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         """
         return self.decision_function(X, fetch) + self.offset_
 
+    @wherever_X_is
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """1 for normal samples, -1 for novelties.
 
@@ -156,3 +161,12 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         if C * total < 1 - 1e-12:
             raise ValueError(f"C must be at least 1/n = {1 / total:.4g} for these {len(weight)} samples, not {C!r}")
         return OneClassMachine(C * weight), None
+
+    @property
+    def _machine_name(self) -> str:
+        return "svm"
+
+    _count = staticmethod(count_samples)
+
+    def _targets(self, counts: Counts) -> Any:
+        raise NotImplementedError

@@ -15,6 +15,8 @@ from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_numeric_target
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
+from .explicit.prediction import wherever_X_is
+from .explicit.samples import NumberCounts, count_numbers, set_target_names
 from .storage import TrainingKernels
 
 
@@ -149,6 +151,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         """
         return self._fit(X, y, sample_weight)
 
+    @wherever_X_is
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Predicted values, of shape (n_samples,) or, where y of the fit had two dimensions, (n_samples, n_targets).
 
@@ -164,9 +167,7 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         y, names = check_numeric_target(self, y, n_samples)
-        self.__dict__.pop("target_names_", None)
-        if names is not None:
-            self.target_names_ = names
+        set_target_names(self, names)
         return y
 
     def _machine(
@@ -180,12 +181,11 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             y = y.reshape(-1)
             machine = loss.for_targets(y, bound)
         if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
-            self._warn_of_the_tube(y, float(loss.epsilon))
+            self._warn_of_the_tube(np.ptp(y.reshape(len(y), -1), axis=0), float(loss.epsilon))
         return machine, y
 
-    def _warn_of_the_tube(self, y: np.ndarray, epsilon: float) -> None:
-        """Warn of targets that vary so little that no error counts."""
-        spread = np.ptp(y.reshape(len(y), -1), axis=0)
+    def _warn_of_the_tube(self, spread: np.ndarray, epsilon: float) -> None:
+        """Warn of targets that vary so little that no error counts; `spread` is the range of each."""
         inside = np.flatnonzero((spread > 0.0) & (spread <= 2.0 * epsilon)).tolist()
         if inside:
             names = getattr(self, "target_names_", None)
@@ -197,9 +197,15 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
                 "TransformedTargetRegressor(model, transformer=StandardScaler())"
             )
 
-    def _targets(self, y: Any) -> NumberTargets:
-        """Makers of the machines of blocks."""
-        return NumberTargets(self._loss(), float(self.C))
+    _count = staticmethod(count_numbers)
+
+    def _targets(self, counts: NumberCounts) -> NumberTargets:
+        loss = self._loss()
+        if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
+            self._warn_of_the_tube(counts.high - counts.low, float(loss.epsilon))
+        return NumberTargets(loss, float(self.C))
+
+    _smooth = "squared-epsilon-insensitive", "least-squares"
 
     def _loss(self) -> RegressionLoss:
         """The loss, with the default resolved."""
@@ -208,12 +214,14 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             "least-squares": SquaredError(),
             "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
         }
+        return by_name[self._machine_name] if isinstance(self.machine, str) else self.machine
+
+    @property
+    def _machine_name(self) -> str:
         if not isinstance(self.machine, str):
-            return self.machine
-        name = self.machine
-        if name == "auto":
-            name = "svm" if self.approximation is None else "squared-epsilon-insensitive"
-        return by_name[name]
+            return type(self.machine).__name__
+        squared = "squared-epsilon-insensitive"
+        return ("svm" if self.approximation is None else squared) if self.machine == "auto" else self.machine
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         several = self.weights == "per-target" and hasattr(self, "target_names_")

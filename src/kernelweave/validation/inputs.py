@@ -269,11 +269,16 @@ def encode_labels(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """The classes, at least two, and the position of each label among them."""
     classes, labels = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least two classes, but y has only one class: "
-            f"{classes.tolist()[0]!r}"
-        )
+        raise one_class_error(estimator, classes)
     return classes, labels
+
+
+def one_class_error(estimator: Any, classes: np.ndarray) -> ValueError:
+    """The error of labels that are all the same."""
+    return ValueError(
+        f"{type(estimator).__name__} needs samples of at least two classes, but y has only one class: "
+        f"{classes.tolist()[0]!r}"
+    )
 
 
 def check_sample_weight(sample_weight: Any, n_samples: int) -> np.ndarray:

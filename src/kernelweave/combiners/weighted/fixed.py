@@ -30,6 +30,7 @@ class Mean(ChosenWeights):
     """
 
     why_dense = None
+    why_exact = None
 
     def choose(self, stack, machine, y, control):
         """The same weight 1/P for each kernel."""
@@ -58,6 +59,7 @@ class FixedWeights(NamedNumbers, ChosenWeights):
     """
 
     why_dense = None
+    why_exact = None
     _numbers = ("weights",)
 
     def __init__(self, weights: Mapping[str, float] | Any):
