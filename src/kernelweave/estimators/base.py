@@ -40,6 +40,7 @@ from ..views.fetched import Fetch
 from .convergence import warn_unless_converged
 from .explanations import Explanations
 from .explicit.fit import fit_explicit
+from .explicit.on_dask import check_in_memory
 from .explicit.prediction import wherever_X_is
 from .explicit.samples import Counts
 from .fitted import FittedKernels
@@ -96,6 +97,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             control = FitControl(given.random_state, given.tol, max_steps=max_steps)
             if given.approximation is not None:
                 return fit_explicit(self, X, y, sample_weight, posterior, combiner, control)
+            check_in_memory(self, X)
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
             views = Views(*check_training_data(self, X))
             weight = check_sample_weight(sample_weight, views.n_samples)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...engines.block import Block, StoredFeatures
 from ...engines.losses import Losses
-from ...engines.rows import keys_of
+from ...engines.reservoir import keys_of
 from .gated import GateAmplitudes
 from .gated_totals import tiles
 

@@ -11,14 +11,13 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from ...combiners import CombinedKernel, Combiner, FitControl
-from ...combiners.per_output import OutputKernels
+from ...engines import Engine
 from ...engines.stack import ExplicitStack
 from ..convergence import warn_unless_converged
 from ..progress import progress_bar
 from .fitting import explicit_stack
 from .refusals import refuse
 from .samples import Counts, samples_of
-from .summary import summary_of_blocks
 
 
 def fit_explicit(
@@ -37,7 +36,12 @@ def fit_explicit(
     control : FitControl
     """
     refuse(estimator, combiner, posterior)
-    engine = samples_of(estimator, X, y, sample_weight)
+    with samples_of(estimator, X, y, sample_weight) as engine:
+        return _fit_on(engine, estimator, combiner, control)
+
+
+def _fit_on(engine: Engine, estimator: Any, combiner: Combiner, control: FitControl) -> CombinedKernel:
+    """The fit on samples in blocks."""
     counts: Counts = engine.sum(estimator._count)
     if counts.n_samples < 2:
         raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
@@ -70,6 +74,7 @@ def _attributes(coef: np.ndarray, stack: ExplicitStack) -> dict[str, Any]:
 def _store_summary(estimator: Any, kernel: CombinedKernel) -> None:
     """Store a summary of the gates of the training samples, where the model has gates."""
     estimator.__dict__.pop("gating_summary_", None)
-    if "gates" in estimator.combiner_.offers and not isinstance(kernel, OutputKernels):
+    totals = getattr(kernel, "totals", None)
+    if totals is not None:
         classes = estimator.classes_ if is_classifier(estimator) else None
-        estimator.gating_summary_ = summary_of_blocks(kernel, classes)
+        estimator.gating_summary_ = totals.table(kernel.names, classes)

@@ -44,7 +44,9 @@ class Preparation:
             matrix[:, offsets[m] : offsets[m + 1]] = found.transform(rows.views, present[:, m])
         machine, y = self.machine_of(rows.y, rows.weight)
         there = None if present.all() else present
-        return Block(rows.first, StoredFeatures(matrix, offsets), losses_of(machine), y, rows.weight, there, None, rows.views)
+        return Block(
+            rows.first, StoredFeatures(matrix, offsets), losses_of(machine), y, rows.weight, there, None, rows.views
+        )
 
 
 def explicit_stack(
