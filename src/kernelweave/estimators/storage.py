@@ -37,8 +37,8 @@ from ..views import Views
 #: of float64 by up to 4e-5 of their size (polynomial and wide Gaussian kernels), by 2e-4 at 1e4 and by 0.2 at 1e6.
 LARGEST_COST = 1e3
 
-#: Samples above which an exact fit in parts warns: `docs/scale.md` has 30 s for 50 000 samples on two cores and 22 s for
-#: a million on an accelerator, which grow with the square of the number.
+#: Samples above which an exact fit in parts warns: `docs/scale.md` has 30 s for 50 000 samples on two cores and 22 s
+#: for a million on an accelerator, which grow with the square of the number.
 LARGEST_ON_HOST, LARGEST_ON_DEVICE = 100_000, 1_000_000
 FEATURES = 'approximation="nystroem"'
 
