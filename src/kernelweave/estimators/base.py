@@ -41,6 +41,7 @@ from .explanations import Explanations
 from .explicit.fit import fit_explicit
 from .explicit.prediction import wherever_X_is
 from .explicit.samples import Counts
+from .explicit.stored import read_whole
 from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
@@ -90,6 +91,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             given = check_parameters(self)
             if self.approximation is not None:
                 return fit_explicit(self, X, y, sample_weight, given)
+            X, y, sample_weight = read_whole(self, X, y, sample_weight)
             combiner = Mean() if given.combiner is None else given.combiner
             max_steps = None if given.max_iter == -1 else given.max_iter
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)

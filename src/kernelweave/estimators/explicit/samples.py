@@ -6,6 +6,7 @@ A fit on explicit features begins with an engine over `engines.rows.Rows`, whate
 X                                   blocks
 ==================================  ===============================================================
 array, data frame, sparse matrix    slices of it, in memory
+`files.OpenViews`                   those of its files, read in each pass (`stored`)
 ==================================  ===============================================================
 
 What an engine over rows must provide, so that everything after it is the same for all kinds of X:
@@ -31,12 +32,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_regressor
 from sklearn.utils.class_weight import compute_class_weight
 
 from ...engines import Engine, InMemory
 from ...engines.rows import TARGET_BYTES, Rows
 from ...validation.inputs import check_row_labels, check_sample_weight, check_training_data
-from ...views import Views
+from ...views import TableInBlocks, Views
+from .stored import samples_in_files
 
 LEAST_ROWS, MOST_ROWS = 1024, 8192  # samples of a block in memory
 
@@ -51,6 +54,12 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
     X, y, sample_weight
         As given to `fit`.
     """
+    if isinstance(X, TableInBlocks):
+        engine = samples_in_files(estimator, X, y, sample_weight)
+        set_columns(estimator, len(engine.source.names), engine.source.names)
+        if y is None and is_regressor(estimator):
+            set_target_names(estimator, None if X.n_targets is None else list(range(X.n_targets)))
+        return engine
     return _samples_in_memory(estimator, X, y, sample_weight)
 
 
