@@ -57,10 +57,10 @@ class ParquetRows(StoredRows):
             for j in range(p):
                 values[j] = _numbers(table.column(j))
             return pd.DataFrame(values.T, columns=range(p))
-        read = {
-            j: pd.Series(_others(table.column(j)), dtype=object) if dtype.kind == "O" else _numbers(table.column(j)).astype(dtype, copy=False)
-            for j, dtype in enumerate(dtypes)
-        }
+        read = {}
+        for j, dtype in enumerate(dtypes):
+            values = _others(table.column(j)) if dtype.kind == "O" else _numbers(table.column(j))
+            read[j] = pd.Series(values, dtype=dtype)
         return pd.DataFrame(read, index=range(n))
 
     def _values(self, first: int, last: int, place: int) -> np.ndarray:
