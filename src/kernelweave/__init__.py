@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
-    from .files import read_views, read_views_in_blocks
+    from .files import open_views, read_views, read_views_in_blocks
     from .persistence import load, save
     from .reporting import report
     from .views import stack_views
@@ -40,6 +40,7 @@ __all__ = [
     "kernels",
     "load",
     "model_selection",
+    "open_views",
     "read_views",
     "read_views_in_blocks",
     "recipes",
@@ -64,6 +65,7 @@ _HOMES = {
     "config_context": "_config",
     "get_config": "_config",
     "load": "persistence",
+    "open_views": "files",
     "read_views": "files",
     "read_views_in_blocks": "files",
     "report": "reporting",

@@ -40,6 +40,15 @@ class Engine(ABC):
             Whether results are to be held; else each is made again whenever it is used.
         """
 
+    def close(self) -> None:  # noqa: B027
+        """Let go of all blocks, also of those of engines that were made of this one; nothing to do in memory."""
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
 
 def added(results: Any) -> Any:
     """The sum of results, in order: numbers, arrays, or tuples of them (each entry on its own)."""

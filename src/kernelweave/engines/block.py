@@ -66,6 +66,11 @@ class StoredFeatures(FeatureBlock):
         self.matrix, self.offsets = matrix, offsets
         self.n_samples = len(matrix)
 
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the features."""
+        return self.matrix.dtype
+
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
         """Tile by tile; sums over tiles in float64."""
         pulled = np.zeros(weights.shape)
@@ -102,7 +107,9 @@ class Block:
     present : ndarray of bool, shape (n_samples, n_kernels), or None
         Which sample has which view; None where each has all.
     codes : ndarray or None
-        What a gating model reads of each sample.
+        What a gating model reads of each sample; read by slices of samples only, as it may be computed then.
+    views : Views or None
+        The samples as given, for combiners that read more of them than features.
     """
 
     first: int
@@ -112,6 +119,7 @@ class Block:
     weight: np.ndarray
     present: np.ndarray | None = None
     codes: Any = None
+    views: Any = None
 
     @property
     def n_samples(self) -> int:

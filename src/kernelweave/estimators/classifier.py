@@ -17,6 +17,7 @@ from ..validation.inputs import check_labels, encode_labels, one_class_error
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 from .explicit.prediction import wherever_X_is
+from .explicit.refusals import refuse_multiclass
 from .explicit.samples import LabelCounts, count_labels
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 from .storage import TrainingKernels
@@ -285,18 +286,26 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     _count = staticmethod(count_labels)
 
     def _targets(self, counts: LabelCounts) -> ClassTargets:
-        self.classes_, by_class = counts.classes, counts.class_weights(self.class_weight)
+        self.classes_ = counts.classes
         if len(self.classes_) < 2:
             raise one_class_error(self, self.classes_)
+        refuse_multiclass(self, len(self.classes_))
+        by_class = counts.class_weights(self.class_weight)
         costs = float(self.C) * by_class * np.array([[counts.lightest], [counts.heaviest]])
         if not (np.isfinite(costs).all() and (costs > 0).all()):
             raise ValueError(_COSTS)
-        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
-        return ClassTargets(loss, self.classes_, float(self.C), by_class)
+        return ClassTargets(self._loss(), self.classes_, float(self.C), by_class)
+
+    _smooth = "squared-hinge", "least-squares"
+
+    def _loss(self) -> BinaryLoss:
+        """The loss, with the default resolved."""
+        return _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
 
     @property
     def _machine_name(self) -> str:
-        """The loss by name, with the default resolved."""
+        if not isinstance(self.machine, str):
+            return type(self.machine).__name__
         return ("svm" if self.approximation is None else "squared-hinge") if self.machine == "auto" else self.machine
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
@@ -317,7 +326,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
         """The machine for encoded labels, or one error where parameters do not go together."""
-        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
+        loss = self._loss()
         signs = 2.0 * labels - 1.0
         if len(self.classes_) == 2:
             return loss.for_targets(signs, bound) if posterior is None else _soft_machine(loss, posterior, bound, signs)

@@ -162,6 +162,10 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
             raise ValueError(f"C must be at least 1/n = {1 / total:.4g} for these {len(weight)} samples, not {C!r}")
         return OneClassMachine(C * weight), None
 
+    @property
+    def _machine_name(self) -> str:
+        return "svm"
+
     _count = staticmethod(count_samples)
 
     def _targets(self, counts: Counts) -> Any:

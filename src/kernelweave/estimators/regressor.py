@@ -205,6 +205,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             self._warn_of_the_tube(counts.high - counts.low, float(loss.epsilon))
         return NumberTargets(loss, float(self.C))
 
+    _smooth = "squared-epsilon-insensitive", "least-squares"
+
     def _loss(self) -> RegressionLoss:
         """The loss, with the default resolved."""
         by_name = {
@@ -212,12 +214,14 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             "least-squares": SquaredError(),
             "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
         }
+        return by_name[self._machine_name] if isinstance(self.machine, str) else self.machine
+
+    @property
+    def _machine_name(self) -> str:
         if not isinstance(self.machine, str):
-            return self.machine
-        name = self.machine
-        if name == "auto":
-            name = "svm" if self.approximation is None else "squared-epsilon-insensitive"
-        return by_name[name]
+            return type(self.machine).__name__
+        squared = "squared-epsilon-insensitive"
+        return ("svm" if self.approximation is None else squared) if self.machine == "auto" else self.machine
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         several = self.weights == "per-target" and hasattr(self, "target_names_")

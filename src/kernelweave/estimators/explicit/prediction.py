@@ -10,6 +10,9 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ...engines.cluster import is_dask
+from .on_dask import on_dask
+
 
 def wherever_X_is(method: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
     """Let a method of an estimator take X in blocks, too.
@@ -32,4 +35,4 @@ def wherever_X_is(method: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N8
 
 def _by_blocks(X: Any) -> Callable[..., Any] | None:
     """What calls a method for each block of X: ``function(estimator, name, X, ...)``; None for X in memory."""
-    return None
+    return on_dask if is_dask(X) else None

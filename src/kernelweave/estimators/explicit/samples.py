@@ -6,6 +6,7 @@ A fit on explicit features begins with an engine over `engines.rows.Rows`, whate
 X                                   blocks
 ==================================  ===============================================================
 array, data frame, sparse matrix    slices of it, in memory
+Dask array or data frame            its chunks, on the workers
 ==================================  ===============================================================
 
 What an engine over rows must provide, so that everything after it is the same for all kinds of X:
@@ -31,9 +32,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.class_weight import compute_class_weight
 
 from ...engines import Engine, InMemory
+from ...engines.cluster import is_dask, rows_on_dask
 from ...engines.rows import TARGET_BYTES, Rows
 from ...validation.inputs import check_row_labels, check_sample_weight, check_training_data
 from ...views import Views
@@ -51,7 +54,22 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
     X, y, sample_weight
         As given to `fit`.
     """
+    if is_dask(X):
+        return samples_on_dask(estimator, X, y, sample_weight)
     return _samples_in_memory(estimator, X, y, sample_weight)
+
+
+def samples_on_dask(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
+    """An engine over the chunks of Dask collections; y and weights may be in memory, too."""
+    target = "labels" if is_classifier(estimator) else "numbers" if is_regressor(estimator) else None
+    if target is not None and y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+    engine, chunks = rows_on_dask(X, y, sample_weight, target)
+    named = chunks.columns is not None and all(isinstance(name, str) for name in chunks.columns)
+    set_columns(estimator, chunks.n_columns, chunks.columns if named else None)
+    if target == "numbers":
+        set_target_names(estimator, chunks.targets)
+    return engine
 
 
 def _samples_in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any) -> InMemory:
