@@ -1,7 +1,7 @@
 """`OnDevice`: an engine over blocks whose arrays are on a device.
 
-Functions of blocks that a fit calls again and again have a form for devices, in `PLACED`. All others are given the block
-as NumPy arrays; features stay on the device, see `block`.
+Functions of blocks that a fit calls again and again have a form for devices, in `PLACED`. All others are given the
+block as NumPy arrays; features stay on the device, see `block`.
 """
 
 from __future__ import annotations
