@@ -52,6 +52,8 @@ def _fit_on(engine: Engine, estimator: Any, combiner: Combiner, control: FitCont
     with watched as progress:
         kernel = estimator.combiner_.fit(stack, machine, None, replace(control, progress=progress))
     solution: Any = kernel.solution
+    if isinstance(getattr(kernel, "stack", None), ExplicitStack):
+        stack = kernel.stack  # type: ignore[assignment]  # whose features a combiner may have learned
     warn_unless_converged(estimator, solution, explicit=True)
     estimator._forget()
     estimator.__dict__.update(_attributes(solution.coef, stack))
