@@ -58,7 +58,9 @@ def test_kernels_of_weight_zero_have_their_forms():
     np.testing.assert_allclose(mine.forms, theirs.forms, rtol=1e-4)
 
 
-@pytest.mark.parametrize("case", ["squared-hinge", "one-vs-all", "squared-epsilon-insensitive", "several least squares"])
+@pytest.mark.parametrize(
+    "case", ["squared-hinge", "one-vs-all", "squared-epsilon-insensitive", "several least squares"]
+)
 def test_slopes_and_second_derivatives_are_those_of_the_solved_machine(case):
     twin = Twin(case, X=some_missing(X))
     eta = np.array([0.4, 0.3, 0.5, 0.2])

@@ -12,7 +12,7 @@ from ...views import Views
 from ..projected.feature_maps import ViewFeatures
 from .projected_terms import LinearTerm, NystroemTerm, Term
 
-SMALLEST = 1e-12  # eigenvalues of K_LL that count, relative to the largest
+SMALLEST = 1e-10  # eigenvalues of K_LL that count, relative to the largest
 
 
 class ProjectedMap(FeatureMap):

@@ -11,7 +11,8 @@ term            kernels                  phi(z)
 ==============  =======================  =============================================================
 
 A function is f = phi v with the penalty 1/2 ||v||^2, of landmarks 1/2 v' K_LL(W) v. The v of landmarks are written as
-v = R u with R = K_LL^(-1/2) at some W: in these coordinates descent is well conditioned, and R stays as it is.
+v = R u with R = (K_LL + ridge I)^(-1/2) at some W: in these coordinates descent is well conditioned, and R stays as it
+is when W moves. The ridge keeps directions that K_LL hardly has from growing then.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from ...kernels.points.projected import PointKernel
+
+RIDGE = 1e-3  # in units of the largest eigenvalue
 
 
 class Term(ABC):
@@ -122,6 +125,13 @@ class NystroemTerm(Term):
     def n_features(self) -> int:
         """Columns of R."""
         return self.basis.shape[1]
+
+    @classmethod
+    def of(cls, kernel: PointKernel, landmarks: np.ndarray, W: np.ndarray) -> NystroemTerm:
+        """The term with R of a projection."""
+        values, vectors = np.linalg.eigh(kernel.gram(landmarks @ W))
+        ridge = RIDGE * max(values[-1], np.finfo(float).tiny)
+        return cls(kernel, landmarks, vectors / np.sqrt(np.maximum(values, 0.0) + ridge))
 
     def at(self, W: np.ndarray) -> NystroemTerm:
         """The landmarks, projected."""
