@@ -37,6 +37,8 @@ class ExplicitKernel:
         Of all kernels.
     """
 
+    n_solves = 1  # all outputs are solved together
+
     def __init__(self, engine: Engine, amplitudes: Amplitudes, n_features: int):
         self.engine, self.amplitudes, self.n_features = engine, amplitudes, n_features
         self.progress: Callable[[float], None] | None = None  # called with the share of a solve that is done
