@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import place_of
 from .base import Engine
 from .block import Block
 from .losses import Losses
@@ -28,32 +27,27 @@ ROUNDING = 4.0 * np.finfo(float).eps  # of sums, relative to the sum of absolute
 class Scored:
     """The scores of a block, without biases, with losses and weights of its samples."""
 
-    scores: Any
+    scores: np.ndarray
     losses: Losses
-    weight: Any
+    weight: np.ndarray
 
 
 def scored(block: Block, amplitudes: Any, weights: np.ndarray, theta: np.ndarray) -> Scored:
     """Scores sum_m a_im s_imr of a block."""
-    place = place_of(block.weight)
-    tiles = []
+    found = np.empty((block.n_samples, weights.shape[1]))
 
-    def respond(rows: slice, scores: Any) -> Any:
-        tiles.append(place.xp.sum(amplitudes.values(theta, block, rows)[:, :, None] * scores, axis=1))
-        return place.xp.zeros_like(scores)
+    def respond(rows: slice, scores: np.ndarray) -> None:
+        found[rows] = np.einsum("im,imr->ir", amplitudes.values(theta, block, rows), scores)
 
     block.features.sweep(weights, respond)
-    found = place.xp.concat(tiles, axis=0) if tiles else place.zeros((0, weights.shape[1]))
     return Scored(found, block.losses, block.weight)
 
 
-def _slopes(block: Scored, intercept: np.ndarray) -> np.ndarray:
-    """Sums of c at some biases, of |c|, and how fast the first fall; of shape (3, n_outputs)."""
-    place = place_of(block.scores)
-    values = block.scores + place.asarray(intercept, "float64")
+def slopes(block: Scored, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums of c at some biases, of |c|, and how fast the first fall; each of shape (n_outputs,)."""
+    values = block.scores + intercept
     c = block.losses.coefficients(values)
-    found = (c, place.xp.abs(c), block.losses.curvature(values))
-    return np.stack([np.asarray(place.numpy(place.xp.sum(each, axis=0))) for each in found])
+    return c.sum(axis=0), np.abs(c).sum(axis=0), block.losses.curvature(values).sum(axis=0)
 
 
 def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarray:
@@ -74,7 +68,7 @@ def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarr
     low, high = np.full(len(b), -np.inf), np.full(len(b), np.inf)
     reach = np.ones(len(b))  # of a step where the sum is constant; grows until it changes
     for _ in range(MOST_STEPS):
-        sums, sizes, fall = engine.sum(_slopes, b)
+        sums, sizes, fall = engine.sum(slopes, b)
         excess = sums - total
         done = np.abs(excess) <= ROUNDING * np.maximum(sizes, abs(total))
         low, high = np.where(excess > 0.0, b, low), np.where(excess < 0.0, b, high)

@@ -84,8 +84,8 @@ def quantile(engine: Engine, share: float) -> float:
 
 
 def _scores(block: Scored) -> tuple[np.ndarray, np.ndarray]:
-    place = place_of(block.scores)
-    return np.asarray(place.numpy(block.scores))[:, 0], np.asarray(place_of(block.weight).numpy(block.weight))
+    scores, weight = (np.asarray(place_of(each).numpy(each), dtype=float) for each in (block.scores, block.weight))
+    return scores[:, 0], weight
 
 
 def _range(block: Scored, low: float, high: float) -> Range:
