@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from explicit_problem import CASES, NOVELTY, Twin, X, some_missing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from explicit_problem import CASES, NOVELTY, Twin, X, some_missing
 from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.combiners.weighted.sums import WeightedSum
 from kernelweave.engines import InMemory
@@ -38,9 +38,7 @@ def test_a_gap_is_never_below_the_true_one(case, data):
     exact = twin.exact.solve(WeightedSum(twin.dense, eta).gram(), gap_tol=1e-9)
     n_features, q = twin.explicit.n_features, twin.machine.n_outputs
     primal = Primal(twin.explicit.engine, WeightAmplitudes(eta), n_features, q, total=twin.machine.total)
-    near = twin.machine.solve(
-        ExplicitKernel(twin.explicit.engine, WeightAmplitudes(eta), n_features), gap_tol=1e-6
-    )
+    near = twin.machine.solve(ExplicitKernel(twin.explicit.engine, WeightAmplitudes(eta), n_features), gap_tol=1e-6)
     w = near.coef + size * rng.normal(size=near.coef.shape) / np.sqrt(n_features)
     found = certificate(primal, primal.join(w, 10.0 * size * rng.normal(size=q), np.empty(0)), 0)
     best = exact.objective + exact.gap

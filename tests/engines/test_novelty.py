@@ -1,11 +1,13 @@
 """One-class machines on explicit features: the exact twin, and the offset at a quantile of the scores."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from explicit_problem import Twin, X, some_missing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from explicit_problem import Twin, X, some_missing
 from kernelweave.combiners import ConvexMKL, FitControl, LpMKL, Mean
 from kernelweave.engines import InMemory
 from kernelweave.engines.certificate import Scored
@@ -14,7 +16,7 @@ from kernelweave.engines.novelty import at_quantile, quantile
 
 def blocks(scores, weight, cuts=(3, 4, 17)):
     edges = [0, *(cut for cut in cuts if cut < len(scores)), len(scores)]
-    parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
     return InMemory([Scored(scores[part, None], None, weight[part]) for part in parts])
 
 

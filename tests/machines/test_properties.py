@@ -109,7 +109,8 @@ def test_losses_are_what_their_names_say():
 
 
 def test_capabilities():
-    assert [name for name, machine in MACHINES.items() if machine.detects_novelty] == ["one-class", "one-class, squared"]
+    novelty = [name for name, machine in MACHINES.items() if machine.detects_novelty]
+    assert novelty == ["one-class", "one-class, squared"]
     assert MACHINES["squared hinge, one-vs-one"].n_jobs == 2 and MACHINES["binary"].n_jobs is None
     boxes = {name for name, machine in MACHINES.items() if machine.has_box_dual}
     by_terms = {"Hinge by its terms", "EpsilonInsensitive by its terms"}
