@@ -102,11 +102,13 @@ def test_a_sample_without_any_used_view_is_refused_or_warned_of():
         twin.fits(lambda: FixedWeights({"product": 1.0}))
     with pytest.raises(ValueError, match="sample 0 has none of the views"):
         FixedWeights({"product": 1.0}).fit(twin.explicit, twin.machine, None)
-    alone = [KERNELS[0], ("noise", KERNELS[3][1])]
-    with pytest.warns(UserWarning, match="has none of the views"):
-        missing = Twin("squared-epsilon-insensitive", X=some_missing(X), kernels=alone)
-        combiner = ConvexMKL({"noise": 20.0})
-        combiner.fit(missing.explicit, missing.machine, None)
+    X_lacking = X.copy()
+    X_lacking[4, 4:] = np.nan
+    missing = Twin("squared-hinge", X=X_lacking, kernels=[KERNELS[0], KERNELS[3]])
+    with pytest.warns(UserWarning, match=r"sample 4 has none of the views .*\(noise\); its prediction is the bias"):
+        kernel = ConvexMKL({"product": 50.0}).fit(missing.explicit, missing.machine, None)
+    with pytest.warns(UserWarning, match="sample 4 has none of the views"):
+        kernel.values(missing.dense.support, kernel.solution.coef)
 
 
 def test_only_the_cone_solver_needs_exact_kernels():
