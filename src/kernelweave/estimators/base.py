@@ -43,6 +43,7 @@ from .explicit.fit import fit_explicit
 from .explicit.on_dask import check_in_memory
 from .explicit.prediction import wherever_X_is
 from .explicit.samples import Counts
+from .explicit.stored import read_whole
 from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
@@ -98,6 +99,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             if given.approximation is not None:
                 return fit_explicit(self, X, y, sample_weight, posterior, combiner, control)
             check_in_memory(self, X)
+            X, y, sample_weight = read_whole(self, X, y, sample_weight)
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
             views = Views(*check_training_data(self, X))
             weight = check_sample_weight(sample_weight, views.n_samples)
@@ -119,7 +121,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
             with watched as progress:
                 kernel = self._combined(stack, machine, targets, replace(control, progress=progress))
-            vars(stack).pop("has_parts", None)  # of use while memory may run out
+            vars(stack).pop("instead", None)  # of use while memory may run out
             self._store_exact(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
         return kernel
@@ -137,7 +139,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                     "memory does not hold these; use kernelweave.set_config(cache_bytes=0), fewer samples or columns"
                 ) from error
             needed = 3, stack.n_samples, stack.dtype, "the combined kernel"
-            raise kernel_memory_error(*needed, has_parts=stack.has_parts()) from error
+            raise kernel_memory_error(*needed, instead=stack.instead()) from error
 
     @property
     @abstractmethod
@@ -349,6 +351,8 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     def prediction_cost(self, costs: Any = None) -> float:
         """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.
+
+        On explicit features, landmarks (or what else features are made of) are counted in place of support vectors.
 
         That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
         them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from explicit_problem import ALL, exact_problem, explicit_problem
+from explicit_gates import ALL, exact_problem, explicit_problem
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import ClusterGate, FitControl, FixedWeights, GaussianGate, KernelMap, Localized, Mean
 from kernelweave.combiners import Sigmoid, Softmax
