@@ -51,7 +51,7 @@ from .storage import TrainingKernels
 from .summary import summarize
 
 DEVICES = Choice("cpu", "cuda", "auto")
-_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "approximation_"
+_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_"
 
 
 class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):

@@ -67,7 +67,6 @@ def _attributes(coef: np.ndarray, stack: ExplicitStack) -> dict[str, Any]:
     return {
         "feature_coef_": dict(zip(stack.names, parts, strict=True)),
         "trace_shares_": pd.Series([own.trace_share for own in stack.maps], stack.names, dtype=float),
-        "approximation_": dict(zip(stack.names, stack.maps, strict=True)),
     }
 
 
