@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .files import open_views, read_views, read_views_in_blocks
-    from .persistence import load, save
+    from .persistence import load, predict_views, save
     from .reporting import report
     from .views import stack_views
 
@@ -41,6 +41,7 @@ __all__ = [
     "load",
     "model_selection",
     "open_views",
+    "predict_views",
     "read_views",
     "read_views_in_blocks",
     "recipes",
@@ -66,6 +67,7 @@ _HOMES = {
     "get_config": "_config",
     "load": "persistence",
     "open_views": "files",
+    "predict_views": "persistence",
     "read_views": "files",
     "read_views_in_blocks": "files",
     "report": "reporting",

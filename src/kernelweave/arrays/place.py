@@ -185,21 +185,6 @@ class Place:
 HOST = Place(array_api_compat.array_namespace(np.empty(0)))
 
 
-def place_of(values: Any) -> Place:
-    """The place where an array is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.arrays import HOST, place_of
-    >>> place_of(np.ones(2)) is HOST
-    True
-    """
-    if isinstance(values, np.ndarray):
-        return HOST
-    return Place(array_api_compat.array_namespace(values), array_api_compat.device(values))
-
-
 def torch_place(device: str = "cpu") -> Place:
     """torch's tensors on a device of torch, such as "cpu" or "cuda".
 

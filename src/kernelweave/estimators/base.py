@@ -43,6 +43,7 @@ from .explicit.fit import fit_explicit
 from .explicit.on_dask import check_in_memory
 from .explicit.prediction import wherever_X_is
 from .explicit.samples import Counts
+from .explicit.stored import read_whole
 from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
@@ -98,6 +99,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             if given.approximation is not None:
                 return fit_explicit(self, X, y, sample_weight, posterior, combiner, control)
             check_in_memory(self, X)
+            X, y, sample_weight = read_whole(self, X, y, sample_weight)
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
             views = Views(*check_training_data(self, X))
             weight = check_sample_weight(sample_weight, views.n_samples)

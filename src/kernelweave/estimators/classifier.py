@@ -240,17 +240,20 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, posterior: Any = None) -> MKLClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, posterior: Any = None) -> MKLClassifier:
         """Fit the classifier.
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
+            Files that are opened by `open_views` are read block by block with an `approximation`, and whole without.
         y : array of shape (n_samples,)
-            Class labels of any type. Rows are matched by position; a Series whose row labels are those of X in another
-            order is an error, and so are such sample weights and posteriors.
-        sample_weight : array of shape (n_samples,), optional
-            Factors of C by sample; a sample of weight 0 is left out.
+            Class labels of any type; None where X is an `OpenViews` with a target. Rows are matched by position; a
+            Series whose row labels are those of X in another order is an error, and so are such sample weights and
+            posteriors.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Factors of C by sample; a sample of weight 0 is left out. Of an `OpenViews` also the name of a column, which
+            is no part of X then.
         posterior : array of shape (n_samples, n_classes) or, for two classes, (n_samples,), optional
             Soft labels: Pr(class|x) with one column for each label, in sorted order or, in a data frame, named by the
             labels in any order; or Pr(second label|x). With two classes a sample whose posterior is within 0.025 of 1/2

@@ -98,10 +98,12 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
+            Files that are opened by `open_views` are read block by block with an `approximation`, and whole without.
         y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            Factors of the cost by sample; a sample of weight 0 is left out.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Factors of the cost by sample; a sample of weight 0 is left out. Of an `OpenViews` also the name of a
+            column, which is no part of X then.
 
         Returns
         -------

@@ -136,16 +136,18 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MKLRegressor:
         """Fit the regressor.
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
+            Files that are opened by `open_views` are read block by block with an `approximation`, and whole without.
         y : array of shape (n_samples,), or array or DataFrame of shape (n_samples, n_targets)
-            Without NaN: a sample that lacks a target has to be left out.
-        sample_weight : array of shape (n_samples,), optional
-            Factors of C by sample, for all targets; a sample of weight 0 is left out.
+            Without NaN: a sample that lacks a target has to be left out. None where X is an `OpenViews` with a target.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Factors of C by sample, for all targets; a sample of weight 0 is left out. Of an `OpenViews` also the name
+            of a column, which is no part of X then.
 
         Returns
         -------

@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...arrays import place_of
 from ...engines.block import Block
+from ...engines.losses import losses_of
 from ...engines.machine import certified_descent
 from ...engines.moments import pulled_by
 from ...engines.primal import Primal
-from ...engines.losses import losses_of
 from ...machines import SquaredHinge
 from ..base import FitControl
 from ..explicit.amplitudes import WeightAmplitudes

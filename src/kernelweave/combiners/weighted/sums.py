@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._warnings import warn
 from ...arrays import Place
 from ...kernels import KernelStack
 from ...kernels.parts.prediction import cross_values, parts_at

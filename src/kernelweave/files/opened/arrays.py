@@ -49,8 +49,8 @@ class ArrayRows(StoredRows):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if isinstance(self.array, tuple):
-            name, dtype, offset, shape, order = self.array
+        if isinstance(state.get("array"), tuple):
+            name, dtype, offset, shape, order = state["array"]
             self.array = np.memmap(name, dtype=dtype, mode="r", offset=offset, shape=shape, order=order)
 
 
@@ -153,7 +153,7 @@ def as_frame(rows: np.ndarray, places: Sequence[int], dtypes: Sequence[np.dtype]
     if list(places) != list(range(rows.shape[1])):
         rows = rows[:, list(places)]
     if rows.dtype.kind in "US":
-        return pd.DataFrame(as_labels(rows), columns=range(rows.shape[1]))
+        return pd.DataFrame(as_labels(rows), columns=range(rows.shape[1]), dtype=object)
     kind = np.result_type(*dtypes) if len(dtypes) else np.dtype(np.float64)
     return pd.DataFrame(rows.astype(kind, copy=False), columns=range(rows.shape[1]))
 

@@ -162,8 +162,8 @@ def _common_length(tables: list[StoredRows]) -> int:
         if other.n_rows != first.n_rows:
             raise ValueError(
                 f"{first.shown} has {first.n_rows} rows and {other.shown} has {other.n_rows}; row k of all files is "
-                "the same sample, so a sample that lacks a view needs a row of missing values there (read_views matches "
-                "rows by id, for data that fit into memory)"
+                "the same sample, so a sample that lacks a view needs a row of missing values there (read_views "
+                "matches rows by id, for data that fit into memory)"
             )
     if not first.n_rows:
         raise ValueError(f"{first.shown} has no rows; it needs one for each sample")

@@ -19,7 +19,6 @@ from .stamps import Stamp
 __all__ = ["SUFFIXES", "ParquetRows"]
 
 _BUFFER = 2**20  # bytes of a column that are read at a time
-_BATCH = 8192  # rows that are decoded at a time
 
 
 class ParquetRows(StoredRows):
@@ -58,10 +57,10 @@ class ParquetRows(StoredRows):
             for j in range(p):
                 values[j] = _numbers(table.column(j))
             return pd.DataFrame(values.T, columns=range(p))
-        read = {
-            j: _others(table.column(j)) if dtype.kind == "O" else _numbers(table.column(j)).astype(dtype, copy=False)
-            for j, dtype in enumerate(dtypes)
-        }
+        read = {}
+        for j, dtype in enumerate(dtypes):
+            values = _others(table.column(j)) if dtype.kind == "O" else _numbers(table.column(j))
+            read[j] = pd.Series(values, dtype=dtype)
         return pd.DataFrame(read, index=range(n))
 
     def _values(self, first: int, last: int, place: int) -> np.ndarray:
@@ -79,7 +78,7 @@ class ParquetRows(StoredRows):
         with self._lock:
             cursor = self._cursors.pop(key, None)
             if cursor is None or cursor.position != first:
-                cursor = _Cursor(self, names, first)
+                cursor = _Cursor(self, names, first, last - first)
             table = cursor.take(last - first)
             if cursor.position < self.n_rows:
                 self._cursors[key] = cursor
@@ -106,21 +105,23 @@ class _Cursor:
     names : list of str
     first : int
         The first row that is wanted.
+    size : int
+        How many rows are decoded at a time: as many as are taken, so that an error names those.
     """
 
-    def __init__(self, rows: ParquetRows, names: list[str], first: int):
+    def __init__(self, rows: ParquetRows, names: list[str], first: int, size: int):
         self._arrow = import_module("pyarrow")
         group = max(bisect_right(rows.starts, first) - 1, 0)
-        self._batches = self._read(rows, names, range(group, len(rows.starts) - 1))
+        self._batches = self._read(rows, names, range(group, len(rows.starts) - 1), size)
         self._rest: list[Any] = []
         self.position = rows.starts[group]
         if first > self.position:
             self.take(first - self.position)
 
-    def _read(self, rows: ParquetRows, names: list[str], groups: range) -> Iterator[Any]:
+    def _read(self, rows: ParquetRows, names: list[str], groups: range, size: int) -> Iterator[Any]:
         file = import_module("pyarrow.parquet").ParquetFile(rows.path, buffer_size=_BUFFER, pre_buffer=False)
         with file:
-            yield from file.iter_batches(_BATCH, row_groups=list(groups), columns=names)
+            yield from file.iter_batches(size, row_groups=list(groups), columns=names)
 
     def take(self, count: int) -> Any:
         """The next rows; at least one."""

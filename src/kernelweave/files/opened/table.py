@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ...validation import shown
+from ...views import TableInBlocks
 from ..matching import as_text
 from ..result import counted
 from ..table import no_column
@@ -66,6 +68,11 @@ class StoredColumn:
     role: str
 
     @property
+    def shown(self) -> str:
+        """What messages call the file."""
+        return self.rows.shown
+
+    @property
     def name(self) -> str:
         """The name of the column, or of what holds it."""
         return self.rows.shown if self.place is None else self.rows.columns[self.place].name
@@ -112,14 +119,15 @@ class StoredIds:
             if found != ids:
                 row = next(k for k, (a, b) in enumerate(zip(ids, found, strict=True)) if a != b)
                 raise ValueError(
-                    f"{other.shown}, row {first + row + 1}: the id is {found[row]!r}, but {ids[row]!r} in {rows.shown}; "
-                    "all files need their rows in the same order: sort them by id (a sample that lacks a view has a "
-                    "row without values there), or use read_views, which matches ids of data that fit into memory"
+                    f"{other.shown}, row {first + row + 1}: the id is {found[row]!r}, not {ids[row]!r} as in "
+                    f"{rows.shown}; all files need their rows in the same order: sort them by id (a sample that "
+                    "lacks a view has a row without values there), or use read_views, which matches ids of data that fit "
+                    "into memory"
                 )
         return pd.Index(ids, dtype=object, name=self.name)
 
 
-class OpenViews:
+class OpenViews(TableInBlocks):
     """Views in files as one table that is read block by block; made by `open_views`.
 
     Estimators take it in the place of X: `fit` finds the targets in it, and `predict` and its siblings return what they
@@ -186,14 +194,20 @@ class OpenViews:
         return self.n_samples * self._row_bytes()
 
     @property
-    def n_blocks(self) -> int:
-        """Number of blocks."""
-        return -(-self.n_samples // self.block_size)
-
-    @property
     def target(self) -> str | None:
         """What the targets are called, None where there are none."""
         return None if self._target is None else self._target.name
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that are read."""
+        tables = [view.rows for view in self._views] + ([] if self._target is None else [self._target.rows])
+        return list(dict.fromkeys(file for rows in tables for file in rows.files))
+
+    @property
+    def n_targets(self) -> int | None:
+        """The number of targets of each sample where the target is a table of them; None where it is one column."""
+        return None if self._target is None or self._target.place is not None else len(self._target.rows.columns)
 
     @property
     def has_ids(self) -> bool:
@@ -221,13 +235,6 @@ class OpenViews:
         """A block by its number, from 0: the position of its first sample, X and y."""
         first, last = self.limits(number)
         return first, self.rows(first, last), self.targets(first, last)
-
-    def limits(self, number: int) -> tuple[int, int]:
-        """The first position of a block, and the one after its last."""
-        if not 0 <= number < self.n_blocks:
-            raise IndexError(f"there is no block {number}; there are {self.n_blocks}, numbered from 0")
-        first = number * self.block_size
-        return first, min(first + self.block_size, self.n_samples)
 
     def rows(self, first: int, last: int, *, with_ids: bool = True) -> pd.DataFrame:
         """The samples from position `first` to before `last`.
