@@ -13,7 +13,7 @@ import numpy as np
 from ..machines import Machine, Solution
 from ..solvers.descent.smooth import minimize_lbfgs
 from .base import Engine
-from .certificate import best_intercepts, scored
+from .certificate import best_intercepts, excess_of, scored
 from .primal import Amplitudes, Primal
 
 MOST_ITERATIONS = 2000
@@ -117,9 +117,9 @@ def certificate(primal: Primal, position: np.ndarray, steps: int) -> Solution:
     w, b, theta = primal.parts(position)
     engine = primal.engine.replace(scored, primal.amplitudes, w, theta)
     b = best_intercepts(engine, b, primal.total)
-    value, gradient, found = primal(primal.join(w, b, theta))
+    value, _, found = primal(primal.join(w, b, theta))
     difference = w - found.pulled
-    gap = 0.5 * float(np.vdot(difference, difference))
+    gap = 0.5 * float(np.vdot(difference, difference)) + excess_of(found.totals, primal.total, b)
     violation = float(np.abs(difference).max(initial=0.0))
     return Solution(w, b, value - gap, gap, violation, steps, True, image=found.pulled)
 

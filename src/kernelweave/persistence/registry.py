@@ -134,6 +134,7 @@ CLASSES: dict[str, type] = {
         machines.LeastSquaresMachine,
         machines.LossMachine,
         machines.OneClassMachine,
+        machines.SquaredOneClassMachine,
         machines.OneVsAllMachine,
         machines.OneVsOneMachine,
         machines.PosteriorMachine,

@@ -66,17 +66,17 @@ def test_slopes_and_second_derivatives_are_those_of_the_solved_machine(case):
     problem.evaluate(eta, None)
 
     def forms(eta):
-        return problem.evaluate(eta, 1e-12).forms
+        return problem.evaluate(eta, 1e-10).forms
 
     def optimum(eta):
-        return problem.evaluate(eta, 1e-12).value
+        return problem.evaluate(eta, 1e-10).value
 
-    step = 1e-4
+    step = 2e-3
     ways = step * np.eye(4)
     slopes = [(optimum(eta + e) - optimum(eta - e)) / (2 * step) for e in ways]
-    np.testing.assert_allclose(-0.5 * forms(eta), slopes, rtol=1e-5)
+    np.testing.assert_allclose(-0.5 * forms(eta), slopes, rtol=1e-4)
     bends = np.array([(forms(eta - e) - forms(eta + e)) / (4 * step) for e in ways])
-    H = problem.evaluate(eta, 1e-12).curvature()
+    H = problem.evaluate(eta, 1e-10).curvature()
     np.testing.assert_allclose(H, 0.5 * (bends + bends.T), atol=0.03 * np.abs(bends).max())
     # what the descent leaves open makes it larger, never smaller
     assert np.linalg.eigvalsh(H - 0.5 * (bends + bends.T)).min() > -1e-3 * np.abs(bends).max()

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import place_of
 from ...engines.block import Block
 from ...engines.moments import means_of, products_of, pulled_by
 from .inner_products import CONSTANT, Similarity
@@ -46,7 +45,7 @@ class IdealColumns:
             k = self.n_classes
             z = np.sqrt(k / (k - 1)) * (np.eye(k)[y] - 1.0 / k)
         z = z - self.mean
-        return host_weight(block)[:, None] * z if self.weighted else z
+        return block.weight[:, None] * z if self.weighted else z
 
 
 def n_classes_of(machine: Any, combiner: object) -> int | None:
@@ -56,11 +55,6 @@ def n_classes_of(machine: Any, combiner: object) -> int | None:
     if machine.strata is None:
         return None
     return 2 if machine.n_outputs == 1 else machine.n_outputs
-
-
-def host_weight(block: Block) -> np.ndarray:
-    """The weights of a block's samples as a NumPy array."""
-    return np.asarray(place_of(block.weight).numpy(block.weight), dtype=float)
 
 
 def explicit_similarities(stack: Any, machine: Any, combiner: object, centered: bool, pairs: bool) -> Similarity:
@@ -113,13 +107,13 @@ def _present_targets(block: Block, columns: IdealColumns) -> np.ndarray:
     z = columns(block)
     if block.present is None:
         return np.repeat(z.sum(axis=0)[None], len(block.features.offsets) - 1, axis=0)
-    return np.asarray(place_of(block.present).numpy(block.present), dtype=float).T @ z
+    return block.present.astype(float).T @ z
 
 
 def _target_sums(block: Block, columns: IdealColumns) -> tuple[float, np.ndarray]:
-    return float(host_weight(block).sum()), columns(block).sum(axis=0)
+    return float(block.weight.sum()), columns(block).sum(axis=0)
 
 
 def _target_square(block: Block, columns: IdealColumns) -> np.ndarray:
     z = columns(block)
-    return z.T @ (host_weight(block)[:, None] * z)
+    return z.T @ (block.weight[:, None] * z)
