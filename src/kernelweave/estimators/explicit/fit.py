@@ -53,6 +53,7 @@ def _fit_on(engine: Engine, estimator: Any, combiner: Combiner, control: FitCont
         kernel = estimator.combiner_.fit(stack, machine, None, replace(control, progress=progress))
     solution: Any = kernel.solution
     warn_unless_converged(estimator, solution, explicit=True)
+    kernel.solution = estimator._finished(kernel, solution)
     estimator._forget()
     estimator.__dict__.update(_attributes(solution.coef, stack))
     estimator.storage_ = storage
