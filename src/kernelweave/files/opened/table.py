@@ -170,6 +170,7 @@ class OpenViews(TableInBlocks):
         self,
         views: list[OpenView],
         target: StoredColumn | None,
+        *,
         ids: StoredIds | None,
         n_samples: int,
         block_size: int | None,
@@ -321,7 +322,9 @@ class OpenViews(TableInBlocks):
             ]
             if kept:
                 views.append(OpenView(view.rows, [place for place, _ in kept], [known for _, known in kept]))
-        return OpenViews(views, self._target, self._ids, self.n_samples, self.block_size)
+        return OpenViews(
+            views, self._target, ids=self._ids, n_samples=self.n_samples, block_size=self.block_size
+        )
 
     def __repr__(self) -> str:
         size = self.nbytes
