@@ -121,7 +121,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
             with watched as progress:
                 kernel = self._combined(stack, machine, targets, replace(control, progress=progress))
-            vars(stack).pop("has_parts", None)  # of use while memory may run out
+            vars(stack).pop("instead", None)  # of use while memory may run out
             self._store_exact(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
         return kernel
@@ -139,7 +139,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                     "memory does not hold these; use kernelweave.set_config(cache_bytes=0), fewer samples or columns"
                 ) from error
             needed = 3, stack.n_samples, stack.dtype, "the combined kernel"
-            raise kernel_memory_error(*needed, has_parts=stack.has_parts()) from error
+            raise kernel_memory_error(*needed, instead=stack.instead()) from error
 
     @property
     @abstractmethod
@@ -351,6 +351,8 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     def prediction_cost(self, costs: Any = None) -> float:
         """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.
+
+        On explicit features, landmarks (or what else features are made of) are counted in place of support vectors.
 
         That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
         them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an

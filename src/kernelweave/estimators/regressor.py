@@ -32,17 +32,18 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, storage, device, dtype, tol, max_iter, random_state, verbose
+    kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
         As in `MKLClassifier`.
     C : float
         Cost of an error beyond the tube, or of half a squared error.
     epsilon : float
         Half the width of the tube in which errors do not count; for machines given by name, and least squares has none.
-    machine : {"svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
+    machine : {"auto", "svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
         The loss, by name or as an object such as ``machines.SquaredEpsilonInsensitive(epsilon=0.2)`` or one of your own
         (``docs/extending/machine.md``), which has parameters of its own in place of `epsilon`: they are reached as
-        ``machine__<parameter>``. Least squares stores every training sample; it solves several targets by one
-        factorisation of the kernel, so that they cost little more than one.
+        ``machine__<parameter>``. "auto" is "svm", the epsilon-insensitive loss, and with an `approximation`, which
+        needs a smooth loss, its squared form; `machine_` is which. Least squares stores every training sample; it
+        solves several targets by one factorisation of the kernel, so that they cost little more than one.
     weights : {"shared", "per-target"}
         Whether all targets share one combined kernel, or each has weights of its own, as if it were fitted alone:
         `kernel_weights_` is then a data frame with a row for each, and `combiner_.combiners_` holds their combiners.
@@ -54,7 +55,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`.
     n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
-        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`.
+        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`, and
+        `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
     dual_coef_ : ndarray of shape (n_targets, n_support)
         ``alpha_i^+ - alpha_i^-``, a row for each target. A sample is a support vector where it has a coefficient for
         some target, and has 0 for the others.

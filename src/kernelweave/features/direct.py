@@ -28,7 +28,7 @@ from .moments import moments_of
 
 
 class DirectMap(FeatureMap):
-    """Features without whitening; subclasses write `expand` and set `width`.
+    """Features without whitening; subclasses write `expand`.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ class DirectMap(FeatureMap):
         Fitted.
     label : str
         What messages call it.
+    width : int
+        Number of features.
 
     Attributes
     ----------
-    width : int
-        Number of features.
     by_norm : bool
         Whether each row is divided by its norm.
     factor : float
@@ -49,14 +49,11 @@ class DirectMap(FeatureMap):
     """
 
     whitening = None
-    width: int
-    by_norm: bool = False
-    factor: float = 1.0
-    mean: np.ndarray | None = None
-    trace_share: float = 1.0
 
-    def __init__(self, kernel: Kernel, label: str):
-        self.kernel, self.label = kernel, label
+    def __init__(self, kernel: Kernel, label: str, width: int):
+        self.kernel, self.label, self.width = kernel, label, width
+        self.by_norm, self.factor, self.trace_share = False, 1.0, 1.0
+        self.mean: np.ndarray | None = None
 
     @property
     def n_raw(self) -> int:

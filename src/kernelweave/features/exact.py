@@ -28,18 +28,7 @@ MOST_FEATURES = 10_000  # of what is wider than a dense view
 
 
 class ExactMap(DirectMap):
-    """The feature space of a kernel.
-
-    Parameters
-    ----------
-    kernel, label
-        As in `DirectMap`.
-    width : int
-    """
-
-    def __init__(self, kernel: Kernel, label: str, width: int):
-        super().__init__(kernel, label)
-        self.width = width
+    """The feature space of a kernel; parameters are those of `DirectMap`."""
 
     def expand(self, views: Views) -> np.ndarray:
         """phi of samples."""
@@ -69,7 +58,7 @@ class ExactFeatures(Approximation):
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> ExactMap:
         """Count the features and learn the constants of normalisation."""
         name, kernel = stack.names[m], stack.kernels[m]
-        width = _width(kernel, stack.support, name)
+        width = expanded_width(kernel, name)
         if width > MOST_FEATURES and not _is_dense_view(kernel, stack.support):
             raise ValueError(
                 f"the kernel {name!r} ({type(kernel).__name__}) has {width} exact features, more than {MOST_FEATURES}: "
@@ -81,11 +70,18 @@ class ExactFeatures(Approximation):
         return found
 
 
-def _width(kernel: Kernel, views: Views, name: str) -> int:
-    """Number of features of a fitted kernel."""
+def expanded_width(kernel: Kernel, name: str) -> int:
+    """Number of exact features of a fitted kernel; a `ValueError` where it has none.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    name : str
+        What messages call it.
+    """
     join = kernel.join_function()
     if join is not None:
-        first, second = _width(join.first, views, name), _width(join.second, views, name)
+        first, second = expanded_width(join.first, name), expanded_width(join.second, name)
         return first * second if join.is_product else first + second
     function = kernel.point_function()
     if function is None or function.kind not in ("linear", "polynomial"):
@@ -94,7 +90,8 @@ def _width(kernel: Kernel, views: Views, name: str) -> int:
             f"{type(kernel).__name__}; use NystroemFeatures, which serve every kernel, for it: "
             f"approximation={{{name!r}: NystroemFeatures(), ...}}"
         )
-    n_columns = kernel.read(views)[0].shape[1]
+    preparation = getattr(kernel, "preparation_", None)
+    n_columns = max(1, len(kernel.columns())) if preparation is None else preparation.n_features
     if function.kind == "linear":
         return n_columns
     return comb(n_columns + (function.coef0 > 0.0) + function.degree - 1, function.degree)

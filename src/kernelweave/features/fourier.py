@@ -35,8 +35,8 @@ class FourierMap(DirectMap):
     """
 
     def __init__(self, kernel: Kernel, label: str, frequencies: np.ndarray):
-        super().__init__(kernel, label)
-        self.frequencies, self.width = frequencies, 2 * frequencies.shape[1]
+        super().__init__(kernel, label, 2 * frequencies.shape[1])
+        self.frequencies = frequencies
 
     def expand(self, views: Views) -> np.ndarray:
         """Cosines, then sines; of norm 1."""

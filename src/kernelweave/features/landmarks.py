@@ -22,7 +22,7 @@ from ..kernels import KernelStack
 METHODS = ("rpcholesky", "kmeans++", "uniform")
 PROPOSALS = 64  # pivots that are proposed together
 # A residual below this share of k(x, x) is rounding, or no longer counts in features of the type.
-NEGLIGIBLE = {"float32": 1e-8, "float64": 1e-14}
+NEGLIGIBLE = {"float32": 1e-8, "float64": 1e-12}
 
 
 def drawn_landmarks(

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._warnings import warn
-from ..kernels import IndefiniteKernelWarning, KernelStack, Repair
+from ..kernels import IndefiniteKernelWarning, KernelStack, Normalizer
 from ..kernels.stacking.single import single_stack
 from ..validation import Choice, Constraints, Whole, check_parameters
 from ..views import Views
@@ -45,11 +45,6 @@ class NystroemMap(FeatureMap):
     def __init__(self, landmarks: KernelStack, whitening: np.ndarray, trace_share: float, *, centered: bool = False):
         self.landmarks, self.whitening, self.trace_share = landmarks, whitening, trace_share
         self.centered = centered
-
-    @property
-    def n_raw(self) -> int:
-        """Number of landmarks, and of the constant."""
-        return len(self.whitening)
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
         """k(x, L), normalised, and 1 where features are centred."""
@@ -97,10 +92,15 @@ class NystroemFeatures(Approximation):
         """Draw landmarks among the samples that have the view, and whiten."""
         given = check_parameters(self)
         normalize = stack.normalizers[m].method
-        own = single_stack(stack, m, normalize=None if normalize == "center" else normalize)
+        scaled = None if normalize == "center" else normalize
+        repair = stack.repairs[m].unlearned()
+        is_repaired = not repair.trusted and repair.method is not None
+        own = single_stack(stack, m, normalize=None if is_repaired else scaled)
         own.gram_rows(0, np.arange(1))  # learns the constants of normalisation
         landmarks = own.restrict(drawn_landmarks(own, given.n_components, given.method, rng, dtype))
-        landmarks.repairs = [_learned_repair(stack.repairs[m], landmarks)]
+        landmarks.repairs = [repair]
+        if is_repaired:
+            _repair(landmarks, scaled)
         whitening = whitening_of(landmarks, dtype)
 
         def compute(views: Views) -> tuple[np.ndarray, np.ndarray]:
@@ -108,11 +108,15 @@ class NystroemFeatures(Approximation):
             return K @ whitening, diagonal
 
         found = moments_of(own.support, own.weight, whitening.shape[1], compute)
+        share = found.share
+        if landmarks.repairs[0].is_clipped:  # k(x, x) is then that of the features: the trace is that before the repair
+            share = min(1.0, _clipped_share(own, landmarks))
+            found = replace(found, whole=found.captured / (share if normalize in (None, "center") else 1.0))
         if normalize == "unit-trace" and found.whole > 0.0:
             found = replace(found, whole=1.0)  # a repair of the landmarks changed what it was
         if normalize == "center":
             found = found.centered()
-        share = _clipped_share(own, landmarks) if landmarks.repairs[0].is_clipped else found.share
+            share = share if landmarks.repairs[0].is_clipped else found.share
         _warn_of_low_share(share, own.names[0], landmarks.n_samples, own.n_samples)
         if normalize == "center":
             whitening = np.vstack([whitening, -found.mean])
@@ -138,19 +142,16 @@ def whitening_of(landmarks: KernelStack, dtype: np.dtype) -> np.ndarray:
     return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
 
 
-def _learned_repair(repair: Repair, landmarks: KernelStack) -> Repair:
-    """The repair of a kernel as the landmarks need it; their normalisation is learned again after it."""
-    if repair.trusted or repair.method is None:
-        return Repair(None, repair.name, trusted=repair.trusted, _looked_at=True)
-    landmarks.repairs = [repair.unlearned()]
+def _repair(landmarks: KernelStack, normalize: str | None) -> None:
+    """Repair a kernel as its landmarks need it, and learn their normalisation after that."""
+    repair = landmarks.repairs[0]
+    landmarks.normalizers = [Normalizer(normalize, repair.name)]
     landmarks.gram(0)
-    learned = landmarks.repairs[0]
-    if learned.method == "shift" and learned.smallest_ is not None:
+    if repair.method == "shift" and repair.smallest_ is not None:
         raise ValueError(
             f'repair="shift" of the kernel {repair.name!r} makes each sample more like itself alone, which explicit '
             'features cannot express; use repair="clip", or approximation=None'
         )
-    return learned
 
 
 def _clipped_share(own: KernelStack, landmarks: KernelStack) -> float:

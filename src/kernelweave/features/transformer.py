@@ -26,8 +26,8 @@ class TransformerMap(DirectMap):
     """
 
     def __init__(self, kernel: Kernel, label: str, preparation: Preparation):
-        super().__init__(kernel, label)
-        self.preparation, self.width = preparation, preparation.n_features
+        super().__init__(kernel, label, preparation.n_features)
+        self.preparation = preparation
 
     def expand(self, views: Views) -> np.ndarray:
         """What the transformer returns for the samples that have the view, and 0 for the others."""

@@ -20,6 +20,8 @@ from ...views import Views
 from ..gates.base import Gate
 from ..gates.inputs import GatingInputs
 
+FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite
+
 
 class GateAmplitudes:
     """Gates as amplitudes: a_m(x) = eta_m(x|V).
@@ -58,8 +60,8 @@ class GateAmplitudes:
     def pullback(
         self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
-        """dP/dV from the slopes of P by the gates."""
-        return np.asarray(self.gate.pullback(theta, block.codes[rows], amplitudes, slopes), dtype=np.float64)
+        """dP/dV from the slopes of P by the gates, where the codes are."""
+        return self.gate.pullback(theta, block.codes[rows], amplitudes, slopes)
 
     def presence(self, block: Block, rows: slice) -> np.ndarray:
         """Which samples can have a gate for which kernel."""
@@ -101,4 +103,6 @@ class Coding:
 def encoded(gate: Gate, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """What a gating model reads of samples with these inputs: numbers in a precision, or positions as they are."""
     codes = gate.encode(inputs)
-    return codes.astype(dtype, copy=False) if codes.dtype.kind == "f" else codes
+    if codes.dtype.kind != "f" or codes.dtype == dtype:
+        return codes
+    return np.clip(codes, -FARTHEST, FARTHEST).astype(dtype)

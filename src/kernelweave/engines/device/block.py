@@ -12,7 +12,7 @@ Losses, gating inputs and presence are in the place too. Functions of a block th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,9 @@ class DeviceBlock:
     weight : array of the place
     present, codes
         Arrays of the place, or None.
+    views : Views or None
+    host : Block or None
+        What `on_host` returns, where that has more than the attributes of a `Block`.
     """
 
     first: int
@@ -89,6 +92,8 @@ class DeviceBlock:
     weight: Any
     present: Any = None
     codes: Any = None
+    views: Any = None
+    host: Block | None = None
 
     @property
     def place(self) -> Place:
@@ -102,12 +107,15 @@ class DeviceBlock:
 
     def on_host(self) -> Block:
         """The same block for functions that read NumPy arrays."""
+        if self.host is not None:
+            return self.host
         numpy = self.place.numpy
         terms = (numpy(getattr(self.losses, name)).astype(np.float64) for name in TERMS)
         losses = replace(self.losses, **dict(zip(TERMS, terms, strict=True)))
         present, codes = (None if each is None else numpy(each) for each in (self.present, self.codes))
         weight = numpy(self.weight).astype(np.float64)
-        return Block(self.first, FeaturesFromHost(self.features), losses, self.y, weight, present, codes)
+        found = Block(self.first, FeaturesFromHost(self.features), losses, self.y, weight, present, codes)
+        return found if self.views is None else replace(found, views=self.views)
 
 
 class FeaturesFromHost(FeatureBlock):
@@ -132,33 +140,14 @@ class FeaturesFromHost(FeatureBlock):
 
 
 def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
-    """A block of NumPy arrays, with features that are in a place; other functions' blocks go back this way, too."""
+    """A block of NumPy arrays, with features that are in a place."""
     place, dtype = features.place, features.dtype
     terms = {name: place.asarray(np.ascontiguousarray(getattr(block.losses, name)), dtype) for name in TERMS}
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
     codes = block.codes
-    if codes is not None:
-        codes = place.asarray(np.ascontiguousarray(codes), dtype)
+    if codes is not None:  # held here, also where they would be computed on demand
+        codes = np.ascontiguousarray(codes[0 : features.n_samples])
+        codes = place.asarray(codes, dtype if codes.dtype.kind == "f" else None)
     losses, weight = replace(block.losses, **terms), place.asarray(block.weight, dtype)
-    return DeviceBlock(block.first, features, losses, block.y, weight, present, codes)
-
-
-def joined(blocks: list[Any]) -> Any:
-    """Blocks of NumPy arrays as one, which has the features of none of them; None for no block."""
-    first = blocks[0]
-    if len(blocks) == 1:
-        return first
-    terms = {name: np.concatenate([getattr(each.losses, name) for each in blocks]) for name in TERMS}
-    lacking = any(each.present is not None for each in blocks)
-    n_kernels = next((each.present.shape[1] for each in blocks if each.present is not None), 0)
-    present = [np.ones((len(b.weight), n_kernels), dtype=bool) if b.present is None else b.present for b in blocks]
-    changes: dict[str, Any] = {
-        "losses": replace(first.losses, **terms),
-        "present": np.concatenate(present) if lacking else None,
-    }
-    for field in fields(first):
-        value = getattr(first, field.name)
-        if field.name in ("first", "features", "losses", "present") or value is None:
-            continue
-        changes[field.name] = np.concatenate([getattr(each, field.name) for each in blocks])
-    return replace(first, **changes)
+    views, host = getattr(block, "views", None), None if type(block) is Block else block
+    return DeviceBlock(block.first, features, losses, block.y, weight, present, codes, views, host)

@@ -1,7 +1,7 @@
 """`OnDevice`: an engine over blocks whose arrays are on a device.
 
-Functions of blocks that a fit calls again and again have a form for devices, in `PLACED`. All others are given the block
-as NumPy arrays; features stay on the device, see `block`.
+Functions of blocks that a fit calls again and again have a form for devices, in `PLACED`. All others are given the
+block as NumPy arrays; features stay on the device, see `block`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from .. import certificate, primal
 from ..base import Engine, added
 from ..block import Block
 from . import passes
-from .block import DeviceBlock, FeaturesFromHost, placed_block
+from .block import DeviceBlock, DeviceFeatures, FeaturesFromHost, placed_block
+from .held import HeldFeatures
+from .layout import aligned
 
 #: Functions of blocks, and their forms for devices.
 PLACED: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
@@ -53,11 +55,24 @@ class OnDevice(Engine):
             if own is not None:
                 yield own(block, *arguments)
             elif isinstance(block, DeviceBlock):
-                result = function(block.on_host(), *arguments)
-                stays = isinstance(result, Block) and isinstance(result.features, FeaturesFromHost)
-                yield placed_block(result, result.features.placed) if stays else result  # type: ignore[attr-defined]
+                yield self._placed(function(block.on_host(), *arguments), block.features)
             else:
                 yield function(block, *arguments)
+
+    def _placed(self, result: Any, features: DeviceFeatures) -> Any:
+        """A block that a function of the host made goes to the place; other results stay as they are."""
+        if not isinstance(result, Block):
+            return result
+        if isinstance(result.features, FeaturesFromHost):
+            return placed_block(result, result.features.placed)
+        offsets = result.features.offsets
+        starts, step = aligned(offsets)
+        matrix = np.zeros((result.n_samples, step))
+        given = result.features.features(slice(0, result.n_samples))
+        for a, first, last in zip(starts, offsets[:-1], offsets[1:], strict=True):
+            matrix[:, a : a + last - first] = given[:, first:last]
+        place, dtype = self.place, features.dtype
+        return placed_block(result, HeldFeatures(place.asarray(matrix, dtype), offsets, place, dtype))
 
 
 def fetched(result: Any, place: Place) -> Any:

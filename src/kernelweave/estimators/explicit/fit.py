@@ -11,7 +11,6 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from ...combiners import CombinedKernel, Combiner, FitControl
-from ...combiners.per_output import OutputKernels
 from ...engines import Engine
 from ...engines.stack import ExplicitStack
 from ..convergence import warn_unless_converged
@@ -19,7 +18,6 @@ from ..progress import progress_bar
 from .fitting import explicit_stack
 from .refusals import refuse
 from .samples import Counts, samples_of
-from .summary import summary_of_blocks
 
 
 def fit_explicit(
@@ -76,6 +74,7 @@ def _attributes(coef: np.ndarray, stack: ExplicitStack) -> dict[str, Any]:
 def _store_summary(estimator: Any, kernel: CombinedKernel) -> None:
     """Store a summary of the gates of the training samples, where the model has gates."""
     estimator.__dict__.pop("gating_summary_", None)
-    if "gates" in estimator.combiner_.offers and not isinstance(kernel, OutputKernels):
+    totals = getattr(kernel, "totals", None)
+    if totals is not None:
         classes = estimator.classes_ if is_classifier(estimator) else None
-        estimator.gating_summary_ = summary_of_blocks(kernel, classes)
+        estimator.gating_summary_ = totals.table(kernel.names, classes)

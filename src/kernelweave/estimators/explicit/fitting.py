@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...engines.base import Engine
-from ...engines.block import Block, StoredFeatures
+from ...engines.block import Block
+from ...engines.host.recomputed import feature_block, feature_bytes
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
 from ...engines.reservoir import fitted_maps
@@ -34,17 +35,15 @@ class Preparation:
     stack: KernelStack  # over the reservoir: its kernels find out which sample has which view
     machine_of: Any  # (y, weight) -> machine of these samples, and targets as combiners take them
     dtype: np.dtype
+    held: bool = True  # whether features are held, or computed again in every pass
 
     def __call__(self, rows: Rows) -> Block:
         """The block of some samples."""
         present = self.stack.presence(rows.views)
-        offsets = np.cumsum([0, *(m.n_features for m in self.maps)])
-        matrix = np.empty((rows.n_samples, offsets[-1]), dtype=self.dtype)
-        for m, found in enumerate(self.maps):
-            matrix[:, offsets[m] : offsets[m + 1]] = found.transform(rows.views, present[:, m])
+        features = feature_block(self.maps, rows.views, present, self.dtype, held=self.held)
         machine, y = self.machine_of(rows.y, rows.weight)
         there = None if present.all() else present
-        return Block(rows.first, StoredFeatures(matrix, offsets), losses_of(machine), y, rows.weight, there, None, rows.views)
+        return Block(rows.first, features, losses_of(machine), y, rows.weight, there, None, rows.views)
 
 
 def explicit_stack(
@@ -72,8 +71,9 @@ def explicit_stack(
     given = estimator.kernels, estimator.normalize, estimator.approximation
     reservoir, stack, maps = fitted_maps(engine, *given, rng, dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
-    storage = _storage(estimator.storage, n_samples * sum(m.n_features for m in maps) * dtype.itemsize)
-    blocks = engine.replace(Preparation(maps, stack, machine_of, dtype), keep=storage == "dense")
+    storage = _storage(estimator.storage, feature_bytes(n_samples, sum(m.n_features for m in maps), dtype))
+    held = storage == "dense"
+    blocks = engine.replace(Preparation(maps, stack, machine_of, dtype, held), keep=held)
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples), storage
 
 
