@@ -88,7 +88,9 @@ def explicit_similarities(stack: Any, machine: Any, combiner: object, centered: 
     mine = mean if n_classes is None else 0.0
     vectors = pulled_by(engine, stack.n_features, IdealColumns(n_classes, mine, weighted=True))
     if centered:
-        vectors = vectors - means[:, None] * np.repeat(_target_by_kernel(stack, n_classes, mine), np.diff(offsets), axis=0)
+        vectors = vectors - means[:, None] * np.repeat(
+            _target_by_kernel(stack, n_classes, mine), np.diff(offsets), axis=0
+        )
     to_target = scale * stack.norms(vectors)
     products = products_of(engine, offsets, means, pairs=pairs)
     between = np.zeros((stack.n_kernels,) * 2)
