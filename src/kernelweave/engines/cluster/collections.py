@@ -7,6 +7,7 @@ where they are divided otherwise. Nothing is computed here but lengths of chunks
 from __future__ import annotations
 
 import sys
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from ..._extras import optional
+from .chunk_results import small_results
 
 
 def is_dask(X: Any) -> bool:
@@ -94,7 +96,8 @@ class _Lengths:
         """Numbers of samples."""
         if self.known is None:
             size = dask().delayed(_n_rows, pure=False)
-            self.known = tuple(dask().compute(*(size(part, dask_key_name=f"length-{_token()}") for part in self.parts)))
+            sizes = [size(part, dask_key_name=f"length-{uuid.uuid4().hex}") for part in self.parts]
+            self.known = tuple(small_results(sizes))
         return self.known
 
 
@@ -165,9 +168,3 @@ def _unequal(n: int, name: str, other: int) -> str:
 
 def _n_rows(part: Any) -> int:
     return int(part.shape[0])
-
-
-def _token() -> str:
-    import uuid
-
-    return uuid.uuid4().hex

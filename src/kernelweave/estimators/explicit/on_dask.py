@@ -34,7 +34,9 @@ def on_dask(estimator: Any, method: str, X: Any, fetch: Any = None) -> Any:
     """
     check_is_fitted(estimator)
     if fetch is not None:
-        raise ValueError("fetch is for samples in memory, not for Dask collections: its positions are those of all of X")
+        raise ValueError(
+            "fetch is for samples in memory, not for Dask collections: its positions are those of all of X"
+        )
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
     if hasattr(X, "chunks") and X.shape[1] != estimator.n_features_in_:
