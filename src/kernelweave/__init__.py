@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ._config import config_context, get_config, set_config
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
-    from .files import read_views, read_views_in_blocks
-    from .persistence import load, save
+    from .files import open_views, read_views, read_views_in_blocks
+    from .persistence import load, predict_views, save
     from .reporting import report
     from .views import stack_views
 
@@ -40,6 +40,8 @@ __all__ = [
     "kernels",
     "load",
     "model_selection",
+    "open_views",
+    "predict_views",
     "read_views",
     "read_views_in_blocks",
     "recipes",
@@ -64,6 +66,8 @@ _HOMES = {
     "config_context": "_config",
     "get_config": "_config",
     "load": "persistence",
+    "open_views": "files",
+    "predict_views": "persistence",
     "read_views": "files",
     "read_views_in_blocks": "files",
     "report": "reporting",

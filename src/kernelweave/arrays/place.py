@@ -28,6 +28,9 @@ class Place:
         A namespace of the array API.
     device : device or None
         Of that namespace; None is its default.
+    precise : bool
+        Whether products of float32 are to be exact to float32. Else kernels in parts round features to TF32 where that
+        is faster, see `kernels.parts.packing`.
 
     Attributes
     ----------
@@ -46,8 +49,8 @@ class Place:
     (6.0, [0, 2])
     """
 
-    def __init__(self, xp: Any, device: Any = None):
-        self.xp, self.device = xp, device
+    def __init__(self, xp: Any, device: Any = None, *, precise: bool = False):
+        self.xp, self.device, self.precise = xp, device, precise
         self.is_host = array_api_compat.is_numpy_namespace(xp)
         self.is_torch = array_api_compat.is_torch_namespace(xp)
         self.is_cuda = self.is_torch and getattr(device, "type", None) == "cuda"
@@ -56,13 +59,19 @@ class Place:
         return f"Place({self.xp.__name__}, {self.device})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and self.xp is other.xp and str(self.device) == str(other.device)
+        if not isinstance(other, Place) or self.precise != other.precise:
+            return False
+        return self.xp is other.xp and str(self.device) == str(other.device)
 
     def __hash__(self) -> int:
-        return hash((self.xp.__name__, str(self.device)))
+        return hash((self.xp.__name__, str(self.device), self.precise))
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _restored, (self.xp.__name__, None if self.device is None else str(self.device))
+        return _restored, (self.xp.__name__, None if self.device is None else str(self.device), self.precise)
+
+    def precisely(self) -> Place:
+        """The same place, where products of float32 are exact to float32."""
+        return self if self.is_host else Place(self.xp, self.device, precise=True)
 
     def asarray(self, values: Any, dtype: str | None = None) -> Any:
         """An array of this place with the numbers of a NumPy array, in a type such as "float32"."""
@@ -225,15 +234,16 @@ def chosen_place(device: str) -> Place:
     )
 
 
-def _restored(namespace: str, device: str | None) -> Place:
+def _restored(namespace: str, device: str | None, precise: bool = False) -> Place:
     """The place of a pickled one, or the host where there is no such place any more."""
     if namespace == HOST.xp.__name__:
         return HOST
     try:
-        place = Place(import_module(namespace), device)
+        place = Place(import_module(namespace), device, precise=precise)
         if not place.is_torch:
             return place
         place = torch_place(str(device))
     except ImportError:
         return HOST
-    return HOST if place.is_cuda and not import_module("torch").cuda.is_available() else place
+    gone = place.is_cuda and not import_module("torch").cuda.is_available()
+    return HOST if gone else place.precisely() if precise else place

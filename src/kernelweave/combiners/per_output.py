@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ..arrays import Place
+from ..engines.block import Block
+from ..engines.machine import ExplicitMachine
+from ..engines.stack import ExplicitStack
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.independent import in_threads
@@ -36,7 +41,8 @@ class PerOutput(Combiner):
     Notes
     -----
     Memory: the P Gram matrices; one-vs-one adds, for each thread, those of one pair of classes. With
-    ``storage="lazy"``, what the combiner takes for each output.
+    ``storage="lazy"``, what the combiner takes for each output. With explicit features (one-vs-all and several targets):
+    what the combiner takes, and the features once for all outputs.
 
     Examples
     --------
@@ -57,6 +63,8 @@ class PerOutput(Combiner):
         control = control or FitControl()
         check_parameters(self)
         stack.check_memory(3, "the combined kernel")
+        if stack.storage == "explicit":
+            return self._fit_explicit(stack, machine, control)
         outputs = machine.outputs()
         self.combiners_ = [clone(self.combiner) for _ in outputs]
         seeds = control.rng.randint(np.iinfo(np.int32).max, size=len(outputs))
@@ -76,6 +84,23 @@ class PerOutput(Combiner):
         history = [{"output": output, **line} for output, part in enumerate(kernels) for line in part.history]
         solution = join([part.solution for part in kernels], coef)
         return OutputKernels(kernels, [rows for rows, _ in outputs]).solved(solution, history)
+
+    def _fit_explicit(self, stack: Any, machine: Any, control: FitControl) -> OutputKernels:
+        """Fit to explicit features: blocks keep their features and have the losses of one output."""
+        parts = machine.sample.outputs()
+        self.combiners_ = [clone(self.combiner) for _ in parts]
+        seeds = control.rng.randint(np.iinfo(np.int32).max, size=len(parts))
+        kernels: list[Any] = []
+        for output, (_, part) in enumerate(parts):
+            blocks = stack.engine.replace(_one_output, output, part.strata is not None)
+            own = ExplicitStack(stack.reservoir, stack.maps, blocks, stack.n_samples)
+            alone = ExplicitMachine(part, machine.n_samples)
+            kernels.append(self.combiners_[output].fit(own, alone, None, control.quiet(seeds[output])))
+            control.report(output + 1, len(parts))
+        coef = np.hstack([kernel.solution.coef for kernel in kernels])
+        history = [{"output": output, **line} for output, part in enumerate(kernels) for line in part.history]
+        solution = join([part.solution for part in kernels], coef)
+        return OutputKernels(kernels, [np.arange(len(coef))] * len(kernels)).solved(solution, history)
 
     @property
     def why_dense(self) -> str | None:
@@ -104,6 +129,13 @@ def _targets(machine: Machine, y: np.ndarray | None, output: int) -> np.ndarray 
     return y if y is None or y.ndim == 1 else y[:, output]
 
 
+def _one_output(block: Block, output: int, has_classes: bool) -> Block:
+    """The same samples with the losses and targets of one output: two classes as 1 and 0, or one target."""
+    y = np.asarray(block.y)
+    y = (y == output).astype(int) if has_classes else y[:, output]
+    return dataclasses.replace(block, losses=block.losses.column(output), y=y)
+
+
 class OutputKernels(CombinedKernel):
     """One combined kernel for each output of a machine.
 
@@ -112,7 +144,7 @@ class OutputKernels(CombinedKernel):
     kernels : list of CombinedKernel
         One for each output.
     rows : list of ndarray
-        The positions of each output's samples among all.
+        The positions of each output's samples among all; of its features where these are explicit.
     """
 
     def __init__(self, kernels: list[CombinedKernel], rows: list[np.ndarray]):
@@ -127,7 +159,14 @@ class OutputKernels(CombinedKernel):
     @property
     def n_samples(self) -> int:
         """Number of training samples, or of those that `restrict` kept."""
+        if self.is_explicit:
+            return self.kernels[0].n_samples
         return 1 + max((int(rows.max()) for rows in self.rows_of if len(rows)), default=-1)
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether coefficients are those of explicit features."""
+        return getattr(getattr(self.kernels[0], "stack", None), "storage", None) == "explicit"
 
     @property
     def takes_fetch(self) -> bool:
@@ -230,7 +269,9 @@ class OutputKernels(CombinedKernel):
         return max(kernel.values_per_sample(coef[rows]) for kernel, rows in parts)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
-        """With how many support vectors each kernel compares a new sample, for some output."""
+        """With how many support vectors, or landmarks, each kernel compares a new sample, for some output."""
+        if self.is_explicit:
+            return np.max([kernel.evaluations(coef) for kernel in self.kernels], axis=0)
         needed = np.zeros((len(coef), self.n_kernels), dtype=bool)
         for column, kernel in zip(coef.T, self.kernels, strict=True):
             needed |= (column != 0.0)[:, None] & kernel.active
@@ -238,6 +279,8 @@ class OutputKernels(CombinedKernel):
 
     def restrict(self, index: np.ndarray) -> OutputKernels:
         """Keep support vectors (of any output) and each output's own active kernels."""
+        if self.is_explicit:
+            return OutputKernels([kernel.restrict(index) for kernel in self.kernels], self.rows_of)
         kernels, places = [], []
         for kernel, own_rows in zip(self.kernels, self.rows_of, strict=True):
             own = np.flatnonzero(np.isin(own_rows, index))

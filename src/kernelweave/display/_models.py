@@ -130,8 +130,10 @@ def check_length(y: Any, n_samples: int, name: str, of: str) -> np.ndarray | Non
     return y
 
 
-def check_support(estimator: Any, n_samples: int) -> np.ndarray:
-    """Rows of X that are support vectors, where the model has them."""
+def check_support(estimator: Any, n_samples: int) -> np.ndarray | None:
+    """Rows of X that are support vectors; None for a model on explicit features, which has none."""
+    if offers(estimator, "feature_coef_"):
+        return None
     model, _ = locate(estimator, "support_")
     support = np.asarray(model.support_)
     if len(support) and support.max() >= n_samples:

@@ -157,7 +157,7 @@ class ProjectionDisplay:
         """
         _check_kind(kind, components)
         model, prepare = locate_projected(estimator)
-        if is_regressor(model) and len(model.dual_coef_) > 1:
+        if is_regressor(model) and len(model.intercept_) > 1:
             raise ValueError("ProjectionDisplay draws a model of one target; fit one to the target to be drawn")
         X = prepare(X)
         gates = model.kernel_weights(X)

@@ -253,10 +253,10 @@ def _fit(model: Any, rows: Any, chosen: tuple[int, Any] | None) -> np.ndarray:
     return np.ravel(values if chosen is None else values.reshape(len(values), -1)[:, chosen[0]])
 
 
-def _support(model: Any, n_samples: int, chosen: tuple[int, Any] | None) -> np.ndarray:
-    """The support vectors, of one target where there are several."""
+def _support(model: Any, n_samples: int, chosen: tuple[int, Any] | None) -> np.ndarray | None:
+    """The support vectors, of one target where there are several; None for a model that has none."""
     rows = check_support(model, n_samples)
-    if chosen is None or not offers(model, "dual_coef_"):
+    if rows is None or chosen is None or not offers(model, "dual_coef_"):
         return rows
     return rows[locate(model, "dual_coef_")[0].dual_coef_[chosen[0]] != 0.0]
 

@@ -4,8 +4,9 @@
     sweep     sum_i G[i, m, r] phi_m(x_i)      where G is a function of the scores
 
 `FeatureBlock.sweep` is all that a pass does with features: it goes through them once, tile by tile, and hands the
-scores of a tile to a function that returns what each sample pulls with. Features are held (`StoredFeatures`) or computed
-again in every pass.
+scores of a tile to a function that returns what each sample pulls with. Features are held (`StoredFeatures`) or
+computed again in every pass (`host.recomputed.RecomputedFeatures`). On the host, `HostFeatures.products` does the same
+by compiled loops for the plain losses, see `host.fused`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from .host.products import HeldRows, HeldTiles, Products
 from .losses import Losses
 
-Respond = Callable[[slice, np.ndarray], np.ndarray]
+Respond = Callable[[slice, np.ndarray], np.ndarray | None]
 TILE = 512  # samples whose scores are worked on together
 
 
@@ -37,8 +39,11 @@ class FeatureBlock(ABC):
     offsets: np.ndarray
 
     @abstractmethod
+    def features(self, rows: slice) -> np.ndarray:
+        """phi of some samples, all kernels side by side."""
+
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
-        """One pass: scores of a tile go to `respond`, whose result pulls the features.
+        """One pass: scores of a tile go to `respond`, whose result pulls the features; sums over tiles in float64.
 
         Parameters
         ----------
@@ -46,43 +51,55 @@ class FeatureBlock(ABC):
             float64.
         respond : callable
             ``respond(rows, scores)`` with a slice of samples and their scores, of shape (n_rows, n_kernels, n_outputs),
-            returns G of the same shape.
+            returns G of the same shape, or None where nothing is pulled.
 
         Returns
         -------
         ndarray of shape (n_features, n_outputs)
             float64.
         """
+        pulled = np.zeros(weights.shape)
+        spans = [slice(a, b) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+        for first in range(0, self.n_samples, TILE):
+            rows = slice(first, min(first + TILE, self.n_samples))
+            tile = self.features(rows)
+            narrow = weights.astype(tile.dtype)
+            scores = np.stack([tile[:, span] @ narrow[span] for span in spans], axis=1)
+            G = respond(rows, scores.astype(np.float64))
+            if G is not None:
+                G = G.astype(tile.dtype)
+                for m, span in enumerate(spans):
+                    pulled[span] += tile[:, span].T @ G[:, m]
+        return pulled
+
+
+class HostFeatures(FeatureBlock):
+    """Features on the host, with compiled products."""
 
     @abstractmethod
-    def features(self, rows: slice) -> np.ndarray:
-        """phi of some samples, all kernels side by side."""
+    def products(self, weights: np.ndarray) -> Products:
+        """What a fused pass does with these features and weight vectors, of shape (n_features, n_outputs)."""
 
 
-class StoredFeatures(FeatureBlock):
+class StoredFeatures(HostFeatures):
     """Features that are held, of shape (n_samples, n_features), float32 or float64."""
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray):
         self.matrix, self.offsets = matrix, offsets
         self.n_samples = len(matrix)
 
-    def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
-        """Tile by tile; sums over tiles in float64."""
-        pulled = np.zeros(weights.shape)
-        narrow = weights.astype(self.matrix.dtype)
-        spans = [slice(a, b) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
-        for first in range(0, self.n_samples, TILE):
-            rows = slice(first, min(first + TILE, self.n_samples))
-            tile = self.matrix[rows]
-            scores = np.stack([tile[:, span] @ narrow[span] for span in spans], axis=1)
-            G = respond(rows, scores.astype(np.float64)).astype(tile.dtype)
-            for m, span in enumerate(spans):
-                pulled[span] += tile[:, span].T @ G[:, m]
-        return pulled
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the features."""
+        return self.matrix.dtype
 
     def features(self, rows: slice) -> np.ndarray:
         """A part of the matrix."""
         return self.matrix[rows]
+
+    def products(self, weights: np.ndarray) -> Products:
+        """One compiled loop for one output, BLAS for several."""
+        return (HeldRows if weights.shape[1] == 1 else HeldTiles)(self.matrix, self.offsets, weights)
 
 
 @dataclass(frozen=True)
@@ -102,7 +119,9 @@ class Block:
     present : ndarray of bool, shape (n_samples, n_kernels), or None
         Which sample has which view; None where each has all.
     codes : ndarray or None
-        What a gating model reads of each sample.
+        What a gating model reads of each sample; read by slices of samples only, as it may be computed then.
+    views : Views or None
+        The samples as given, for combiners that read more of them than features.
     """
 
     first: int
@@ -112,6 +131,7 @@ class Block:
     weight: np.ndarray
     present: np.ndarray | None = None
     codes: Any = None
+    views: Any = None
 
     @property
     def n_samples(self) -> int:

@@ -33,9 +33,8 @@ def scored(block: Block, amplitudes: Any, weights: np.ndarray, theta: np.ndarray
     """Scores sum_m a_im s_imr of a block."""
     found = np.empty((block.n_samples, weights.shape[1]))
 
-    def respond(rows: slice, scores: np.ndarray) -> np.ndarray:
+    def respond(rows: slice, scores: np.ndarray) -> None:
         found[rows] = np.einsum("im,imr->ir", amplitudes.values(theta, block, rows), scores)
-        return np.zeros_like(scores)
 
     block.features.sweep(weights, respond)
     return Scored(found, block.losses)

@@ -8,12 +8,13 @@ For each sample and output, with z = p - f (see `machines.terms`),
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..machines import Machine
+from ..arrays import place_of
+from ..machines import LeastSquaresMachine, Machine
 from ..machines.base import PlainMachine
-from ..machines.terms import DualTerms
 
 
 @dataclass(frozen=True)
@@ -45,29 +46,53 @@ class Losses:
         parts = (getattr(self, name)[rows] for name in ("linear", "lower", "upper", "quadratic"))
         return Losses(*parts, self.insensitivity, self.total)
 
-    def respond(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def column(self, output: int) -> Losses:
+        """Those of one output."""
+        parts = (getattr(self, name)[:, output : output + 1] for name in ("linear", "lower", "upper", "quadratic"))
+        return Losses(*parts, self.insensitivity, self.total)
+
+    def respond(self, values: Any) -> tuple[Any, Any]:
         """The sum of the losses for each output, and c of each sample."""
+        xp = place_of(values).xp
         z = self.linear - values
-        free = np.sign(z) * np.maximum(np.abs(z) - self.insensitivity, 0.0)
-        c = np.clip(free / self.quadratic, self.lower, self.upper)
-        worth = z * c - self.insensitivity * np.abs(c) - 0.5 * self.quadratic * c**2
-        return worth.sum(axis=0), c
+        c = self._response(xp, z)
+        worth = z * c - self.insensitivity * xp.abs(c) - 0.5 * self.quadratic * c**2
+        return xp.sum(worth, axis=0), c
+
+    def coefficients(self, values: Any) -> Any:
+        """c of each sample, alone."""
+        return self._response(place_of(values).xp, self.linear - values)
+
+    def curvature(self, values: Any) -> Any:
+        """Second derivatives of the losses, of shape (n_samples, n_outputs): 1/h for coefficients inside the bounds."""
+        xp = place_of(values).xp
+        z = self.linear - values
+        free = self._free(xp, z)
+        inside = (free > self.lower) & (free < self.upper) & (free != 0.0)
+        return xp.where(inside, 1.0 / self.quadratic, xp.zeros_like(z))
+
+    def _free(self, xp: Any, z: Any) -> Any:
+        """The coefficients without bounds."""
+        size = xp.abs(z) - self.insensitivity
+        return xp.sign(z) * xp.where(size > 0.0, size, xp.zeros_like(size)) / self.quadratic
+
+    def _response(self, xp: Any, z: Any) -> Any:
+        free = self._free(xp, z)
+        return xp.where(free < self.lower, self.lower, xp.where(free > self.upper, self.upper, free))
 
 
 def losses_of(machine: Machine) -> Losses:
     """The losses of a machine's samples; a `ValueError` where they are not smooth."""
-    terms = [_terms(part) for _, part in machine.outputs()]
-    if not all(part.is_smooth for part in terms):
-        raise ValueError(f"a {machine.kind} has no smooth loss")
-    columns = (np.stack([getattr(part, name) for part in terms], axis=1) for name in ("linear", "lower", "upper"))
-    quadratic = np.stack([part.quadratic for part in terms], axis=1)
-    return Losses(*columns, quadratic, terms[0].insensitivity, terms[0].total)
-
-
-def _terms(machine: Machine) -> DualTerms:
-    if isinstance(machine, PlainMachine):
-        return machine.terms
-    # a least-squares machine of one output
-    everywhere = np.full(machine.n_samples, np.inf)
-    y = np.asarray(machine.y, dtype=float).reshape(machine.n_samples)  # type: ignore[attr-defined]
-    return DualTerms(y, -everywhere, everywhere, quadratic=1.0 / machine.bound)
+    if isinstance(machine, LeastSquaresMachine):
+        everywhere = np.full(machine.targets.shape, np.inf)
+        quadratic = np.repeat(1.0 / machine.bound[:, None], machine.n_outputs, axis=1)
+        return Losses(machine.targets, -everywhere, everywhere, quadratic)
+    terms = [part.terms for _, part in machine.outputs() if isinstance(part, PlainMachine)]
+    if len(terms) < machine.n_outputs or not all(part.is_smooth for part in terms):
+        raise ValueError(
+            f"a {machine.kind} has no smooth loss for each of its outputs, which explicit features need: use "
+            'machine="squared-hinge", "squared-epsilon-insensitive" or "least-squares"'
+        )
+    names = ("linear", "lower", "upper", "quadratic")
+    columns = (np.stack([getattr(part, name) for part in terms], axis=1) for name in names)
+    return Losses(*columns, terms[0].insensitivity, terms[0].total)

@@ -29,6 +29,7 @@ import numpy as np
 
 from .base import Engine
 from .block import Block
+from .host.fused import fused_pass, is_fused
 
 
 class Amplitudes(Protocol):
@@ -78,7 +79,16 @@ class Pass:
 
 
 def sweep(block: Block, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Pass:
-    """One pass over a block."""
+    """One pass over a block: fused on the host, see `host.fused`, and otherwise step by step."""
+    if is_fused(block):
+        return Pass(*fused_pass(block, amplitudes, weights, intercept, theta))
+    return plain_sweep(block, amplitudes, weights, intercept, theta)
+
+
+def plain_sweep(
+    block: Block, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
+) -> Pass:
+    """One pass over a block, for any features and losses."""
     loss, totals = np.zeros(len(intercept)), np.zeros(len(intercept))
     slopes = np.zeros(amplitudes.n_parameters)
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from .._warnings import warn
 from ..arrays import chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
 from ..engines.rows import Rows
+from ..features.choosing import APPROXIMATION
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
-from ..machines import Machine, Solution
+from ..machines import Machine
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import (
     check_new_data,
@@ -37,11 +37,13 @@ from ..validation.inputs import (
 )
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
+from .convergence import warn_unless_converged
 from .explanations import Explanations
 from .explicit.fit import fit_explicit
 from .explicit.on_dask import check_in_memory
 from .explicit.prediction import wherever_X_is
 from .explicit.samples import Counts
+from .explicit.stored import read_whole
 from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
@@ -50,6 +52,7 @@ from .storage import TrainingKernels
 from .summary import summarize
 
 DEVICES = Choice("cpu", "cuda", "auto")
+_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "approximation_"
 
 
 class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
@@ -58,6 +61,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     _constraints = Constraints(
         combiner=Instance(Combiner, "a combiner such as Mean()") | None,
         storage=Choice("auto", "dense", "lazy"),
+        approximation=APPROXIMATION | None,
         device=DEVICES,
         dtype=Choice("float64", "float32") | None,
         tol=Number(above=0),
@@ -89,11 +93,13 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def _fit_kernel(self, X: Any, y: Any, sample_weight: Any, posterior: Any = None) -> CombinedKernel:
         with unchanged_on_failure(self):
             given = check_parameters(self)
-            if self.approximation is not None:
-                return fit_explicit(self, X, y, sample_weight, given)
-            check_in_memory(self, X)
-            combiner = Mean() if given.combiner is None else given.combiner
+            combiner = clone(Mean() if given.combiner is None else given.combiner)
             max_steps = None if given.max_iter == -1 else given.max_iter
+            control = FitControl(given.random_state, given.tol, max_steps=max_steps)
+            if given.approximation is not None:
+                return fit_explicit(self, X, y, sample_weight, posterior, combiner, control)
+            check_in_memory(self, X)
+            X, y, sample_weight = read_whole(self, X, y, sample_weight)
             check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
             views = Views(*check_training_data(self, X))
             weight = check_sample_weight(sample_weight, views.n_samples)
@@ -110,14 +116,13 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             machine, targets = self._machine(y, weight, posterior, training)
             if self._start is not None:
                 machine = machine.starting_at(self._start)
-            self.combiner_ = self._combiner_for(clone(combiner), machine)
+            self.combiner_ = self._combiner_for(combiner, machine)
             stack = training.stack_for(self.combiner_, machine)
             watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
             with watched as progress:
-                control = FitControl(given.random_state, given.tol, max_steps=max_steps, progress=progress)
-                kernel = self._combined(stack, machine, targets, control)
-            vars(stack).pop("has_parts", None)  # of use while memory may run out
-            self._store(kernel, machine, stack, kept)
+                kernel = self._combined(stack, machine, targets, replace(control, progress=progress))
+            vars(stack).pop("instead", None)  # of use while memory may run out
+            self._store_exact(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
         return kernel
 
@@ -134,7 +139,12 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
                     "memory does not hold these; use kernelweave.set_config(cache_bytes=0), fewer samples or columns"
                 ) from error
             needed = 3, stack.n_samples, stack.dtype, "the combined kernel"
-            raise kernel_memory_error(*needed, has_parts=stack.has_parts()) from error
+            raise kernel_memory_error(*needed, instead=stack.instead()) from error
+
+    @property
+    @abstractmethod
+    def _machine_name(self) -> str:
+        """What `machine_` is: the name of the loss, with the default resolved, or the class of a loss object."""
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
@@ -165,22 +175,31 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     def _output_names(self) -> list[Any]:
         """What the machine's outputs are called, where there are several."""
-        return list(range(len(self.dual_coef_)))
+        return list(range(len(self.intercept_)))
 
-    def _store(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
+    def _store_exact(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution: Any = kernel.solution
-        self._warn_unless_converged(solution)
+        warn_unless_converged(self, solution)
         support = np.flatnonzero(solution.coef.any(axis=1))
-        self._rule = machine.without_samples()
-        earlier = self.__dict__.get("_kernel")
-        for name in () if earlier is None else earlier.shows:
-            self.__dict__.pop(name, None)
-        self._kernel = kernel.restrict(support)
-        self.storage_ = stack.storage
-        self.kernels_ = stack.kernels
-        self.kernel_names_ = stack.names
+        self._forget()
         self.support_ = kept[support]
         self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
+        self.storage_ = stack.storage
+        self._store(kernel, kernel.restrict(support), machine.without_samples(), stack)
+
+    def _forget(self) -> None:
+        """Remove what only some fits store."""
+        earlier = self.__dict__.get("_kernel")
+        for name in (*_STORED_BY_SOME, *(() if earlier is None else earlier.shows)):
+            self.__dict__.pop(name, None)
+
+    def _store(self, kernel: CombinedKernel, kept: CombinedKernel, rule: Machine, stack: Any) -> None:
+        """Store what exact fits and those on explicit features have in common; `kept` is the kernel of prediction."""
+        solution: Any = kernel.solution
+        self._rule, self._kernel = rule, kept
+        self.machine_ = self._machine_name
+        self.kernels_ = stack.kernels
+        self.kernel_names_ = stack.names
         weights = kernel.weights()
         if weights.ndim == 1:
             self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
@@ -201,18 +220,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             names = self._output_names()
             history["output"] = pd.Series([names[place] for place in history["output"]], dtype=object)
         return history
-
-    def _warn_unless_converged(self, solution: Solution) -> None:
-        if solution.converged:
-            return
-        relative = solution.gap / max(1.0, abs(solution.objective))
-        # The default budget is far beyond what rounding leaves to do, so without max_iter it is rounding that ends.
-        advice = "raise max_iter" if 0 <= self.max_iter <= solution.steps else "lower C, scale the data, or raise tol"
-        warn(
-            f"{type(self).__name__} stopped after {solution.steps} solver steps with a largest KKT violation of "
-            f"{solution.violation:.2g} (tol is {self.tol:g}), a relative duality gap of {relative:.2g}; {advice}",
-            ConvergenceWarning,
-        )
 
     def _store_use(self, kernel: CombinedKernel) -> None:
         """Store which kernels prediction evaluates, and which views may be left out."""
@@ -243,10 +250,17 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             "gates" in self.combiner_.offers,
         )
 
+    @property
+    def _coef(self) -> np.ndarray:
+        """What the combined kernel's values of new samples are multiplied with, of shape (n_terms, n_outputs)."""
+        if "feature_coef_" in self.__dict__:
+            return np.concatenate([*self.feature_coef_.values()])
+        return self.dual_coef_.T
+
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         views = self._new_views(X, fetch)
-        coef, place = self.dual_coef_.T, chosen_place(self.device)
+        coef, place = self._coef, chosen_place(self.device)
         if not place.is_host and fetch is None:
             found = self._kernel.values_in(place, views, coef)
             if found is not None:
@@ -258,7 +272,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         return views.in_blocks(self._values_per_sample(), values) + self.intercept_
 
     def _values_per_sample(self) -> int:
-        return self._kernel.values_per_sample(self.dual_coef_.T)
+        return self._kernel.values_per_sample(self._coef)
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Public decision values."""
@@ -338,6 +352,8 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def prediction_cost(self, costs: Any = None) -> float:
         """What it costs to predict one sample: support vectors times the normalised cost of the active kernels.
 
+        On explicit features, landmarks (or what else features are made of) are counted in place of support vectors.
+
         That is ``sum_m s_m d_m / sum_h d_h``, where kernel m compares a new sample with s_m support vectors, all of
         them if its weight is positive and none otherwise (thesis 2.8). Where weights depend on the sample, s_m is an
         average over samples like those of the fit: support vectors with a positive weight, times the share of samples
@@ -355,11 +371,11 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         d = as_numbers(costs, self.kernel_names_, "costs", default=1.0)
         if not d.any():
             raise ValueError("costs must not all be 0")
-        evaluations = self._kernel.evaluations(self.dual_coef_.T)
+        evaluations = self._kernel.evaluations(self._coef)
         return float(evaluations @ d / d.sum())
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "dual_coef_")
+        return hasattr(self, "intercept_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

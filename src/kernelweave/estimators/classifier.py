@@ -17,6 +17,7 @@ from ..validation.inputs import check_labels, encode_labels, one_class_error
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 from .explicit.prediction import wherever_X_is
+from .explicit.refusals import refuse_multiclass
 from .explicit.samples import LabelCounts, count_labels
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 from .storage import TrainingKernels
@@ -61,11 +62,12 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         Whether all binary machines of a multiclass problem share one combined kernel, or each class (one-vs-all) or
         pair of classes (one-vs-one) has weights of its own: `kernel_weights_` is then a data frame with a row for each,
         and `combiner_.combiners_` holds their combiners.
-    machine : {"svm", "least-squares", "squared-hinge"} or BinaryLoss
+    machine : {"auto", "svm", "least-squares", "squared-hinge"} or BinaryLoss
         The loss, by name or as an object such as `machines.SquaredHinge()` or one of your own
-        (``docs/extending/machine.md``); its parameters are reached as ``machine__<parameter>``. Only the support vector
-        machine has soft labels and ``multiclass="joint"``. Least squares stores every training sample, the squared
-        hinge most of them.
+        (``docs/extending/machine.md``); its parameters are reached as ``machine__<parameter>``. "auto" is "svm", the
+        hinge loss, and with an `approximation`, which needs a smooth loss, "squared-hinge"; `machine_` is which. Only
+        the support vector machine has soft labels and ``multiclass="joint"``. Least squares stores every training
+        sample, the squared hinge most of them.
     soft_labels : {None, "knn"}
         "knn": posteriors estimated as the share of each class among the `n_neighbors` nearest other training samples,
         by distance in the feature space of the mean of the normalised kernels (weights do not count there). A
@@ -78,14 +80,22 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         "dense" holds Gram matrices in memory; "lazy" computes kernels in parts and never a whole n x n matrix, so that
         memory sets no limit to n. "auto" is dense while the Gram matrices of all kernels take at most 2 GB
         (`kernelweave.set_config`), and where the combiner, the machine or a kernel needs whole matrices; see
-        ``docs/scale.md``.
+        ``docs/scale.md``. With an `approximation`, "dense" holds the features, "lazy" computes them again in each pass
+        over the samples, and "auto" holds them while they take at most 0.6 of the free memory.
     device : {"cpu", "cuda", "auto"}
         Where kernels in parts are computed, in fits and predictions. "cuda" needs torch (``kernelweave[torch]``), and
         "auto" means "cuda" where torch has it. Data stay NumPy's, and so does the fitted model; files hold no device.
     dtype : {"float64", "float32"} or None
         Of the Gram matrices, or of the features from which kernels in parts are computed. None means float64 for
         Gram matrices and float32 for features, where that is precise enough: it is not where C times k(x, x) is above
-        1000.
+        1000. Explicit features of an `approximation` are float32 by default; sums over samples are float64 always.
+    approximation : None, "nystroem", Approximation, transformer, or dict from kernel name to one of these
+        None is the exact model. Otherwise each kernel becomes a few hundred explicit features, and training is a sum
+        over samples, for thousands to many millions of them: `features.NystroemFeatures` ("nystroem" is short for its
+        defaults), `features.FourierFeatures`, `features.ExactFeatures`, or a transformer of scikit-learn, fitted to
+        what the kernel compares. Parameters are reached as ``approximation__<parameter>``. Everything that is learned
+        before training (widths, normalisation, landmarks) comes from at most max(4000, 20 n_components) samples; see
+        ``docs/explicit_features.md``.
     tol : float
         Largest violation of the optimality conditions, as in libsvm.
     max_iter : int
@@ -107,11 +117,21 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         combined kernel, averaged over the training samples where they differ. For combiners that are no sum over
         kernels, see their docstrings.
     combiner_ : Combiner
+    machine_ : str
+        The loss by name ("svm", "squared-hinge", ...), or the class of the loss object.
     support_ : ndarray of shape (n_support,)
-        Positions of the support vectors in the training data.
+        Positions of the support vectors in the training data; not with an `approximation`.
     dual_coef_ : ndarray of shape (n_outputs, n_support)
         Signed dual coefficients, ``alpha_i y_i``; one row for two classes, one per pair or class otherwise (joint:
-        row l holds ``[y_i = l] A_i - alpha_i^l``).
+        row l holds ``[y_i = l] A_i - alpha_i^l``). Not with an `approximation`.
+    feature_coef_ : dict from kernel name to ndarray of shape (n_features, n_outputs)
+        With an `approximation`: the weight vectors w_m, so that the decision value is the sum over kernels of
+        ``(weight of m)**0.5 * <w_m, phi_m(x)>``, plus the intercept.
+    trace_shares_ : Series
+        With an `approximation`: by kernel name, which share of the mean of k(x, x) the features captured before they
+        were scaled; near 1 they are as good as the kernel.
+    approximation_ : dict from kernel name to FeatureMap
+        With an `approximation`: the fitted features.
     intercept_ : ndarray of shape (n_outputs,)
     coef_ : ndarray of shape (n_outputs, n_features_in_)
         Only where ``X @ coef_.T + intercept_`` is the decision function: see `feature_weights` for other linear models.
@@ -143,8 +163,9 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     Memory: with ``storage="dense"`` the combined kernel and one base kernel (n x n each) while fitting, or all base
     kernels where their weights are learned; with ``storage="lazy"`` the samples, and the memory that
     `kernelweave.set_config` gives to rows of kernels. Support vectors afterwards (all training samples with
-    ``normalize="center"``). A sample whose view is wholly NaN, or masked, has no row in that
-    kernel; see `combiners.WeightedSum`.
+    ``normalize="center"``). With an `approximation` no such matrix is made: the samples and, with ``storage="dense"``,
+    their features, of 4 bytes each (8 in float64); landmarks afterwards. A sample whose view is wholly NaN, or masked,
+    has no row in that kernel; see `combiners.WeightedSum`.
 
     Probabilities: ``CalibratedClassifierCV(MKLClassifier(...))`` of scikit-learn has `predict_proba`, with missing
     views and precomputed kernels too; see ``docs/probabilities.md``.
@@ -159,6 +180,12 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     fac    0.5
     kar    0.5
     dtype: float64
+
+    The same on explicit features, whose memory and time grow with n rather than n^2:
+
+    >>> model = model.set_params(approximation="nystroem", random_state=0).fit(X, y)
+    >>> model.machine_, model.feature_coef_["kar"].shape, bool(model.trace_shares_["kar"] > 0.8)
+    ('squared-hinge', (256, 1), True)
     """
 
     _constraints = Constraints(
@@ -213,17 +240,20 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, posterior: Any = None) -> MKLClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, posterior: Any = None) -> MKLClassifier:
         """Fit the classifier.
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
+            Files that are opened by `open_views` are read block by block with an `approximation`, and whole without.
         y : array of shape (n_samples,)
-            Class labels of any type. Rows are matched by position; a Series whose row labels are those of X in another
-            order is an error, and so are such sample weights and posteriors.
-        sample_weight : array of shape (n_samples,), optional
-            Factors of C by sample; a sample of weight 0 is left out.
+            Class labels of any type; None where X is an `OpenViews` with a target. Rows are matched by position; a
+            Series whose row labels are those of X in another order is an error, and so are such sample weights and
+            posteriors.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Factors of C by sample; a sample of weight 0 is left out. Of an `OpenViews` also the name of a column, which
+            is no part of X then.
         posterior : array of shape (n_samples, n_classes) or, for two classes, (n_samples,), optional
             Soft labels: Pr(class|x) with one column for each label, in sorted order or, in a data frame, named by the
             labels in any order; or Pr(second label|x). With two classes a sample whose posterior is within 0.025 of 1/2
@@ -285,18 +315,26 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
     _count = staticmethod(count_labels)
 
     def _targets(self, counts: LabelCounts) -> ClassTargets:
-        self.classes_, by_class = counts.classes, counts.class_weights(self.class_weight)
+        self.classes_ = counts.classes
         if len(self.classes_) < 2:
             raise one_class_error(self, self.classes_)
+        refuse_multiclass(self, len(self.classes_))
+        by_class = counts.class_weights(self.class_weight)
         costs = float(self.C) * by_class * np.array([[counts.lightest], [counts.heaviest]])
         if not (np.isfinite(costs).all() and (costs > 0).all()):
             raise ValueError(_COSTS)
-        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
-        return ClassTargets(loss, self.classes_, float(self.C), by_class)
+        return ClassTargets(self._loss(), self.classes_, float(self.C), by_class)
+
+    _smooth = "squared-hinge", "least-squares"
+
+    def _loss(self) -> BinaryLoss:
+        """The loss, with the default resolved."""
+        return _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
 
     @property
     def _machine_name(self) -> str:
-        """The loss by name, with the default resolved."""
+        if not isinstance(self.machine, str):
+            return type(self.machine).__name__
         return ("svm" if self.approximation is None else "squared-hinge") if self.machine == "auto" else self.machine
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
@@ -317,7 +355,7 @@ class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
 
     def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
         """The machine for encoded labels, or one error where parameters do not go together."""
-        loss = _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
+        loss = self._loss()
         signs = 2.0 * labels - 1.0
         if len(self.classes_) == 2:
             return loss.for_targets(signs, bound) if posterior is None else _soft_machine(loss, posterior, bound, signs)

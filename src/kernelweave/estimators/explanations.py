@@ -31,7 +31,7 @@ class Explanations:
 
     kernels_: list[Kernel]
     kernel_names_: list[str]
-    dual_coef_: np.ndarray
+    _coef: np.ndarray
     intercept_: np.ndarray
     combiner_: Any
     n_features_in_: int
@@ -99,7 +99,7 @@ class Explanations:
                 "value belongs to one kernel. model_selection.view_report(model, X, y) compares the model with and "
                 "without each view"
             )
-        coef = self.dual_coef_.T
+        coef = self._coef
         shares = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.shares(part, coef))
         intercept = np.broadcast_to(self.intercept_[:, None], (*shares.shape[:2], 1))
         parts, names = np.concatenate([shares, intercept], axis=2), [*self._kernel.terms, "intercept"]
@@ -185,7 +185,7 @@ class Explanations:
 
     def _coef_or_reason(self) -> np.ndarray | str:
         """What `coef_` is, or why there is none."""
-        if not hasattr(self, "dual_coef_"):
+        if not hasattr(self, "intercept_"):
             return "it is not fitted"
         active = self._kernel.active
         for name, kernel, is_active in zip(self.kernel_names_, self.kernels_, active, strict=True):
@@ -193,9 +193,9 @@ class Explanations:
                 return f"the kernel {name!r} is not linear in the columns of X"
             if not is_active and getattr(kernel, "takes_text", False):
                 return f"the view of the kernel {name!r} may be text"
-        if not _decides_by_values(self._rule, len(self.dual_coef_)):
+        if not _decides_by_values(self._rule, len(self.intercept_)):
             return "decision_function counts votes"
-        coef = np.zeros((len(self.dual_coef_), self.n_features_in_))
+        coef = np.zeros((len(self.intercept_), self.n_features_in_))
         for m in np.flatnonzero(active).tolist():
             weights = self._feature_weights(m)
             if weights is None:
@@ -208,7 +208,7 @@ class Explanations:
 
     def _feature_weights(self, m: int) -> np.ndarray | None:
         """The vectors of a linear kernel, of shape (n_features, n_outputs); None if there are none."""
-        coef = self.dual_coef_.T
+        coef = self._coef
         if len(coef) == 0 or not self._kernel.active[m]:
             return np.zeros((len(self._feature_names(m)), coef.shape[1]))
         return self._kernel.feature_weights(m, coef)

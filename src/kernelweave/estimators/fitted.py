@@ -163,6 +163,17 @@ def lookups_of(model: Any) -> list[tuple[Kernel, np.ndarray]]:
     return model._lookups()
 
 
+def n_compared(model: Any) -> int:
+    """With how many points a kernel of a fitted model compares a new sample, at most: support vectors, or landmarks.
+
+    For explicit features that are made without landmarks, the number of raw values that they are made of.
+    """
+    if hasattr(model, "support_"):
+        return len(model.support_)
+    used = [model.approximation_[name].n_raw for name in model.active_kernels_]
+    return max(used, default=0)
+
+
 def presence_of(model: Any, X: Any) -> np.ndarray:
     """Which samples have a row in which kernel of a fitted model: a boolean array of shape (n_samples, n_kernels)."""
     views = model._new_views(X)

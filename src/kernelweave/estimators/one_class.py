@@ -25,7 +25,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, storage, device, dtype, tol, max_iter, n_jobs, random_state, verbose
+    kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, n_jobs, random_state, verbose
         As in `MKLClassifier`.
     nu : float
         Upper bound on the share of training samples outside, and lower bound on that of support vectors; in (0, 1].
@@ -37,7 +37,8 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`; the objective is not positive here.
     n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
-        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`.
+        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`, and
+        `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
     dual_coef_ : ndarray of shape (1, n_support)
         ``alpha_i``, which add up to 1.
     offset_ : float
@@ -97,10 +98,12 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
+            Files that are opened by `open_views` are read block by block with an `approximation`, and whole without.
         y : ignored
-        sample_weight : array of shape (n_samples,), optional
-            Factors of the cost by sample; a sample of weight 0 is left out.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Factors of the cost by sample; a sample of weight 0 is left out. Of an `OpenViews` also the name of a
+            column, which is no part of X then.
 
         Returns
         -------
@@ -161,6 +164,10 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         if C * total < 1 - 1e-12:
             raise ValueError(f"C must be at least 1/n = {1 / total:.4g} for these {len(weight)} samples, not {C!r}")
         return OneClassMachine(C * weight), None
+
+    @property
+    def _machine_name(self) -> str:
+        return "svm"
 
     _count = staticmethod(count_samples)
 

@@ -4,19 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import local
+
+_shown = local()  # has `bars` while some are on the screen: there is one display
 
 
 @contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(description: str, *, transient: bool = False) -> Iterator[Callable[[int, int], None]]:
     """A callback ``(done, total)`` that moves a bar.
 
     The total is the most that a fit may take. One that converges earlier fills the bar when the block ends; one that
-    fails leaves it where it was.
+    fails leaves it where it was. A bar inside the block of another appears below it.
+
+    Parameters
+    ----------
+    description : str
+    transient : bool
+        Whether the bar is for a terminal only, on standard error, and goes away when the block ends.
     """
+    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress() as bars:
-        bar = bars.add_task(description, total=None)
-        yield lambda done, total: bars.update(bar, completed=min(done, total), total=total)
-        total = bars.tasks[0].total or 1
-        bars.update(bar, completed=total, total=total)
+    around = getattr(_shown, "bars", None)
+    if around is not None:
+        bar = around.add_task(description, total=None)
+        try:
+            yield lambda done, total: around.update(bar, completed=min(done, total), total=total)
+        finally:
+            around.remove_task(bar)
+        return
+    console = Console(stderr=True) if transient else None
+    disabled = console is not None and not console.is_terminal
+    with Progress(console=console, transient=transient, disable=disabled) as bars:
+        _shown.bars = bars
+        try:
+            bar = bars.add_task(description, total=None)
+            yield lambda done, total: bars.update(bar, completed=min(done, total), total=total)
+            total = bars.tasks[0].total or 1
+            bars.update(bar, completed=total, total=total)
+        finally:
+            _shown.bars = None

@@ -32,17 +32,18 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
 
     Parameters
     ----------
-    kernels, combiner, normalize, storage, device, dtype, tol, max_iter, random_state, verbose
+    kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
         As in `MKLClassifier`.
     C : float
         Cost of an error beyond the tube, or of half a squared error.
     epsilon : float
         Half the width of the tube in which errors do not count; for machines given by name, and least squares has none.
-    machine : {"svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
+    machine : {"auto", "svm", "least-squares", "squared-epsilon-insensitive"} or RegressionLoss
         The loss, by name or as an object such as ``machines.SquaredEpsilonInsensitive(epsilon=0.2)`` or one of your own
         (``docs/extending/machine.md``), which has parameters of its own in place of `epsilon`: they are reached as
-        ``machine__<parameter>``. Least squares stores every training sample; it solves several targets by one
-        factorisation of the kernel, so that they cost little more than one.
+        ``machine__<parameter>``. "auto" is "svm", the epsilon-insensitive loss, and with an `approximation`, which
+        needs a smooth loss, its squared form; `machine_` is which. Least squares stores every training sample; it
+        solves several targets by one factorisation of the kernel, so that they cost little more than one.
     weights : {"shared", "per-target"}
         Whether all targets share one combined kernel, or each has weights of its own, as if it were fitted alone:
         `kernel_weights_` is then a data frame with a row for each, and `combiner_.combiners_` holds their combiners.
@@ -54,7 +55,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
         As in `MKLClassifier`.
     n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
-        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`.
+        As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`, and
+        `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.
     dual_coef_ : ndarray of shape (n_targets, n_support)
         ``alpha_i^+ - alpha_i^-``, a row for each target. A sample is a support vector where it has a coefficient for
         some target, and has 0 for the others.
@@ -134,16 +136,18 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MKLRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MKLRegressor:
         """Fit the regressor.
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features), or OpenViews
+            Files that are opened by `open_views` are read block by block with an `approximation`, and whole without.
         y : array of shape (n_samples,), or array or DataFrame of shape (n_samples, n_targets)
-            Without NaN: a sample that lacks a target has to be left out.
-        sample_weight : array of shape (n_samples,), optional
-            Factors of C by sample, for all targets; a sample of weight 0 is left out.
+            Without NaN: a sample that lacks a target has to be left out. None where X is an `OpenViews` with a target.
+        sample_weight : array of shape (n_samples,) or str, optional
+            Factors of C by sample, for all targets; a sample of weight 0 is left out. Of an `OpenViews` also the name
+            of a column, which is no part of X then.
 
         Returns
         -------
@@ -205,6 +209,8 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             self._warn_of_the_tube(counts.high - counts.low, float(loss.epsilon))
         return NumberTargets(loss, float(self.C))
 
+    _smooth = "squared-epsilon-insensitive", "least-squares"
+
     def _loss(self) -> RegressionLoss:
         """The loss, with the default resolved."""
         by_name = {
@@ -212,12 +218,14 @@ class MKLRegressor(RegressorMixin, KernelMachineEstimator):
             "least-squares": SquaredError(),
             "squared-epsilon-insensitive": SquaredEpsilonInsensitive(epsilon=float(self.epsilon)),
         }
+        return by_name[self._machine_name] if isinstance(self.machine, str) else self.machine
+
+    @property
+    def _machine_name(self) -> str:
         if not isinstance(self.machine, str):
-            return self.machine
-        name = self.machine
-        if name == "auto":
-            name = "svm" if self.approximation is None else "squared-epsilon-insensitive"
-        return by_name[name]
+            return type(self.machine).__name__
+        squared = "squared-epsilon-insensitive"
+        return ("svm" if self.approximation is None else squared) if self.machine == "auto" else self.machine
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         several = self.weights == "per-target" and hasattr(self, "target_names_")

@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 
 from .._config import get_config
+from .._warnings import warn
 from ..arrays import chosen_place
 from ..combiners import Combiner
 from ..kernels import KernelStack, named_kernels
 from ..kernels.stacking.naming import default_kernels
-from ..machines import Machine
+from ..machines import LeastSquaresMachine, Machine, OneVsAllMachine, PosteriorMachine, TargetsMachine
+from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines
 from ..validation import check_parameters
 from ..views import Views
@@ -34,6 +36,11 @@ from ..views import Views
 #: Costs times k(x, x), over the size of the targets, up to which float32 is enough. Objectives then differed from those
 #: of float64 by up to 4e-5 of their size (polynomial and wide Gaussian kernels), by 2e-4 at 1e4 and by 0.2 at 1e6.
 LARGEST_COST = 1e3
+
+#: Samples above which an exact fit in parts warns: `docs/scale.md` has 30 s for 50 000 samples on two cores and 22 s
+#: for a million on an accelerator, which grow with the square of the number.
+LARGEST_ON_HOST, LARGEST_ON_DEVICE = 100_000, 1_000_000
+FEATURES = 'approximation="nystroem"'
 
 
 @dataclass(frozen=True)
@@ -104,8 +111,20 @@ class TrainingKernels:
             stack = self._held(stack, "dense")
         if stack.storage == "lazy" and self.dtype is None and self._largest_cost(machine, stack) > LARGEST_COST:
             stack.dtype = np.dtype("float64")
-        stack.has_parts = lambda: _obstacle_before(combiner, machine) is None and _obstacle_of(combiner, stack) is None
+        stack.instead = lambda: _instead(combiner, machine, stack)
+        if stack.storage == "lazy":
+            self._warn_if_large(combiner, machine)
         return stack
+
+    def _warn_if_large(self, combiner: Combiner, machine: Machine) -> None:
+        """Name explicit features where comparing all pairs of samples takes long."""
+        n, most = self.views.n_samples, LARGEST_ON_HOST if self.place.is_host else LARGEST_ON_DEVICE
+        if n > most and has_features(combiner, machine):
+            warn(
+                f"the exact model of {n} samples compares each of them with each support vector, in time that grows "
+                f"with the square of their number; above {most} samples {FEATURES} is advised, in time that grows with "
+                "their number (docs/choosing_scale.md)"
+            )
 
     def _wants_parts(self) -> bool:
         if self.storage == "auto" and self.place.is_host:
@@ -154,6 +173,19 @@ class TrainingKernels:
         )
 
 
+def _instead(combiner: Combiner, machine: Machine, stack: KernelStack) -> list[str]:
+    """Parameters with which a model does without Gram matrices."""
+    parts = _obstacle_before(combiner, machine) is None and _obstacle_of(combiner, stack) is None
+    return ['storage="lazy"'] * parts + [FEATURES] * has_features(combiner, machine)
+
+
+def has_features(combiner: Combiner, machine: Machine) -> bool:
+    """Whether a model could be had on explicit features, perhaps with the squared form of its loss."""
+    one = machine.outputs()[0][1] if isinstance(machine, OneVsAllMachine | TargetsMachine) else machine
+    served = isinstance(one, PlainMachine | LeastSquaresMachine) and not isinstance(one, PosteriorMachine)
+    return served and combiner.why_exact is None
+
+
 _CLASSIFIERS = (
     'a support vector machine of labels, machine="svm" with multiclass="one-vs-all" or "one-vs-one" where there are '
     "several classes"
@@ -167,6 +199,8 @@ def _obstacle_before(combiner: Combiner, machine: Machine) -> Obstacle | None:
     if not machine.takes_parts:
         one = machine.outputs()[0][1] if isinstance(machine, IndependentMachines) else machine  # those are at fault
         remedy = _REGRESSORS if machine.strata is None else _CLASSIFIERS
+        if has_features(combiner, machine):
+            remedy += f", or {FEATURES}"
         return Obstacle(f"a {one.kind} is solved on the whole Gram matrix", remedy)
     check_parameters(combiner)
     return None if combiner.why_dense is None else Obstacle(combiner.why_dense, _COMBINERS)

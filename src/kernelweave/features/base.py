@@ -1,12 +1,14 @@
 """The protocol of explicit features: an approximation fits a feature map for each kernel.
 
-    k_m(x, z)  ~  <phi_m(x), phi_m(z)>,      phi_m(x) = scale_m * raw_m(x) @ whitening_m
+    k_m(x, z)  ~  <phi_m(x), phi_m(z)>,      phi_m(x) = raw_m(x) @ whitening_m
 
 An `Approximation` is the user's choice, such as `NystroemFeatures`; `Approximation.fit_map` returns a `FeatureMap`,
-which is all that is kept of it. Maps are fitted on the *reservoir*: a uniform sample of the training samples, over which
-the kernels themselves and their normalisation are fitted too. A sample that lacks the view has the features 0.
+which is all that is kept of it. Maps are fitted on the *reservoir*: a uniform sample of the training samples that have
+the kernel's view, over which the kernel itself and its normalisation are fitted too. A sample that lacks the view has
+the features 0.
+
 Each map is scaled so that the mean of ||phi(x)||^2 over the reservoir is that of k(x, x), or the approximation itself
-would bias the weights of the kernels; `trace_share` is what the mean was before, as a share.
+would bias the weights of the kernels; `FeatureMap.trace_share` is the ratio of the two before.
 """
 
 from __future__ import annotations
@@ -27,19 +29,25 @@ class FeatureMap(ABC):
     ----------
     n_features : int
         Length of phi(x).
-    whitening : ndarray of shape (n_raw, n_features)
-        float64, with the scale; what turns raw values into features, so that it can be folded into weight vectors.
+    whitening : ndarray of shape (n_raw, n_features), or None
+        float64; what turns raw values into features, so that it can be folded into weight vectors (`fold`, `unfold`).
+        None where raw values are the features.
     trace_share : float
-        Which share of the mean of k(x, x) the features had before they were scaled.
+        The mean of ||phi(x)||^2 over the reservoir before it was scaled, as a share of the mean of k(x, x).
     """
 
-    whitening: np.ndarray
+    whitening: np.ndarray | None
     trace_share: float
 
     @property
     def n_features(self) -> int:
         """Length of phi(x)."""
-        return self.whitening.shape[1]
+        return self.n_raw if self.whitening is None else self.whitening.shape[1]
+
+    @property
+    def n_raw(self) -> int:
+        """Number of raw values of a sample."""
+        return len(self.whitening)  # type: ignore[arg-type]  # maps without whitening have their own
 
     @abstractmethod
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
@@ -54,7 +62,16 @@ class FeatureMap(ABC):
 
     def transform(self, views: Views, present: np.ndarray) -> np.ndarray:
         """phi of samples, of shape (n_samples, n_features), in float64; parameters are those of `raw`."""
-        return self.raw(views, present) @ self.whitening
+        raw = self.raw(views, present)
+        return raw if self.whitening is None else raw @ self.whitening
+
+    def fold(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of raw values that give the same scores as these weights of features: raw @ fold(w) = phi @ w."""
+        return weights if self.whitening is None else self.whitening @ weights
+
+    def unfold(self, pulled: np.ndarray) -> np.ndarray:
+        """Sums of features from the same sums of raw values: unfold(raw' G) = phi' G."""
+        return pulled if self.whitening is None else self.whitening.T @ pulled
 
 
 class Approximation(BaseEstimator, ABC):

@@ -1,18 +1,29 @@
 """`NystroemFeatures`: kernel values to a few landmarks, whitened (Williams and Seeger 2001).
 
 phi(x) = Lambda^(-1/2) U' k(L, x),      K_LL = U Lambda U'
+
+Of a kernel that is not positive semidefinite only the positive eigenvalues of K_LL are kept, which is what
+``repair="clip"`` does among the landmarks; with it k(x, x) is that of the features, too, before normalisation.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from ..kernels import KernelStack
-from ..validation import Choice, Constraints, Whole
+from .._warnings import warn
+from ..kernels import IndefiniteKernelWarning, KernelStack, Normalizer
+from ..kernels.stacking.single import single_stack
+from ..validation import Choice, Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation, FeatureMap
+from .landmarks import METHODS, drawn_landmarks
+from .moments import moments_of
 
 SMALLEST = {"float32": 1e-6, "float64": 1e-13}  # eigenvalues that count, relative to the largest
+INDEFINITE = 1e-6  # a negative eigenvalue that is no rounding, relative to the largest
+LOW_SHARE = 0.1
 
 
 class NystroemMap(FeatureMap):
@@ -22,36 +33,56 @@ class NystroemMap(FeatureMap):
     ----------
     landmarks : KernelStack
         The kernel alone, over the landmarks.
-    whitening : ndarray of shape (n_landmarks, n_features)
+    whitening : ndarray of shape (n_raw, n_features)
+        Its last row is that of a constant raw value 1 where features are centred.
     trace_share : float
+    centered : bool
+        Whether there is that constant.
     """
 
-    def __init__(self, landmarks: KernelStack, whitening: np.ndarray, trace_share: float):
+    whitening: np.ndarray
+
+    def __init__(self, landmarks: KernelStack, whitening: np.ndarray, trace_share: float, *, centered: bool = False):
         self.landmarks, self.whitening, self.trace_share = landmarks, whitening, trace_share
+        self.centered = centered
 
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
-        """k(x, L), normalised."""
-        return self.landmarks.cross(0, views, present)
+        """k(x, L), normalised, and 1 where features are centred."""
+        values = self.landmarks.cross(0, views, present)
+        return np.hstack([values, present[:, None]]) if self.centered else values
 
 
 class NystroemFeatures(Approximation):
     """Features from kernel values to landmarks: phi(x) = Lambda^(-1/2) U' k(L, x) with K_LL = U Lambda U'.
 
+    They serve every kernel. Landmarks L are drawn from a reservoir of max(4000, 20 n_components) training samples that
+    have the kernel's view. With all of them as landmarks, <phi(x), phi(z)> = k(x, z) for training samples.
+
     Parameters
     ----------
     n_components : int
-        Number of landmarks for each kernel.
+        Number of landmarks for each kernel: all samples where there are fewer. There are at most as many features, and
+        fewer where they span the kernel: eigenvalues of K_LL below 1e-6 of the largest are cut (1e-13 with
+        ``dtype="float64"``), negative ones, too.
     method : {"rpcholesky", "kmeans++", "uniform"}
-        How landmarks are drawn from the reservoir.
+        How landmarks are drawn: by randomly pivoted Cholesky, which captures most of the trace; spread out as the first
+        centres of k-means are, in the kernel's feature space; or each sample with the same chance.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
     >>> from kernelweave.features import NystroemFeatures
-    >>> NystroemFeatures(n_components=64)
-    NystroemFeatures(n_components=64)
+    >>> from kernelweave.kernels import Gaussian
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> model = MKLClassifier([Gaussian([0, 1]), Gaussian([2, 3])], approximation=NystroemFeatures(64)).fit(X, y)
+    >>> model.decision_function(X).shape
+    (300,)
     """
 
-    _constraints = Constraints(n_components=Whole(1), method=Choice("rpcholesky", "kmeans++", "uniform"))
+    _constraints = Constraints(n_components=Whole(1), method=Choice(*METHODS))
 
     def __init__(self, n_components: int = 256, *, method: str = "rpcholesky"):
         self.n_components = n_components
@@ -59,15 +90,86 @@ class NystroemFeatures(Approximation):
 
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> NystroemMap:
         """Draw landmarks among the samples that have the view, and whiten."""
-        there = np.flatnonzero(stack.present[:, m])
-        chosen = np.sort(rng.choice(there, min(self.n_components, len(there)), replace=False))
-        landmarks = stack.only(m).restrict(chosen)
-        among = landmarks.cross(0, landmarks.support, np.ones(len(chosen), dtype=bool))
-        values, vectors = np.linalg.eigh(0.5 * (among + among.T))
-        kept = values > SMALLEST[np.dtype(dtype).name] * max(values[-1], 0.0)
-        whitening = vectors[:, kept] / np.sqrt(values[kept])
-        cross, diagonal = landmarks.compare(0, stack.support, stack.present[:, m])
-        weight = stack.weight * stack.present[:, m]
-        captured, whole = weight @ ((cross @ whitening) ** 2).sum(axis=1), weight @ diagonal
-        share = float(captured / whole) if whole > 0.0 else 1.0
-        return NystroemMap(landmarks, whitening / np.sqrt(share), share)
+        given = check_parameters(self)
+        normalize = stack.normalizers[m].method
+        scaled = None if normalize == "center" else normalize
+        repair = stack.repairs[m].unlearned()
+        is_repaired = not repair.trusted and repair.method is not None
+        own = single_stack(stack, m, normalize=None if is_repaired else scaled)
+        own.gram_rows(0, np.arange(1))  # learns the constants of normalisation
+        landmarks = own.restrict(drawn_landmarks(own, given.n_components, given.method, rng, dtype))
+        landmarks.repairs = [repair]
+        if is_repaired:
+            _repair(landmarks, scaled)
+        whitening = whitening_of(landmarks, dtype)
+
+        def compute(views: Views) -> tuple[np.ndarray, np.ndarray]:
+            K, diagonal = landmarks.compare(0, views, np.ones(views.n_samples, dtype=bool))
+            return K @ whitening, diagonal
+
+        found = moments_of(own.support, own.weight, whitening.shape[1], compute)
+        share = found.share
+        if landmarks.repairs[0].is_clipped:  # k(x, x) is then that of the features: the trace is that before the repair
+            share = min(1.0, _clipped_share(own, landmarks))
+            found = replace(found, whole=found.captured / (share if normalize in (None, "center") else 1.0))
+        if normalize == "unit-trace" and found.whole > 0.0:
+            found = replace(found, whole=1.0)  # a repair of the landmarks changed what it was
+        if normalize == "center":
+            found = found.centered()
+            share = share if landmarks.repairs[0].is_clipped else found.share
+        _warn_of_low_share(share, own.names[0], landmarks.n_samples, own.n_samples)
+        if normalize == "center":
+            whitening = np.vstack([whitening, -found.mean])
+        return NystroemMap(landmarks, found.gain * whitening, min(1.0, share), centered=normalize == "center")
+
+
+def whitening_of(landmarks: KernelStack, dtype: np.dtype) -> np.ndarray:
+    """U Lambda^(-1/2) of K_LL = U Lambda U', without eigenvalues that are too small for features of a type.
+
+    A kernel that is zero among the landmarks has one feature, which is 0.
+    """
+    among = landmarks.cross(0, landmarks.support, np.ones(landmarks.n_samples, dtype=bool))
+    values, vectors = np.linalg.eigh(0.5 * (among + among.T))
+    largest = max(values[-1], 0.0)
+    if values[0] < -INDEFINITE * max(largest, -values[0] * INDEFINITE) and not landmarks.repairs[0].trusted:
+        warn(
+            f"the kernel {landmarks.names[0]!r} is not positive semidefinite: its most negative eigenvalue over "
+            f"{len(values)} landmarks is {values[0]:.3g}, the largest {values[-1]:.3g}; explicit features leave the "
+            'negative part out, as repair="clip" does',
+            IndefiniteKernelWarning,
+        )
+    kept = values > SMALLEST[np.dtype(dtype).name] * largest
+    return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
+
+
+def _repair(landmarks: KernelStack, normalize: str | None) -> None:
+    """Repair a kernel as its landmarks need it, and learn their normalisation after that."""
+    repair = landmarks.repairs[0]
+    landmarks.normalizers = [Normalizer(normalize, repair.name)]
+    landmarks.gram(0)
+    if repair.method == "shift" and repair.smallest_ is not None:
+        raise ValueError(
+            f'repair="shift" of the kernel {repair.name!r} makes each sample more like itself alone, which explicit '
+            'features cannot express; use repair="clip", or approximation=None'
+        )
+
+
+def _clipped_share(own: KernelStack, landmarks: KernelStack) -> float:
+    """What the clipped kernel of the landmarks has of the trace of the kernel as it is."""
+    kernel, repair = own.kernels[0], landmarks.repairs[0]
+
+    def clipped(views: Views) -> np.ndarray:
+        K, diagonal = kernel.cross(views, landmarks.reference), kernel.diagonal(views)
+        return np.column_stack([repair.cross(K, diagonal, slice(None))[1], diagonal])
+
+    captured, whole = own.weight @ own.support.in_blocks(landmarks.n_samples, clipped)
+    return float(captured / whole) if whole > 0.0 else 1.0
+
+
+def _warn_of_low_share(share: float, name: str, n_landmarks: int, n_samples: int) -> None:
+    if share < LOW_SHARE and n_landmarks < n_samples:
+        warn(
+            f"{n_landmarks} landmarks capture {100.0 * share:.2g} % of the trace of the kernel {name!r}: samples are "
+            "hardly alike, and its explicit features tell little of them; give the kernel a larger width (scale=) or "
+            "fewer, scaled columns, or take more landmarks (n_components of NystroemFeatures)"
+        )

@@ -2,11 +2,13 @@
 
 `read_views` reads a file for each view (CSV, TSV, Parquet, NPY, NPZ, MuData), matches their rows, and returns the
 `ViewTables` that estimators take: X, y and a table of the overlap. `read_views_in_blocks` does the same for new samples
-in files that are larger than memory, some samples at a time.
+in files that are larger than memory, some samples at a time. `open_views` leaves the rows of NPY and Parquet files
+where they are: estimators read its table block by block.
 """
 
 from .blocks.reading import ViewBlocks, read_views_in_blocks
+from .opened import OpenViews, open_views
 from .reading import read_views
 from .result import ViewTables
 
-__all__ = ["ViewBlocks", "ViewTables", "read_views", "read_views_in_blocks"]
+__all__ = ["OpenViews", "ViewBlocks", "ViewTables", "open_views", "read_views", "read_views_in_blocks"]

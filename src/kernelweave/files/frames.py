@@ -16,29 +16,27 @@ SUFFIXES = (".parquet", ".pq")
 
 def read(source: Source, options: Options, target: str | None) -> Loaded:
     """The table of a Parquet file; an index that pandas stored counts as its first column."""
-    with _parquet(source):
+    with named_parquet(source.shown):
         frame = pd.read_parquet(source.path)
     return of_frame(frame, source, options, target)
 
 
 def names(source: Source) -> list[str]:
     """The names of the columns of a Parquet file, its index included."""
-    with _parquet(source):
+    with named_parquet(source.shown):
         schema = import_module("pyarrow.parquet").read_schema(source.path)
     return [str(name) for name in schema.names]
 
 
 @contextmanager
-def _parquet(source: Source) -> Iterator[None]:
+def named_parquet(shown: str) -> Iterator[None]:
     """Errors of Parquet files name the file."""
     try:
         yield
     except ImportError as absent:
-        raise ImportError(
-            f"{source.shown}: pyarrow is needed to read Parquet; pip install kernelweave[parquet]"
-        ) from absent
+        raise ImportError(f"{shown}: pyarrow is needed to read Parquet; pip install kernelweave[parquet]") from absent
     except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
-        raise ValueError(f"{source.shown} cannot be read as Parquet: {error}") from error
+        raise ValueError(f"{shown} cannot be read as Parquet: {error}") from error
 
 
 def of_frame(frame: pd.DataFrame, source: Source, options: Options, target: str | None) -> Loaded:

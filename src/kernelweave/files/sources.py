@@ -101,7 +101,7 @@ def _found(path: str, views: list[Source]) -> Source | None:
     try:
         if given.is_file():
             same = (view for view in views if view.path.samefile(given))
-            return next(same, None) or Source(given, _stem(given))
+            return next(same, None) or Source(given, stem_of(given))
     except (OSError, ValueError):  # a text that no path can be
         return None
     by_name = [view for view in views if path in (view.name, view.path.name)]
@@ -113,10 +113,11 @@ def _found(path: str, views: list[Source]) -> Source | None:
             f"the file {path!r} of the target is there {len(beside)} times, {beside[0]} and {beside[1]}; give the "
             "whole path of one"
         )
-    return Source(beside[0], _stem(given)) if beside else None
+    return Source(beside[0], stem_of(given)) if beside else None
 
 
-def _source(entry: Any) -> Source:
+def split_entry(entry: Any) -> tuple[Any, Any]:
+    """The name of a view, None where none is given, and what is given for it."""
     name, path = None, entry
     if isinstance(entry, tuple):
         if len(entry) != 2:
@@ -126,17 +127,27 @@ def _source(entry: Any) -> Source:
         before, _, after = entry.partition("=")
         if before and not set(before) & set("/\\"):
             name, path = before, after
+    return name, path
+
+
+def check_name(name: Any, shown: str) -> None:
+    """Refuse a name that no view can have."""
+    if not isinstance(name, str) or not name.strip() or "__" in name or name.endswith("_"):
+        raise ValueError(
+            f"the view name {name!r} of {shown} must be a text without '__', which separates a view from its columns, "
+            "and without '_' at its end"
+        )
+
+
+def _source(entry: Any) -> Source:
+    name, path = split_entry(entry)
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise ValueError(f"an entry of paths must be a path, not {shown(path)}; stack_views takes data in memory")
     file = Path(os.fspath(path)).expanduser()
     _check_file(file)
     if name is None:
-        return Source(file, _stem(file))
-    if not isinstance(name, str) or not name.strip() or "__" in name or name.endswith("_"):
-        raise ValueError(
-            f"the view name {name!r} of {file} must be a text without '__', which separates a view from its columns, "
-            "and without '_' at its end"
-        )
+        return Source(file, stem_of(file))
+    check_name(name, str(file))
     return Source(file, name, is_named=True)
 
 
@@ -156,7 +167,7 @@ def _check_file(file: Path) -> None:
         )
 
 
-def _stem(file: Path) -> str:
+def stem_of(file: Path) -> str:
     """A file's name without the suffixes of its format, as the name of a view."""
     stem = file.name
     suffix = format_suffix(stem)

@@ -23,6 +23,7 @@ from sklearn.utils import _safe_indexing, check_random_state, indexable
 from sklearn.utils.validation import _num_samples
 
 from .._warnings import warn
+from ..estimators.fitted import n_compared
 from ..estimators.kernel_lists.sharing import SharedFoldKernels
 from ..estimators.kernel_lists.subsets import KernelSubsets, fitted_model, numbers_by_kernel
 from ..estimators.progress import progress_bar
@@ -272,8 +273,9 @@ class _Job:
         return float(self.scorer(fitted, self._rows(self.X, rows), self._rows(self.y, rows)))
 
     def _sizes(self, model: Any, whole: Any, names: list[str]) -> tuple[float, float]:
-        """Support vectors, and the cost of prediction as a share of the costs of all kernels; NaN for other models."""
-        stored = float(len(model.support_)) if hasattr(model, "support_") else np.nan
+        """Support vectors or landmarks, and the cost of prediction as a share of that of all kernels; NaN for others."""
+        is_machine = hasattr(model, "support_") or hasattr(model, "feature_coef_")
+        stored = float(n_compared(model)) if is_machine else np.nan
         if not hasattr(model, "prediction_cost"):
             return stored, np.nan
         costs = self.costs

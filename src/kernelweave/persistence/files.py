@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._version import __version__
 from ..estimators.base import DEVICES, KernelMachineEstimator
 from ..estimators.fitted import lookups_of
+from ..features import Approximation
+from ..features.transformer import TransformerMap
 from ..kernels import Precomputed, ViewKernel
 from ..kernels.preparation import Preparation
 from ..recipes.rivals import ColumnModel
@@ -27,6 +29,7 @@ from .graph import Decoder, Encoder
 from .preparation import Description, as_operation, described
 from .registry import ESTIMATORS
 from .replacing import replace_file
+from .rules import n_features_of
 from .schemas import check_model
 
 
@@ -235,6 +238,10 @@ class _Preparations:
             return self._with_points(value)
         if isinstance(value, ColumnModel | Design):
             return self._of_all_columns(value)
+        if isinstance(value, TransformerMap):
+            return self._of_features(value)
+        if hasattr(value, "approximation"):
+            return self._of_approximation(value)
         if not isinstance(value, ViewKernel) or value.transformer is None:
             return value
         where = f"kernel {vars(value).get('label_', value.name)!r}: transformer"
@@ -242,6 +249,26 @@ class _Preparations:
         kept.transformer = described(value.transformer, where, self._given)
         if value.preparation_ is not None:
             kept.preparation_ = self._of(value.preparation_, where, len(value.columns_))
+        return kept
+
+    def _of_features(self, value: TransformerMap) -> TransformerMap:
+        """Explicit features with the operation of the transformer that makes them."""
+        kept, where = copy(value), f"approximation of the kernel {value.label!r}"
+        kept.preparation = self._of(value.preparation, where, n_features_of(value.kernel))
+        return kept
+
+    def _of_approximation(self, model: Any) -> Any:
+        """An estimator with descriptions of the transformers that it was given as approximation."""
+        given, kept = model.approximation, copy(model)
+
+        def saved(value: Any, where: str) -> Any:
+            plain = value is None or isinstance(value, str | Approximation)
+            return value if plain else described(value, where, self._given)
+
+        if isinstance(given, Mapping):
+            kept.approximation = {name: saved(each, f"approximation[{name!r}]") for name, each in given.items()}
+        else:
+            kept.approximation = saved(given, "approximation")
         return kept
 
     def _of_all_columns(self, value: ColumnModel | Design) -> ColumnModel | Design:

@@ -26,13 +26,17 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from .. import combiners, estimators, kernels, machines, recipes, reduction
+from .. import combiners, estimators, features, kernels, machines, recipes, reduction
 from ..arrays import HOST
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
 from ..estimators.ensembles.discriminant import Discriminant
+from ..features.exact import ExactMap
+from ..features.fourier import FourierMap
+from ..features.nystroem import NystroemMap
+from ..features.transformer import TransformerMap
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
@@ -103,6 +107,14 @@ CLASSES: dict[str, type] = {
         Preparation,
         TableKind,
         *OPERATIONS,
+        # explicit features
+        ExactMap,
+        FourierMap,
+        NystroemMap,
+        TransformerMap,
+        features.ExactFeatures,
+        features.FourierFeatures,
+        features.NystroemFeatures,
         # machines
         machines.BinaryMachine,
         machines.EpsilonInsensitive,

@@ -3,9 +3,9 @@
 A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) are always there,
 and are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
 declared describe the fit only, so they may be anything; other attributes that are not declared are refused. A class
-whose prediction reads a new attribute takes one line here (views and kernels in `kernel_schemas`, transformers in
-`operations`, `CohortModel` in `recipe_schemas`, its rivals in `rival_schemas`): `tests/persistence/test_forged.py`
-fails until it has it.
+whose prediction reads a new attribute takes one line here (views and kernels in `kernel_schemas`, their explicit
+features in `feature_schemas`, transformers in `operations`, `CohortModel` in `recipe_schemas`, its rivals in
+`rival_schemas`): `tests/persistence/test_forged.py` fails until it has it.
 
 ================  ====================================================
 size              number of
@@ -42,6 +42,7 @@ from ..machines import Machine
 from ..reduction.base import KernelTransformer
 from ..views import Views
 from . import rules
+from .feature_schemas import FEATURE_SCHEMAS
 from .kernel_schemas import KERNEL_SCHEMAS
 from .operations import OPERATION_SCHEMAS
 from .recipe_schemas import RECIPE_SCHEMAS
@@ -94,6 +95,7 @@ _COMBINED = Schema(
 SCHEMAS |= {
     **OPERATION_SCHEMAS,
     **KERNEL_SCHEMAS,
+    **FEATURE_SCHEMAS,
     **RECIPE_SCHEMAS,
     **RIVAL_SCHEMAS,
     # machines

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
+from ..estimators.fitted import n_compared
 from ..kernels import Precomputed
 from ..validation.inputs import check_labels, check_numeric_target, check_target, encode_labels
 from ..validation.tables import as_pandas
@@ -141,8 +142,8 @@ class CohortFit:
             self.model_ = fitted(model, table, y, groups)
         self._pass_on(issued)
         self._needs = self._read_views()
-        support = getattr(self.model_, "support_", None)
-        self.n_stored_ = getattr(self.model_, "n_stored_", None) if support is None else len(support)
+        is_machine = hasattr(self.model_, "support_") or hasattr(self.model_, "feature_coef_")
+        self.n_stored_ = n_compared(self.model_) if is_machine else getattr(self.model_, "n_stored_", None)
         self.calibration_ = None
         if is_classes and given.calibrate:
             self.calibration_ = self._calibrated(found.values, targets, table)

@@ -6,7 +6,8 @@ matrix, so that splitting, pipelines and searches work unchanged; `stack_views` 
 """
 
 from .fetched import FetchedViews
+from .in_blocks import TableInBlocks
 from .stacking import stack_views
 from .table import Views, as_views
 
-__all__ = ["FetchedViews", "Views", "as_views", "stack_views"]
+__all__ = ["FetchedViews", "TableInBlocks", "Views", "as_views", "stack_views"]

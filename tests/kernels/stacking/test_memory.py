@@ -99,6 +99,9 @@ def test_version_1(system, seen):
     assert memory.available_memory() == 8 * GIB
 
 
+WITHOUT = 'storage="lazy" or approximation="nystroem"'
+
+
 def told(warnings):
     (message,) = [str(entry.message) for entry in warnings if entry.category is MemoryWarning]
     return message
@@ -107,8 +110,12 @@ def told(warnings):
 @pytest.mark.parametrize(
     ("model", "advice"),
     [
-        (MKLClassifier([Linear(), Gaussian()], Mean()), 'use storage="lazy" or fewer samples or dtype="float32"'),
-        (MKLClassifier([Linear(), Gaussian()], Mean(), dtype="float32"), 'use storage="lazy" or fewer samples'),
+        (MKLClassifier([Linear(), Gaussian()], Mean()), f'use {WITHOUT} or fewer samples or dtype="float32"'),
+        (MKLClassifier([Linear(), Gaussian()], Mean(), dtype="float32"), f"use {WITHOUT} or fewer samples"),
+        (
+            MKLClassifier([Linear(), Gaussian()], Mean(), machine="least-squares"),
+            'use approximation="nystroem" or fewer samples or dtype="float32"',
+        ),
         (MKLClassifier([Linear(), Gaussian()], KernelDifference()), 'use fewer samples or dtype="float32"'),
         (MKLDR([Linear(), Gaussian()], n_components=1), 'use fewer samples or fewer kernels or dtype="float32"'),
         (KernelVoting([Linear(), Gaussian()]), "use fewer samples"),

@@ -13,6 +13,8 @@ scale alone. Gates of *unit length*, sum_m g_m^2 = 1, leave no such way:
 with h = exp(s / 2) for a softmax, so that g^2 is the softmax, and h = sigmoid(s), all in logarithms. Equal scores,
 such as those of theta = 0, are the mean of the kernels.
 
+Gates are computed where codes are, through the array API: theta may be NumPy's wherever codes are.
+
 ==============  =============================================================
 thesis          here
 ==============  =============================================================
@@ -27,11 +29,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
+from ...arrays import place_of, precision_of
 from ...validation import Choice, Constraints
 
 LARGEST = 1e300  # scores beyond are cut, so that their differences stay finite
@@ -77,52 +81,60 @@ class Gate(ABC, BaseEstimator):
         """A first theta: small and random, so that kernels differ and restarts do too."""
 
     @abstractmethod
-    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
+    def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
         """s_im, of shape (n_samples, n_kernels)."""
 
     @abstractmethod
-    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
         """dJ/dtheta from dJ/dscores."""
 
     def coefficients(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Slopes of the scores by the inputs, of shape (n_kernels, n_inputs), and biases; None if not linear."""
         return None
 
-    def values(self, theta: np.ndarray, codes: np.ndarray, present: np.ndarray, tol: float = 0.0) -> np.ndarray:
+    def values(self, theta: Any, codes: Any, present: Any, tol: float = 0.0) -> Any:
         """The gates.
 
         Parameters
         ----------
         theta : ndarray
-        codes : ndarray of shape (n_samples, ...)
-        present : ndarray of bool, shape (n_samples, n_kernels)
+        codes : array of shape (n_samples, ...)
+            NumPy's, or those of another namespace of the array API; gates are in the same place and precision.
+        present : array of bool, shape (n_samples, n_kernels)
             Which sample has which kernel's view; one that has none has gates 0.
         tol : float
             Gates whose square is below are closed, that is 0. What is left open is brought to length (or sum) 1 again,
             and the largest gate of a sample always stays; but the papers' sigmoid gates are each by itself.
         """
-        scores = np.clip(self.scores(theta, codes, present.shape[1]), -LARGEST, LARGEST)
-        gates = self._scaled(self._openings(scores, present))
+        place = place_of(codes)
+        xp, present = place.xp, place.asarray(present)
+        scores = self.scores(theta, codes, present.shape[1])
+        largest = min(LARGEST, float(xp.finfo(scores.dtype).max) / 8.0)
+        gates = self._scaled(xp, self._openings(xp, xp.clip(scores, -largest, largest), present))
         if tol > 0.0:
             weights = gates**2
-            limits = np.minimum(tol, weights.max(axis=1, keepdims=True)) if self._shared else tol
-            gates[weights < limits] = 0.0
-            gates = self._scaled(gates)
+            if self._shared:
+                limits = xp.max(weights, axis=1, keepdims=True)
+                limits = xp.where(limits < tol, limits, xp.full_like(limits, tol))
+            else:
+                limits = xp.full_like(weights[:, :1], tol)
+            gates = self._scaled(xp, xp.where(weights < limits, xp.zeros_like(gates), gates))
         return gates
 
-    def pullback(self, theta: np.ndarray, codes: np.ndarray, gates: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def pullback(self, theta: Any, codes: Any, gates: Any, slopes: Any) -> Any:
         """dJ/dtheta from dJ/dgates, both gates and slopes of shape (n_samples, n_kernels)."""
         return self.scores_pullback(theta, codes, self.score_slopes(theta, codes, gates, slopes))
 
-    def score_slopes(self, theta: np.ndarray, codes: np.ndarray, gates: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def score_slopes(self, theta: Any, codes: Any, gates: Any, slopes: Any) -> Any:
         """dJ/dscores from dJ/dgates."""
+        xp = place_of(gates).xp
         if self.norm == "unit":
-            by_logs = gates * (slopes - gates * (gates * slopes).sum(axis=1, keepdims=True))
+            by_logs = gates * (slopes - gates * xp.sum(gates * slopes, axis=1, keepdims=True))
             if self.competes:
                 return 0.5 * by_logs
-            return expit(-self.scores(theta, codes, gates.shape[1])) * by_logs
+            return _sigmoid(xp, -self.scores(theta, codes, gates.shape[1])) * by_logs
         if self.competes:
-            return gates * (slopes - (gates * slopes).sum(axis=1, keepdims=True))
+            return gates * (slopes - xp.sum(gates * slopes, axis=1, keepdims=True))
         return gates * (1.0 - gates) * slopes
 
     @property
@@ -130,27 +142,36 @@ class Gate(ABC, BaseEstimator):
         """Whether a sample's gates share a length or sum of 1, so that one of them is always open."""
         return self.norm == "unit" or self.competes
 
-    def _openings(self, scores: np.ndarray, present: np.ndarray) -> np.ndarray:
+    def _openings(self, xp: Any, scores: Any, present: Any) -> Any:
         """Gates up to the scale of each sample; 0 where a view is missing."""
         if not self._shared:
-            return np.where(present, expit(scores), 0.0)
+            return xp.where(present, _sigmoid(xp, scores), xp.zeros_like(scores))
         if not self.competes:
-            scores = -np.logaddexp(0.0, -scores)
+            scores = -xp.logaddexp(xp.zeros_like(scores), -scores)
         elif self.norm == "unit":
             scores = 0.5 * scores
-        logs = np.where(present, scores, -np.inf)
-        logs -= np.maximum(logs.max(axis=1, keepdims=True), -LARGEST)
-        return np.exp(logs, out=logs)
+        logs = xp.where(present, scores, xp.full_like(scores, -xp.inf))
+        largest = xp.max(logs, axis=1, keepdims=True)
+        logs -= xp.where(largest == -xp.inf, xp.zeros_like(largest), largest)
+        return xp.exp(logs)
 
-    def _scaled(self, gates: np.ndarray) -> np.ndarray:
-        """Rows of length or sum 1, in place; rows of zeros stay."""
+    def _scaled(self, xp: Any, gates: Any) -> Any:
+        """Rows of length or sum 1; rows of zeros stay."""
         if not self._shared:
             return gates
-        if self.norm == "unit":
-            sizes = np.sqrt((gates**2).sum(axis=1, keepdims=True))
-        else:
-            sizes = gates.sum(axis=1, keepdims=True)
-        return np.divide(gates, sizes, out=gates, where=sizes > 0.0)
+        sizes = xp.sum(gates**2 if self.norm == "unit" else gates, axis=1, keepdims=True)
+        sizes = xp.where(sizes > 0.0, sizes, xp.ones_like(sizes))
+        return gates / (xp.sqrt(sizes) if self.norm == "unit" else sizes)
+
+
+def _sigmoid(xp: Any, scores: Any) -> Any:
+    """1 / (1 + exp(-s)), without overflow."""
+    return expit(scores) if isinstance(scores, np.ndarray) else xp.exp(-xp.logaddexp(xp.zeros_like(scores), -scores))
+
+
+def parameters_like(theta: Any, codes: Any) -> Any:
+    """Parameters in the place of codes, and in their precision."""
+    return place_of(codes).asarray(theta, precision_of(codes))
 
 
 class LinearGate(Gate):
@@ -160,23 +181,26 @@ class LinearGate(Gate):
         """Normal numbers of spread 0.1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
-    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
+    def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
         """<v_m, x^G> + v_m0."""
-        slopes, biases = self.coefficients(theta, n_kernels)
+        slopes, biases = self.coefficients(parameters_like(theta, codes), n_kernels)
         return (slopes @ codes.T).T + biases  # in this order BLAS takes two thirds of the time
 
-    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
         """Thesis section 3.3, with the contraction over samples and kernels done before."""
-        return np.concatenate([(slopes.T @ codes).ravel(), slopes.sum(axis=0)])
+        place = place_of(codes)
+        narrow = place.asarray(slopes, precision_of(codes))
+        flat = place.xp.reshape(narrow.T @ codes, (-1,))
+        return place.xp.concat([place.asarray(flat, precision_of(slopes)), place.xp.sum(slopes, axis=0)])
 
     def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Each sample's scores pull along the v_m."""
         n_kernels = slopes.shape[1]
         return slopes @ theta[:-n_kernels].reshape(n_kernels, -1)
 
-    def coefficients(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray]:
+    def coefficients(self, theta: Any, n_kernels: int) -> tuple[Any, Any]:
         """The slopes v_m, one row for each kernel, and the biases v_m0."""
-        return theta[:-n_kernels].reshape(n_kernels, -1), theta[-n_kernels:]
+        return place_of(theta).xp.reshape(theta[:-n_kernels], (n_kernels, -1)), theta[-n_kernels:]
 
 
 class Softmax(LinearGate):

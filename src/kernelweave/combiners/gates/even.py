@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ...arrays import place_of, precision_of
 from .base import Gate
 
 
@@ -26,15 +29,17 @@ class EvenGate(Gate):
         """No parameters."""
         return np.empty(0)
 
-    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
+    def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
         """All alike."""
-        return np.zeros((len(codes), n_kernels))
+        return place_of(codes).zeros((codes.shape[0], n_kernels), precision_of(codes))
 
-    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
         """No parameters."""
-        return np.empty(0)
+        return place_of(slopes).zeros(0, precision_of(slopes))
 
-    def values(self, theta: np.ndarray, codes: np.ndarray, present: np.ndarray, tol: float = 0.0) -> np.ndarray:
+    def values(self, theta: Any, codes: Any, present: Any, tol: float = 0.0) -> Any:
         """The gates, whose squares sum to 1."""
-        count = np.maximum(present.sum(axis=1, keepdims=True), 1)
-        return present / np.sqrt(count)
+        place = place_of(codes)
+        there = place.asarray(place.asarray(present), precision_of(codes))
+        count = place.xp.sum(there, axis=1, keepdims=True)
+        return there / place.xp.sqrt(place.xp.where(count > 0.0, count, place.xp.ones_like(count)))

@@ -10,11 +10,14 @@ sigma_m     exp of the last n_kernels numbers of theta, so that it stays positiv
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from .base import SMALL, Gate
+from ...arrays import place_of, precision_of
+from .base import SMALL, Gate, parameters_like
 
-LARGEST_LOG = 100.0  # of a spread, either way: its square must not overflow
+LARGEST_LOG = {"float64": 100.0, "float32": 15.0}  # of a spread, either way: its square must not overflow
 
 
 class GaussianGate(Gate):
@@ -46,18 +49,20 @@ class GaussianGate(Gate):
         """Means near the mean of standardised inputs, spreads near 1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
 
-    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
+    def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
         """-||x - mu_m||^2 / sigma_m^2."""
-        means, precisions, _ = self._parts(theta, n_kernels)
+        means, precisions, _ = self._parts(parameters_like(theta, codes), n_kernels)
         return -self._distances(codes, means) * precisions
 
-    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
         """Thesis section 3.3; d/dlog(sigma) = sigma d/dsigma."""
-        means, precisions, free = self._parts(theta, slopes.shape[1])
+        place = place_of(codes)
+        xp, slopes = place.xp, place.asarray(slopes, precision_of(codes))
+        means, precisions, free = self._parts(parameters_like(theta, codes), slopes.shape[1])
         weighted = 2.0 * slopes * precisions
-        by_means = weighted.T @ codes - weighted.sum(axis=0)[:, None] * means
-        by_spreads = (weighted * self._distances(codes, means)).sum(axis=0) * free
-        return np.concatenate([by_means.ravel(), by_spreads])
+        by_means = weighted.T @ codes - xp.sum(weighted, axis=0)[:, None] * means
+        by_spreads = xp.sum(weighted * self._distances(codes, means), axis=0) * place.asarray(free, precision_of(codes))
+        return xp.concat([xp.reshape(by_means, (-1,)), by_spreads])
 
     def codes_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Samples are pulled towards the means of kernels that should be more open for them."""
@@ -65,12 +70,14 @@ class GaussianGate(Gate):
         weighted = 2.0 * slopes * precisions
         return weighted @ means - weighted.sum(axis=1)[:, None] * codes
 
-    def _parts(self, theta: np.ndarray, n_kernels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _parts(self, theta: Any, n_kernels: int) -> tuple[Any, Any, Any]:
         """Means, 1 / sigma^2, and which spreads are not at their limit."""
+        xp, limit = place_of(theta).xp, LARGEST_LOG[precision_of(theta)]
         logs = theta[-n_kernels:]
-        precisions = np.exp(-2.0 * np.clip(logs, -LARGEST_LOG, LARGEST_LOG))
-        return theta[:-n_kernels].reshape(n_kernels, -1), precisions, np.abs(logs) < LARGEST_LOG
+        precisions = xp.exp(-2.0 * xp.clip(logs, -limit, limit))
+        return xp.reshape(theta[:-n_kernels], (n_kernels, -1)), precisions, xp.abs(logs) < limit
 
-    def _distances(self, codes: np.ndarray, means: np.ndarray) -> np.ndarray:
-        squares = (codes**2).sum(axis=1)[:, None] + (means**2).sum(axis=1)
-        return np.maximum(squares - 2.0 * codes @ means.T, 0.0)
+    def _distances(self, codes: Any, means: Any) -> Any:
+        xp = place_of(codes).xp
+        squares = xp.sum(codes**2, axis=1)[:, None] + xp.sum(means**2, axis=1)
+        return xp.clip(squares - 2.0 * codes @ means.T, 0.0, None)

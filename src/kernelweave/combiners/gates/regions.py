@@ -14,8 +14,11 @@ al. (2010) give new samples equal weights instead, so that training and predicti
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ...arrays import place_of, precision_of
 from ...validation import Constraints, Whole, check_parameters
 from .base import SMALL, Gate
 
@@ -35,15 +38,20 @@ class RegionGate(Gate):
         """Normal numbers of spread 0.1, for each region and kernel."""
         return SMALL * rng.normal(size=len(self.centers_) * n_kernels)
 
-    def scores(self, theta: np.ndarray, codes: np.ndarray, n_kernels: int) -> np.ndarray:
+    def scores(self, theta: Any, codes: Any, n_kernels: int) -> Any:
         """The row of each sample's region."""
-        return theta.reshape(-1, n_kernels)[codes]
+        place = place_of(codes)
+        return place.xp.take(place.xp.reshape(place.asarray(theta), (-1, n_kernels)), codes, axis=0)
 
-    def scores_pullback(self, theta: np.ndarray, codes: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def scores_pullback(self, theta: Any, codes: Any, slopes: Any) -> Any:
         """Samples of a region add up."""
-        table = np.zeros((len(self.centers_), slopes.shape[1]))
-        np.add.at(table, codes, slopes)
-        return table.ravel()
+        place = place_of(codes)
+        if place.is_host:
+            columns = [np.bincount(codes, column, len(self.centers_)) for column in slopes.T]
+            return np.stack(columns, axis=1).ravel()
+        regions = place.asarray(np.arange(len(self.centers_), dtype=np.int64))
+        members = place.asarray(regions[:, None] == place.xp.astype(codes, regions.dtype), precision_of(slopes))
+        return place.xp.reshape(members @ slopes, (-1,))
 
 
 class ClusterGate(RegionGate):

@@ -101,7 +101,11 @@ class GatedCombiner(DescentCombiner):
             return
         weights = kernel.gates[whole] ** 2
         average = weights.mean(axis=0)
-        if 0.5 * np.abs(weights - average).sum(axis=1).mean() > HARDLY * max(average.sum(), TINY):
+        self._warn_of_spread(average, 0.5 * np.abs(weights - average).sum(axis=1).mean(), machine)
+
+    def _warn_of_spread(self, average: np.ndarray, spread: float, machine: Machine) -> None:
+        """Warn if squared gates hardly differ from their average."""
+        if spread > HARDLY * max(average.sum(), TINY):
             return
         warn(f"{self._reason()}: this model is not localized; {_advice(average, machine)}")
 

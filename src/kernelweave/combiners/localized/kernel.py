@@ -13,25 +13,24 @@ V               `theta`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ...arrays import Place
-from ...kernels import Kernel, KernelStack
+from ...kernels import KernelStack
 from ...kernels.parts.prediction import cross_values, parts_at
 from ...kernels.parts.stack import StackInParts
 from ...kernels.parts.sums import SumInParts
 from ...solvers.stacks.sums import GatedKernel, KernelBlock, sum_kernels
 from ...views import Views
-from ..combined import CombinedKernel
 from ..gates.base import Gate
 from ..gates.inputs import GatingInputs, NoInputs
+from ..gates.kernel import KernelWithGates
 
 
-class GatedSum(CombinedKernel):
+class GatedSum(KernelWithGates):
     """k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z): base kernels, weighted by gates.
 
     Parameters
@@ -60,10 +59,6 @@ class GatedSum(CombinedKernel):
     matrix: `lazy` keeps P numbers for each sample.
     """
 
-    shows: tuple[str, ...] = ("gating_coef_", "gating_intercept_")
-    takes_fetch = True
-    is_sum = True
-
     def __init__(
         self,
         stack: KernelStack,
@@ -86,11 +81,6 @@ class GatedSum(CombinedKernel):
     def n_samples(self) -> int:
         """Number of training samples, or of those that `restrict` kept."""
         return len(self.gates)
-
-    @property
-    def active(self) -> np.ndarray:
-        """The kernels that are open for some training sample."""
-        return self.open_kernels
 
     # Training samples
 
@@ -214,47 +204,17 @@ class GatedSum(CombinedKernel):
                 values[rows, :, m] = self.new_block(m, part, None) @ (self.gates[:, m, None] * coef)
         return values
 
-    def gates_of(self, views: Views) -> np.ndarray:
-        """The gates of new samples, of shape (n_new, n_kernels)."""
-        if views.can_fetch:  # every view that is needed can be fetched
-            present = np.tile(self.active, (views.n_samples, 1))
-        else:
-            present = self.stack.presence(views, self.active)
-        return self.gates_at(self.codes_of(views), present)
-
-    def codes_of(self, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples."""
-        return self.gate.encode(self.inputs.transform(views))
-
-    def gates_at(self, codes: np.ndarray, present: np.ndarray | None = None) -> np.ndarray:
-        """The gates of samples with these codes, which have all views unless `present` is given."""
-        present = np.tile(self.active, (len(codes), 1)) if present is None else present
-        return self.gate.values(self.gate_parameters, codes, present, self.gate_tol)
-
-    @property
-    def gate_parameters(self) -> np.ndarray:
-        """The parameters V of the gating model; here all of theta."""
-        return self.theta
-
     # Weights
 
     def weights(self) -> np.ndarray:
         """The squared gates, averaged over the training samples."""
         return (self.gates**2).mean(axis=0)
 
-    def sample_weights(self, views: Views) -> np.ndarray:
-        """The squared gates of new samples, which multiply k_m(x, x)."""
-        return self.gates_of(views) ** 2
-
     def training_weights(self) -> np.ndarray:
         """The squared gates of the training samples."""
         return self.gates**2
 
     # What prediction takes, and what is kept
-
-    def reads(self) -> np.ndarray:
-        """The columns of the gating inputs."""
-        return self.inputs.columns()
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """Support vectors with an open gate, times the share of training samples with one.
@@ -276,45 +236,11 @@ class GatedSum(CombinedKernel):
             open_share=self.open_share,
         )
 
-    def replace(self, m: int, kernel: Kernel) -> None:
-        """Install an extended kernel in the place of base kernel m, and of the gating kernel if that is the same."""
-        old = self.stack.kernels[m]
-        self.stack.replace(m, kernel)
-        self.inputs.replace(old, kernel)
-
-    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """The precomputed matrices inside the kernels and the gating kernel."""
-        return [*self.stack.lookups(self.active), *self.inputs.lookups()]
-
-    def attributes(self) -> Mapping[str, Any]:
-        """Slopes and biases of the scores, if the gating model is linear."""
-        found = self.gating_coefficients()
-        if found is None:
-            return {}
-        inputs = self.inputs.names(self.stack)
-        return {
-            "gating_coef_": pd.DataFrame(found[0], inputs, self.names, copy=True),
-            "gating_intercept_": pd.Series(found[1], self.names, copy=True),
-        }
-
-    def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Slopes of the scores by the gating inputs, of shape (n_inputs, n_kernels), and biases; None if not linear."""
-        found = self.gate.coefficients(self.gate_parameters, self.n_kernels)
-        return None if found is None else (found[0].T, found[1])
-
     def _open_blocks(self, views: Views, new: np.ndarray) -> Iterator[KernelBlock]:
         """Kernel values between new and training samples whose gates are both open, for each kernel."""
         for m in range(self.n_kernels):
             rows, columns = np.flatnonzero(new[:, m]), np.flatnonzero(self.gates[:, m])
             if len(rows) and len(columns):
-                part = views if len(rows) == views.n_samples else views.rows(rows)
-                kernel = self.stack.kernels[m]
-                partly = getattr(kernel, "takes_missing_cells", False)
-                part = part.complete(kernel.columns(), self._view_name(m), partly=partly)
+                part = self.complete(m, views, rows)
                 some = None if len(columns) == self.n_samples else columns
                 yield KernelBlock(m, self.new_block(m, part, some), rows, columns)
-
-    def _view_name(self, m: int) -> str:
-        """What kernel m reads: its view's name, or its own if the view has none."""
-        view = getattr(self.stack.kernels[m], "view", None)
-        return view if isinstance(view, str) else self.names[m]

@@ -68,7 +68,8 @@ class OptimalWeights(NamedNumbers, Combiner):
     weights; the gap reported is the sum of both.
 
     Memory: the P Gram matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers for each output of
-    the machine instead.
+    the machine instead, and with explicit features (``approximation=``) 4 n_samples x P while second derivatives are
+    computed.
     """
 
     _constraints = Constraints(max_iter=Whole(1))
@@ -80,6 +81,13 @@ class OptimalWeights(NamedNumbers, Combiner):
     def why_dense(self) -> str | None:
         """The reason of the costs, where they are computed from the kernels."""
         if not hasattr(self.costs, "costs") or getattr(self.costs, "takes_parts", False):
+            return None
+        return f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"
+
+    @property
+    def why_exact(self) -> str | None:
+        """The reason of the costs, where they are computed from the kernels."""
+        if not hasattr(self.costs, "costs") or getattr(self.costs, "takes_features", False):
             return None
         return f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"
 
@@ -97,7 +105,7 @@ class OptimalWeights(NamedNumbers, Combiner):
         what = "the kernels and their combination"
         stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
         scale = costs**-2.0
-        factor = self.kernel(stack, scale / stack.n_kernels).missing_factor(stack.present, stack.support)
+        factor = self.kernel(stack, scale / stack.n_kernels).scaling()
         problem = WeightProblem(stack, machine, scale, factor, control.max_steps)
 
         def tell(bundle: Bundle) -> None:
@@ -105,8 +113,9 @@ class OptimalWeights(NamedNumbers, Combiner):
 
         found = self.learn(problem, costs, control.tol, tell)
         kernel = self.kernel(stack, problem.scale * found.point)
-        solution = problem.finish(kernel.theta, kernel.missing_factor(stack.present, stack.support), control.tol)
-        reached = solution.objective + found.penalty if stack.present.all() else found.upper
+        final = kernel.scaling()
+        solution = problem.finish(kernel.theta, final, control.tol)
+        reached = solution.objective + found.penalty if np.array_equal(factor, final) else found.upper
         gap = max(reached - found.lower, 0.0)
         if not found.converged and solution.coef.any():  # else J = 0 whatever the weights are
             self._warn(len(problem.history) - 1, gap, abs(reached), control.tol)
@@ -129,7 +138,7 @@ class OptimalWeights(NamedNumbers, Combiner):
     def kernel(self, stack: Any, eta: np.ndarray) -> Any:
         """The weighted sum with given weights, which may leave a sample without any: its row is then zero."""
         if stack.storage == "explicit":
-            return ExplicitSum(stack, eta)
+            return ExplicitSum(stack, eta, missing="warn", owner=type(self).__name__)
         return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)
 
     def costs_of(self, stack: KernelStack) -> np.ndarray:

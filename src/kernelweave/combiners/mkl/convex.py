@@ -70,7 +70,7 @@ class ConvexMKL(OptimalWeights):
     -----
     ``tol`` of the estimator is the relative duality gap. Memory: the P Gram matrices and one n x n matrix; "conic"
     takes about P times the memory of one more stack. With ``storage="lazy"`` (not "conic"): n_samples x P numbers for
-    each output of the machine.
+    each output of the machine. With explicit features (not "conic"): 4 n_samples x P numbers for each output.
 
     Examples
     --------
@@ -110,6 +110,11 @@ class ConvexMKL(OptimalWeights):
         if self.solver == "conic":
             return 'ConvexMKL with solver="conic" hands whole Gram matrices to a cone solver'
         return super().why_dense
+
+    @property
+    def why_exact(self) -> str | None:
+        """The cone solver takes whole matrices."""
+        return self.why_dense if self.solver == "conic" else super().why_exact
 
     def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex by the chosen solver."""

@@ -6,7 +6,8 @@ The margin problem is between the convex hulls of the two classes, gamma being a
 
 K being the sum of the kernels, here divided by their number, so that `lam` does not depend on it. It is the hard-margin
 machine on K' = (1 - lam) K + lam I: if alpha maximises sum(alpha) - 1/2 alpha'YK'Y alpha with alpha >= 0 and
-alpha'y = 0, then gamma = 2 alpha / sum(alpha).
+alpha'y = 0, then gamma = 2 alpha / sum(alpha). With explicit features that is the squared-hinge machine on K at
+C = (1 - lam) / lam, whose dual has K + I / C: see `easy_explicit`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ...machines import BinaryMachine, Machine, Solution
 from ...validation import Constraints, Number, check_parameters
 from ..base import FitControl
 from ..weighted.sums import ChosenWeights
+from .easy_explicit import explicit_margins
 from .operands import operands_of
 
 
@@ -43,7 +45,8 @@ class EasyMKL(ChosenWeights):
 
     Notes
     -----
-    Memory: the P Gram matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers.
+    Memory: the P Gram matrices and one n x n matrix; with ``storage="lazy"`` n_samples x P numbers, and with explicit
+    features n_samples numbers for each class.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class EasyMKL(ChosenWeights):
     """
 
     why_dense = None
+    why_exact = None
 
     _constraints = Constraints(lam=Number(above=0, high=1))
 
@@ -70,6 +74,8 @@ class EasyMKL(ChosenWeights):
         check_parameters(self)
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
+        if stack.storage == "explicit":
+            return explicit_margins(stack, machine, float(self.lam), control)
         operands = operands_of(stack)
         K = operands.sum(np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels), ridge=self.lam)
         problems = binary_problems(machine)

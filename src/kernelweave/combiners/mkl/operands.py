@@ -3,7 +3,8 @@
     K = F (sum_m eta_m K_m) F,      images F K_m F C      (F: the diagonal matrix of `factor`)
 
 `operands_of` chooses by the storage of the stack. Whole matrices are summed and multiplied; in parts the images K_m C
-are what the solver of the machine keeps anyway, so that they cost nothing and stay true when the weights change.
+are what the solver of the machine keeps anyway, so that they cost nothing and stay true when the weights change. Kernels
+with explicit features are in `explicit`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import numpy as np
 
 from ...kernels import KernelStack
 from ...kernels.parts.sums import SumInParts
-from ...machines import Solution
+from ...machines import Machine, Solution
+from ...solvers.qp.program import DualProgram, curvature
 from ...solvers.stacks.images import Images, images
 from ...solvers.stacks.sums import sum_kernels
-from ..explicit.kernel import ExplicitSum
 
 MOST_UPDATES = 20  # of the combined kernel before it is summed afresh
 
@@ -33,10 +34,16 @@ class Operands(ABC):
 
     n_samples: int
     n_kernels: int
+    _rows: list[np.ndarray] | None = None
+    _programs: list[DualProgram] | None = None
 
     @abstractmethod
     def scale(self, factor: np.ndarray) -> None:
-        """Multiply rows and columns of every kernel by a factor of each sample from now on."""
+        """Multiply rows and columns of every kernel by a factor of each sample from now on.
+
+        With explicit features the factors are given by the weights that they are computed from, see
+        `WeightedSum.scaling`.
+        """
 
     @abstractmethod
     def sum(self, eta: np.ndarray, ridge: float = 0.0) -> Any:
@@ -49,6 +56,36 @@ class Operands(ABC):
     @abstractmethod
     def images(self, outputs: list[tuple[np.ndarray, Solution]]) -> Images:
         """Every F K_m F C of solutions on the latest sum, each given with the positions of its samples."""
+
+    def start(self, last: Solution) -> Solution:
+        """Where to begin a solve on the latest sum, given the last solution."""
+        return last
+
+    def found(self, machine: Machine, solution: Solution) -> Any:
+        """`images` of a machine's solution on the latest sum, which have the `forms` q_m = sum_r c_r' K_m c_r."""
+        if not solution.outputs:
+            return self.images([(np.arange(machine.n_samples), solution)])
+        if self._rows is None:
+            self._rows = [rows for rows, _ in machine.outputs()]
+        return self.images(list(zip(self._rows, solution.outputs, strict=True)))
+
+    def curvature(self, machine: Machine, K: Any, solution: Solution, found: Any) -> np.ndarray:
+        """Second derivatives of J by the weights, of shape (P, P).
+
+        Parameters
+        ----------
+        machine : Machine
+            The same in every call.
+        K
+            The latest sum.
+        solution : Solution
+            On it.
+        found
+            What `found` gave for it.
+        """
+        if self._programs is None:
+            self._programs = machine.programs()
+        return curvature(self._programs, K, solution.coef, found)
 
     def _coef(self, outputs: list[tuple[np.ndarray, Solution]]) -> np.ndarray:
         """The coefficients of all samples, one column for each solution of one output."""
@@ -154,31 +191,10 @@ class KernelsInParts(Operands):
         return Images(rows, columns, coef[rows, columns], np.concatenate(values).T)
 
 
-class ExplicitOperands(Operands):
-    """Sums of kernels with explicit features; q_m = ||F_m'c||^2 comes with each solution."""
-
-    def __init__(self, stack: Any):
-        self.stack, self.n_kernels, self.n_samples = stack, stack.n_kernels, stack.n_samples
-
-    def scale(self, factor: np.ndarray) -> None:
-        """Factors of samples that lack views are computed in each block."""
-
-    def sum(self, eta: np.ndarray, ridge: float = 0.0) -> Any:
-        """Features with amplitudes of these weights."""
-        self._eta = eta.copy()
-        return ExplicitSum(self.stack, eta).operand()
-
-    def among(self, K: Any, rows: np.ndarray) -> Any:
-        """All samples take part."""
-        return K
-
-    def images(self, outputs: list[tuple[np.ndarray, Solution]]) -> Any:
-        """The squared norms of F_m'c, without the weights."""
-        raise NotImplementedError
-
-
 def operands_of(stack: Any) -> Operands:
     """The sums of a stack, as its storage allows."""
     if stack.storage == "explicit":
+        from .explicit import ExplicitOperands
+
         return ExplicitOperands(stack)
     return WholeKernels(stack) if stack.storage == "dense" else KernelsInParts(stack)

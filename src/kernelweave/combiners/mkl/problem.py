@@ -19,14 +19,12 @@ gamma, t    the largest q_m / d_m^2
 from __future__ import annotations
 
 import time
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...kernels import KernelStack
 from ...machines import Machine, Solution
-from ...solvers.qp.program import DualProgram, curvature
 from ...solvers.weights.bundle import Evaluation
 from .operands import operands_of
 
@@ -44,8 +42,9 @@ class WeightProblem:
     machine : Machine
     scale : ndarray of shape (P,)
         eta = scale * x.
-    factor : ndarray of shape (n_samples,)
-        What rows and columns of the combined kernel are multiplied by (samples that lack views).
+    factor : ndarray
+        What rows and columns of the combined kernel are multiplied by (samples that lack views), see
+        `WeightedSum.scaling`.
     max_steps : int or None
         Passed to the machine.
 
@@ -83,7 +82,7 @@ class WeightProblem:
         else:
             # The machine's rule is gap <= gap_tol * max(1, |J|) for each output.
             gap_tol = gap / (self.machine.n_outputs + abs(self.last.objective))
-            solution = self.machine.solve(K, self.last, gap_tol=gap_tol, max_steps=most)
+            solution = self.machine.solve(K, self.operands.start(self.last), gap_tol=gap_tol, max_steps=most)
         return self.record(point, solution)
 
     def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
@@ -94,18 +93,19 @@ class WeightProblem:
         else:
             self.factor = factor
             self.operands.scale(factor)
-            solution = self.machine.solve(self._kernel(eta), self.last, tol=tol, max_steps=self.max_steps)
+            K, start = self._kernel(eta), None if self.last is None else self.operands.start(self.last)
+            solution = self.machine.solve(K, start, tol=tol, max_steps=self.max_steps)
         self._note(solution)
         return solution
 
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
         """An evaluation, and a line of the history, from a solution."""
-        found = self.operands.images(self._outputs(solution))
+        found = self.operands.found(self.machine, solution)
         forms = self.scale * found.forms()
         self._note(solution)
 
         def bend() -> np.ndarray:
-            H = curvature(self._programs, self._K, solution.coef, found)
+            H = self.operands.curvature(self.machine, self._K, solution, found)
             return self.scale[:, None] * H * self.scale
 
         return Evaluation(point, solution.objective, solution.gap, forms, bend, solution)
@@ -114,25 +114,11 @@ class WeightProblem:
         """The latest solution, and a line of the history for it."""
         self.last = solution
         now = time.perf_counter()
-        n_support = int(np.count_nonzero(solution.coef.any(axis=1)))
-        line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock, "n_support": n_support}
+        line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock}
+        if self._stack.storage != "explicit":  # else coefficients are of features
+            line["n_support"] = int(np.count_nonzero(solution.coef.any(axis=1)))
         self.history.append(line)
         self._clock = now
-
-    @cached_property
-    def _programs(self) -> list[DualProgram]:
-        return self.machine.programs()
-
-    def _outputs(self, solution: Solution) -> list[tuple[np.ndarray, Solution]]:
-        """Solutions with the positions of their samples: those of independent outputs, or the whole one."""
-        if not solution.outputs:
-            return [(np.arange(self.machine.n_samples), solution)]
-        return list(zip(self._rows, solution.outputs, strict=True))
-
-    @cached_property
-    def _rows(self) -> list[np.ndarray]:
-        """The samples of each independent output."""
-        return [rows for rows, _ in self.machine.outputs()]
 
     def scaled_matrices(self) -> np.ndarray:
         """The kernels that x weighs, as a new stack of whole matrices."""

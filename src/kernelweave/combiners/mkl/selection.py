@@ -76,6 +76,7 @@ class BinaryMKL(ChosenWeights):
     """
 
     why_dense = None
+    why_exact = None
 
     _constraints = Constraints(n_selected=Whole(1), max_iter=Whole(1))
 
@@ -93,8 +94,9 @@ class BinaryMKL(ChosenWeights):
         n_selected, max_iter = given.n_selected, given.max_iter
         if n_selected > stack.n_kernels:
             raise ValueError(f"n_selected is {n_selected}, but there are only {stack.n_kernels} kernels")
-        everybody = np.ones(stack.n_samples)
-        problem = WeightProblem(stack, machine, np.ones(stack.n_kernels), everybody, control.max_steps)
+        explicit = stack.storage == "explicit"
+        unscaled = np.zeros(stack.n_kernels) if explicit else np.ones(stack.n_samples)  # no sample has a factor
+        problem = WeightProblem(stack, machine, np.ones(stack.n_kernels), unscaled, control.max_steps)
 
         def tell(bundle: Bundle) -> None:
             control.report(bundle.evaluations, max_iter)

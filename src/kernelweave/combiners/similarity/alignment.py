@@ -28,7 +28,7 @@ from ..._warnings import warn
 from ...solvers import minimize_scale_free
 from ...validation import Choice, Constraints, Flag, Number, check_parameters
 from ..weighted.sums import ChosenWeights
-from .inner_products import Similarity, ideal_factor, similarities
+from .inner_products import Similarity, compared_with_targets
 
 RULES = ("proportional", "qp", "qcqp", "gradient")
 # Eigenvalues of <K_m, K_h>, of kernels scaled to norm 1, below this share of the largest are rounding.
@@ -75,7 +75,8 @@ class AlignmentWeights(ChosenWeights):
     Multiplying a kernel by a constant leaves the combined kernel of ``"qcqp"`` and ``"gradient"`` as it is, and the
     weights of ``"proportional"``.
     Memory: one n x n matrix at a time for ``"proportional"``, all P of them for the other rules; with
-    ``storage="lazy"`` a tile of each, in two passes over the kernels.
+    ``storage="lazy"`` a tile of each, in two passes over the kernels. With explicit features: a matrix of the size of
+    two kernels' features for each kernel, or for each pair of them.
 
     Examples
     --------
@@ -91,6 +92,7 @@ class AlignmentWeights(ChosenWeights):
     """
 
     why_dense = None
+    why_exact = None
 
     _constraints = Constraints(rule=Choice(*RULES), center=Flag(), ridge=Number(low=0))
 
@@ -102,8 +104,7 @@ class AlignmentWeights(ChosenWeights):
     def choose(self, stack, machine, y, control):
         """Weights of the chosen rule, scaled to sum 1."""
         given = check_parameters(self)
-        factor = ideal_factor(machine, y, stack.weight, self)
-        found = similarities(stack, factor, given.center, pairs=self.rule != "proportional")
+        found = compared_with_targets(stack, machine, y, self, given.center, pairs=self.rule != "proportional")
         self.alignments_ = pd.Series(found.alignments, index=stack.names)
         if not (found.alignments > 0).any():
             warn("no kernel is aligned with the targets, so all weights are equal")

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...solvers import solve_box_qp
 from ..weighted.sums import ChosenWeights
-from .inner_products import ideal_factor, similarities
+from .inner_products import compared_with_targets
 
 _GAP = 1e-10
 
@@ -38,7 +38,8 @@ class IdealKernelDistance(ChosenWeights):
 
     Notes
     -----
-    Memory: all P matrices of n x n; with ``storage="lazy"`` a tile of each.
+    Memory: all P matrices of n x n; with ``storage="lazy"`` a tile of each; with explicit features a matrix of the
+    size of two kernels' features for each pair of kernels.
 
     Examples
     --------
@@ -54,10 +55,11 @@ class IdealKernelDistance(ChosenWeights):
     """
 
     why_dense = None
+    why_exact = None
 
     def choose(self, stack, machine, y, control):
         """The minimiser of the distance on the simplex."""
-        found = similarities(stack, ideal_factor(machine, y, stack.weight, self), centered=False, pairs=True)
+        found = compared_with_targets(stack, machine, y, self, centered=False, pairs=True)
         unit = max(found.norms.max() ** 2, np.finfo(float).tiny)  # the solver's tolerance is relative to 1
         ones = np.ones(stack.n_kernels)
         result = solve_box_qp(  # thesis (2.8), as a maximum and divided by 2

@@ -28,7 +28,7 @@ from ...machines import Machine
 from .reading import read, row_means
 
 # A centred kernel with less than this share of the norm that it had is constant up to rounding.
-_CONSTANT = 1e-10
+CONSTANT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,17 @@ def ideal_factor(machine: Machine, y: np.ndarray | None, weight: np.ndarray, com
     return centred / np.sqrt(centred.shape[1])
 
 
+def compared_with_targets(
+    stack: Any, machine: Machine, y: np.ndarray | None, combiner: object, centered: bool, pairs: bool
+) -> Similarity:
+    """`similarities` with the ideal kernel of a machine's targets, exact or of explicit features."""
+    if stack.storage == "explicit":
+        from .explicit import explicit_similarities
+
+        return explicit_similarities(stack, machine, combiner, centered, pairs)
+    return similarities(stack, ideal_factor(machine, y, stack.weight, combiner), centered, pairs)
+
+
 def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: bool) -> Similarity:
     """Inner products of the kernels with the ideal kernel and, with `pairs`, with each other.
 
@@ -112,7 +123,7 @@ def similarities(stack: KernelStack, factor: np.ndarray, centered: bool, pairs: 
     squares = np.diagonal(products).copy() if pairs else products
     # Squares of kernel, row means and mean differ as they do in an analysis of variance.
     before = squares + 2.0 * totals * (roots**2 * means**2).sum(axis=1) - (totals * grand) ** 2
-    constant = squares <= _CONSTANT**2 * before
+    constant = squares <= CONSTANT**2 * before
     to_target[constant] = squares[constant] = 0.0
     if between is not None:
         between[constant] = between[:, constant] = 0.0

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._warnings import warn
 from ...arrays import Place
 from ...kernels import KernelStack
 from ...kernels.parts.prediction import cross_values, parts_at
@@ -187,12 +186,12 @@ class WeightedSum(CombinedKernel):
             self._complain(views.first(without))
         return np.sqrt(np.divide(self.theta.sum(), weight, out=np.ones(len(weight)), where=~without))
 
+    def scaling(self) -> np.ndarray:
+        """The factor of each training sample, for `mkl.operands.Operands.scale`."""
+        return self.missing_factor(self.stack.present, self.stack.support)
+
     def _complain(self, sample: str) -> None:
-        used = ", ".join(name for name, weight in zip(self.names, self.theta, strict=True) if weight > 0)
-        problem = f"{sample} has none of the views whose kernels have a weight ({used})"
-        if self.missing == "refuse":
-            raise ValueError(f"{problem}; remove such samples or give another kernel a weight")
-        warn(f"{problem}; its prediction is the bias alone. LpMKL gives every kernel a weight")
+        without_views(sample, self.names, self.theta, self.missing)
 
     def _sum(self, kernel_of: Callable[[int], np.ndarray], out: np.ndarray | None = None) -> np.ndarray:
         return sum_kernels(
@@ -253,7 +252,7 @@ class ChosenWeights(Combiner):
         """The weighted sum with given weights."""
         missing = "never" if self.any_sign else "refuse"
         if stack.storage == "explicit":
-            return ExplicitSum(stack, eta)
+            return ExplicitSum(stack, eta, missing=missing, owner=type(self).__name__)
         return WeightedSum(stack, eta, missing=missing, owner=type(self).__name__)
 
     def _checked(self, chosen: Any, stack: KernelStack) -> tuple[np.ndarray, int]:

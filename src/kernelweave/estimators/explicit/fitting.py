@@ -12,17 +12,19 @@ from typing import Any
 import numpy as np
 
 from ...engines.base import Engine
-from ...engines.block import Block, StoredFeatures
+from ...engines.block import Block
+from ...engines.host.recomputed import feature_block, feature_bytes
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
-from ...engines.rows import Reservoir, Rows, reservoir_of
+from ...engines.reservoir import fitted_maps
+from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
-from ...features import Approximation, FeatureMap
-from ...kernels import KernelStack, named_kernels
-from ...kernels.stacking.naming import default_kernels
+from ...features import FeatureMap
+from ...kernels import KernelStack
+from ...kernels.stacking.memory import available_memory
 from ...machines import Machine
 
-LEAST_RESERVOIR, RESERVOIR_SHARE = 4000, 20
+MEMORY_SHARE = 0.6  # of the free memory that features may take
 
 
 @dataclass(frozen=True)
@@ -33,35 +35,51 @@ class Preparation:
     stack: KernelStack  # over the reservoir: its kernels find out which sample has which view
     machine_of: Any  # (y, weight) -> machine of these samples, and targets as combiners take them
     dtype: np.dtype
+    held: bool = True  # whether features are held, or computed again in every pass
 
     def __call__(self, rows: Rows) -> Block:
         """The block of some samples."""
         present = self.stack.presence(rows.views)
-        offsets = np.cumsum([0, *(m.n_features for m in self.maps)])
-        matrix = np.empty((rows.n_samples, offsets[-1]), dtype=self.dtype)
-        for m, found in enumerate(self.maps):
-            matrix[:, offsets[m] : offsets[m + 1]] = found.transform(rows.views, present[:, m])
+        features = feature_block(self.maps, rows.views, present, self.dtype, held=self.held)
         machine, y = self.machine_of(rows.y, rows.weight)
         there = None if present.all() else present
-        return Block(rows.first, StoredFeatures(matrix, offsets), losses_of(machine), y, rows.weight, there)
+        return Block(rows.first, features, losses_of(machine), y, rows.weight, there, None, rows.views)
 
 
 def explicit_stack(
+    estimator: Any,
     engine: Engine,
     n_samples: int,
-    kernels: Any,
-    normalize: str | None,
-    approximation: Approximation,
     machine_of: Any,
     rng: np.random.RandomState,
-    dtype: np.dtype,
-) -> tuple[ExplicitStack, ExplicitMachine]:
-    """The stack and the machine that a combiner is fitted with."""
-    size = max(LEAST_RESERVOIR, RESERVOIR_SHARE * getattr(approximation, "n_components", 0))
-    reservoir: Reservoir = engine.sum(reservoir_of, size, int(rng.randint(2**31)))
-    kernels = named_kernels(default_kernels(reservoir.views) if kernels is None else kernels)
-    stack = KernelStack(kernels, normalize).fit(reservoir.views, reservoir.weight, reservoir.y)
-    maps = [approximation.fit_map(stack, m, rng, dtype=dtype) for m in range(stack.n_kernels)]
+) -> tuple[ExplicitStack, ExplicitMachine, str]:
+    """The stack and the machine that a combiner is fitted with, and how features are held.
+
+    Parameters
+    ----------
+    estimator : MKLClassifier, MKLRegressor or MKLOneClass
+        Its parameters `kernels`, `normalize`, `approximation`, `storage` and `dtype` are read.
+    engine : Engine
+        Over `Rows`.
+    n_samples : int
+        Of all blocks.
+    machine_of : callable
+        See `engines.targets`.
+    rng : RandomState
+    """
+    dtype = np.dtype(estimator.dtype or "float32")
+    given = estimator.kernels, estimator.normalize, estimator.approximation
+    reservoir, stack, maps = fitted_maps(engine, *given, rng, dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
-    blocks = engine.replace(Preparation(maps, stack, machine_of, dtype))
-    return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples)
+    storage = _storage(estimator.storage, feature_bytes(n_samples, sum(m.n_features for m in maps), dtype))
+    held = storage == "dense"
+    blocks = engine.replace(Preparation(maps, stack, machine_of, dtype, held), keep=held)
+    return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples), storage
+
+
+def _storage(storage: str, size: int) -> str:
+    """Whether features of this many bytes are held ("dense") or computed again in each pass ("lazy")."""
+    if storage != "auto":
+        return storage
+    free = available_memory()
+    return "dense" if free is None or size <= MEMORY_SHARE * free else "lazy"

@@ -11,7 +11,9 @@ from functools import wraps
 from typing import Any
 
 from ...engines.cluster import is_dask
+from ...views import TableInBlocks
 from .on_dask import on_dask
+from .stored import in_files
 
 
 def wherever_X_is(method: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N802
@@ -35,4 +37,6 @@ def wherever_X_is(method: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N8
 
 def _by_blocks(X: Any) -> Callable[..., Any] | None:
     """What calls a method for each block of X: ``function(estimator, name, X, ...)``; None for X in memory."""
+    if isinstance(X, TableInBlocks):
+        return in_files
     return on_dask if is_dask(X) else None

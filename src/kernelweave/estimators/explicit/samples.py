@@ -6,6 +6,7 @@ A fit on explicit features begins with an engine over `engines.rows.Rows`, whate
 X                                   blocks
 ==================================  ===============================================================
 array, data frame, sparse matrix    slices of it, in memory
+`files.OpenViews`                   those of its files, read in each pass (`stored`)
 Dask array or data frame            its chunks, on the workers
 ==================================  ===============================================================
 
@@ -39,7 +40,8 @@ from ...engines import Engine, InMemory
 from ...engines.cluster import is_dask, rows_on_dask
 from ...engines.rows import TARGET_BYTES, Rows
 from ...validation.inputs import check_row_labels, check_sample_weight, check_training_data
-from ...views import Views
+from ...views import TableInBlocks, Views
+from .stored import samples_in_files
 
 LEAST_ROWS, MOST_ROWS = 1024, 8192  # samples of a block in memory
 
@@ -54,6 +56,12 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
     X, y, sample_weight
         As given to `fit`.
     """
+    if isinstance(X, TableInBlocks):
+        engine = samples_in_files(estimator, X, y, sample_weight)
+        set_columns(estimator, len(engine.source.names), engine.source.names)
+        if y is None and is_regressor(estimator):
+            set_target_names(estimator, None if X.n_targets is None else list(range(X.n_targets)))
+        return engine
     if is_dask(X):
         return samples_on_dask(estimator, X, y, sample_weight)
     return _samples_in_memory(estimator, X, y, sample_weight)

@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ...estimators.base import KernelMachineEstimator
+from ...estimators.fitted import n_compared
 from ...estimators.path import fit_path
 from ...kernels import KernelStack, Precomputed
 from ...model_selection import Split
@@ -108,7 +109,7 @@ class Fold:
         weights = model.gates(X) if hasattr(model, "gates") else model.kernel_weights(X)  # as the papers print them
         learned_with = getattr(model.combiner_, "costs_", None)
         return {
-            **self._charges(method, len(model.support_), weights.to_numpy() > 0),
+            **self._charges(method, n_compared(model), weights.to_numpy() > 0),
             "weights": {name: float(weight) for name, weight in zip(method.kernels, weights.mean(), strict=True)},
             "costs": None if learned_with is None else {name: float(cost) for name, cost in learned_with.items()},
             "solves": int(model.history_["solves"].sum()),

@@ -43,7 +43,7 @@ NORMS = 6  # columns of the norms of a Gaussian
 @cache
 def is_fused(place: Place) -> bool:
     """Whether kernels of a place are computed by fused programs: on a CUDA device, with Triton."""
-    return place.is_cuda and find_spec("triton") is not None
+    return place.is_cuda and not place.precise and find_spec("triton") is not None
 
 
 def in_units(function: PointFunction) -> tuple[PointFunction, float]:

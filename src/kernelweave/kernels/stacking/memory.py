@@ -7,7 +7,7 @@ have all of that.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def warn_if_too_large(
     what: str,
     per_kernel: bool = False,
     has_dtype: bool = True,
-    has_parts: bool = False,
+    instead: Sequence[str] = (),
 ) -> None:
     """Emit a `MemoryWarning` where ``n_matrices`` Gram matrices exceed the free memory.
 
@@ -75,13 +75,13 @@ def warn_if_too_large(
         Whether fewer kernels would need fewer matrices.
     has_dtype : bool
         Whether the user's model has a parameter `dtype` that would make them smaller.
-    has_parts : bool
-        Whether the user's model could do without them, with ``storage="lazy"``.
+    instead : sequence of str
+        Parameters with which the user's model would do without them, such as ``storage="lazy"``.
     """
     needed = n_matrices * n_samples**2 * np.dtype(dtype).itemsize
     free = available_memory()
     if free is not None and needed > free:
-        warn(_described(n_matrices, n_samples, dtype, what, free, per_kernel, has_dtype, has_parts), MemoryWarning)
+        warn(_described(n_matrices, n_samples, dtype, what, free, per_kernel, has_dtype, instead), MemoryWarning)
 
 
 def kernel_memory_error(
@@ -91,10 +91,10 @@ def kernel_memory_error(
     what: str,
     per_kernel: bool = False,
     has_dtype: bool = True,
-    has_parts: bool = False,
+    instead: Sequence[str] = (),
 ) -> KernelMemoryError:
     """The error of a fit that ran out of memory, with the message of `warn_if_too_large`; parameters are the same."""
-    told = _described(n_matrices, n_samples, dtype, what, available_memory(), per_kernel, has_dtype, has_parts)
+    told = _described(n_matrices, n_samples, dtype, what, available_memory(), per_kernel, has_dtype, instead)
     return KernelMemoryError(f"out of memory: {told}")
 
 
@@ -122,14 +122,13 @@ def _described(
     free: int | None,
     per_kernel: bool,
     has_dtype: bool,
-    has_parts: bool,
+    instead: Sequence[str],
 ) -> str:
     dtype = np.dtype(dtype)
     needed = n_matrices * n_samples**2 * dtype.itemsize
     there = "" if free is None else f", and {free / 2**30:.1f} GiB are free"
     count = f"{n_matrices} matrices" if n_matrices > 1 else "a matrix"
-    advice = ['storage="lazy"'] if has_parts else []
-    advice.append("fewer samples")
+    advice = [*instead, "fewer samples"]
     if per_kernel:
         advice.append("fewer kernels")
     if has_dtype and dtype.itemsize > 4:

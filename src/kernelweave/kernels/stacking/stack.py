@@ -84,7 +84,7 @@ class KernelStack(NewSamples):
     """
 
     y: np.ndarray | None = None
-    has_parts: Callable[[], bool] = staticmethod(lambda: False)  # whether storage="lazy" is advice for the model
+    instead: Callable[[], list[str]] = staticmethod(list)  # parameters with which the model needs no Gram matrices
 
     def __init__(
         self,
@@ -210,7 +210,7 @@ class KernelStack(NewSamples):
         except MemoryError as error:  # kernels are computed in full precision
             what = f"the kernel {self.names[m]!r}"
             needed = 2, self.n_samples, np.dtype("float64"), what
-            raise kernel_memory_error(*needed, has_dtype=False, has_parts=self.has_parts()) from error
+            raise kernel_memory_error(*needed, has_dtype=False, instead=self.instead()) from error
 
     def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
         tile = self.tile(m)
@@ -280,7 +280,7 @@ class KernelStack(NewSamples):
                     self._gram(m, out=matrices[m])
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True, has_parts=self.has_parts()) from error
+                raise kernel_memory_error(*needed, per_kernel=True, instead=self.instead()) from error
             self._matrices = matrices
         return self._matrices
 
@@ -307,7 +307,7 @@ class KernelStack(NewSamples):
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
         if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
             needed = n_matrices, self.n_samples, self.dtype, what
-            warn_if_too_large(*needed, per_kernel, has_parts=self.has_parts())
+            warn_if_too_large(*needed, per_kernel, instead=self.instead())
 
     @property
     def has_matrices(self) -> bool:

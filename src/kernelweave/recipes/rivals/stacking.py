@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...estimators import MKLClassifier, MKLRegressor
 from ...estimators.blocks import extension
-from ...estimators.fitted import lookups_of
+from ...estimators.fitted import lookups_of, n_compared
 from ...validation import Constraints, Number, Seed, Whole, check_parameters, shown
 from ...validation.columns import SEPARATOR
 from ...validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
@@ -113,7 +113,7 @@ class StackedViews(Decisions):
             there = self._presence(X)
             values = np.full((len(X), len(machines), self._n_values()), np.nan)
             self.machines_ = []
-            support = np.zeros(len(X), dtype=bool)
+            support, landmarks = np.zeros(len(X), dtype=bool), 0
             for place, (view, machine) in enumerate(machines):
                 own, rows = _columns(X, view), np.flatnonzero(there[:, place])
                 for fold in range(given.cv):
@@ -123,9 +123,11 @@ class StackedViews(Decisions):
                         values[test, place] = self._values_of(fitted, own.iloc[test])
                 fitted = self._fitted(machine, own, targets, rows)
                 self.machines_.append(fitted)
-                if fitted is not None:
+                if fitted is not None and hasattr(fitted, "support_"):
                     support[rows[fitted.support_]] = True
-            self.n_stored_ = int(support.sum())
+                elif fitted is not None:
+                    landmarks += n_compared(fitted)
+            self.n_stored_ = int(support.sum()) + landmarks
             self._fit_regression(values, targets, given.C)
         return self
 

@@ -63,6 +63,13 @@ def sentences(model: Any) -> list[str]:
         else f"The fit is not finished: its objective is known only to be within {_share(share)} of the best possible "
         "value (the duality gap). Predictions may still change; try a smaller C, scaled data or a larger max_iter."
     ]
+    if hasattr(model, "trace_shares_"):
+        least = model.trace_shares_.idxmin()
+        found.append(
+            "Each kernel is replaced by explicit features, and the certificate is about the kernels of these features. "
+            f"They have from {_percent(model.trace_shares_.min())} ({least}) to "
+            f"{_percent(model.trace_shares_.max())} of the kernels' traces; more components bring them nearer to 100 %."
+        )
     if descends:
         found.append(
             "Gates, projections and products of kernels are learned by descent to a local optimum: another start may "
@@ -77,6 +84,10 @@ def _share(share: float) -> str:
     return "0.001 %" if share < 1e-5 else f"{100.0 * share:.2g} %"
 
 
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.3g} %"
+
+
 def _table(subject: Subject, model: Any) -> Table:
     history = pd.DataFrame(model.history_)
     rows: list[list[Cell]] = [
@@ -89,9 +100,8 @@ def _table(subject: Subject, model: Any) -> Table:
     for column, words in (("solves", "how often the machine was solved"), ("seconds", "time that the fit took")):
         if column in history:
             rows.append([column, float(history[column].sum()), words])
-    n_support = len(model.support_)
+    rows += _stored(model)
     rows += [
-        ["support vectors", n_support, "training samples that the model stores and compares new samples with"],
         [
             "prediction cost",
             float(model.prediction_cost()),
@@ -100,6 +110,19 @@ def _table(subject: Subject, model: Any) -> Table:
     ]
     columns = [Column("quantity"), Column("value", "number"), Column("what it is")]
     return Table(title="Certificates", columns=columns, rows=rows)
+
+
+def _stored(model: Any) -> list[list[Cell]]:
+    """Rows about what the model compares new samples with."""
+    if hasattr(model, "support_"):
+        words = "training samples that the model stores and compares new samples with"
+        return [["support vectors", len(model.support_), words]]
+    features = sum(len(coef) for coef in model.feature_coef_.values())
+    rows: list[list[Cell]] = [["explicit features", features, "numbers that all kernels together make of a sample"]]
+    for name, share in model.trace_shares_.items():
+        words = "share of the kernel that its features have (trace); near 1 the approximation is as good as the kernel"
+        rows.append([f"trace share of {name}", float(share), words])
+    return rows
 
 
 def _chart(model: Any) -> Lines | None:

@@ -1,0 +1,108 @@
+"""`GateAmplitudes`: the amplitudes of a gating model, a_m(x; V) = eta_m(x|V).
+
+    f_r(x) = sum_m eta_m(x|V) <w_mr, phi_m(x)> + b_r
+
+What a gating model reads of a sample (its *code*) is a few numbers. Where features are held, codes are computed once
+and held beside them, in the same precision (`Coding`); where features are computed again in every pass, codes are too
+(`CodesOnDemand`), or they would be a copy of X.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...engines.block import Block, StoredFeatures
+from ...views import Views
+from ..gates.base import Gate
+from ..gates.inputs import GatingInputs
+
+FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite
+
+
+class GateAmplitudes:
+    """Gates as amplitudes: a_m(x) = eta_m(x|V).
+
+    Parameters
+    ----------
+    gate : Gate
+        The gating model, fitted.
+    active : ndarray of bool, shape (n_kernels,)
+        The kernels whose gates may be open.
+    n_parameters : int
+        Length of V where that is learned.
+    fixed : ndarray or None
+        V where it is not learned; there are no parameters then.
+    tol : float
+        Gates whose square is below are closed.
+    """
+
+    def __init__(
+        self,
+        gate: Gate,
+        active: np.ndarray,
+        n_parameters: int = 0,
+        *,
+        fixed: np.ndarray | None = None,
+        tol: float = 0.0,
+    ):
+        self.gate, self.active, self.fixed, self.tol = gate, active, fixed, tol
+        self.n_parameters = n_parameters if fixed is None else 0
+
+    def values(self, theta: np.ndarray, block: Block, rows: slice) -> np.ndarray:
+        """The gates of some samples."""
+        present = self.presence(block, rows)
+        return self.gate.values(theta if self.fixed is None else self.fixed, block.codes[rows], present, self.tol)
+
+    def pullback(
+        self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
+    ) -> np.ndarray:
+        """dP/dV from the slopes of P by the gates, where the codes are."""
+        return self.gate.pullback(theta, block.codes[rows], amplitudes, slopes)
+
+    def presence(self, block: Block, rows: slice) -> np.ndarray:
+        """Which samples can have a gate for which kernel."""
+        if block.present is None:
+            return np.broadcast_to(self.active, (rows.stop - rows.start, len(self.active)))
+        return block.present[rows] & self.active
+
+
+@dataclass(frozen=True)
+class CodesOnDemand:
+    """Codes of a block that are computed whenever they are read, for some rows (a slice) at a time."""
+
+    inputs: GatingInputs
+    gate: Gate
+    views: Views
+    dtype: np.dtype
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        """Codes of some samples."""
+        return encoded(self.gate, self.inputs.transform(self.views.rows(rows)), self.dtype)
+
+
+@dataclass(frozen=True)
+class Coding:
+    """What gives a block its codes; small, and sent to wherever blocks are."""
+
+    inputs: GatingInputs
+    gate: Gate
+
+    def __call__(self, block: Block) -> Block:
+        """The block with codes and without views; they are held where features are."""
+        dtype = np.dtype(getattr(block.features, "dtype", np.float64))
+        codes: Any = CodesOnDemand(self.inputs, self.gate, block.views, dtype)
+        if isinstance(block.features, StoredFeatures):
+            codes = codes[slice(0, block.n_samples)]
+        return dataclasses.replace(block, codes=codes, views=None)
+
+
+def encoded(gate: Gate, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """What a gating model reads of samples with these inputs: numbers in a precision, or positions as they are."""
+    codes = gate.encode(inputs)
+    if codes.dtype.kind != "f" or codes.dtype == dtype:
+        return codes
+    return np.clip(codes, -FARTHEST, FARTHEST).astype(dtype)

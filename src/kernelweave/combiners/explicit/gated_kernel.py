@@ -1,0 +1,170 @@
+"""`ExplicitGatedSum`: sum_m eta_m(x) k_m(x, z) eta_m(z) with gates eta and explicit features of each kernel.
+
+    f_r(x) = sum_m eta_m(x) <w_mr, phi_m(x)> + b_r
+
+Prediction computes the features of a kernel only for the samples whose gate is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...engines.base import Engine
+from ...engines.machine import ExplicitKernel
+from ...engines.stack import ExplicitStack
+from ...views import Views
+from ..gates.base import Gate
+from ..gates.inputs import GatingInputs
+from ..gates.kernel import KernelWithGates
+from .gated import GateAmplitudes
+from .gated_totals import GateTotals
+
+
+class ExplicitGatedSum(KernelWithGates):
+    """k(x, z) = sum_m eta_m(x) <phi_m(x), phi_m(z)> eta_m(z): explicit features of base kernels, weighted by gates.
+
+    Parameters
+    ----------
+    stack : ExplicitStack
+    theta : ndarray
+        The parameters of the gating model.
+    gate : Gate
+        The gating model, fitted.
+    inputs : GatingInputs
+        What the gating model reads of samples, fitted.
+    gate_tol : float
+        Gates whose square is below are closed.
+    active : ndarray of bool, shape (n_kernels,)
+        The kernels that are open for some training sample.
+    mean_weights : ndarray of shape (n_kernels,)
+        The squared gates, averaged over the training samples.
+    open_share : ndarray of shape (n_kernels,)
+        For which share of the training samples each kernel is open.
+    engine : Engine or None
+        Over `Block`s with codes; None for new samples only.
+    totals : GateTotals or None
+        Sums of the gates of the training samples, by class; None for new samples only.
+    """
+
+    def __init__(
+        self,
+        stack: ExplicitStack,
+        theta: np.ndarray,
+        gate: Gate,
+        inputs: GatingInputs,
+        *,
+        gate_tol: float,
+        active: np.ndarray,
+        mean_weights: np.ndarray,
+        open_share: np.ndarray,
+        engine: Engine | None = None,
+        totals: GateTotals | None = None,
+    ):
+        self.stack, self.theta, self.gate, self.inputs = stack, theta, gate, inputs  # type: ignore[assignment]
+        self.gate_tol, self.open_kernels, self.open_share = gate_tol, active, open_share
+        self.mean_weights, self.engine, self.totals = mean_weights, engine, totals
+
+    def operand(self, out: np.ndarray | None = None) -> ExplicitKernel:  # type: ignore[override]
+        """The features in blocks, with these gates."""
+        amplitudes = GateAmplitudes(self.gate, self.active, fixed=self.theta, tol=self.gate_tol)
+        return ExplicitKernel(self.engine, amplitudes, self.stack.n_features)  # type: ignore[arg-type, attr-defined]
+
+    # New samples; coefficients are the weight vectors w of all kernels
+
+    def cross(self, views: Views) -> np.ndarray:
+        """eta_m(x) phi_m(x) of all kernels, of shape (n_new, n_features)."""
+        offsets = self._offsets
+        found = np.zeros((views.n_samples, offsets[-1]))
+        for m, rows, gates, features in self._open_features(views):
+            found[rows, offsets[m] : offsets[m + 1]] = gates * features
+        return found
+
+    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """eta_m(x) <w_m, phi_m(x)>, summed over kernels."""
+        values = np.zeros((views.n_samples, coef.shape[1]))
+        for _, rows, share in self._open_shares(views, coef):
+            values[rows] += share
+        return values
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """eta_m(x) <w_m, phi_m(x)> for each kernel."""
+        shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m, rows, share in self._open_shares(views, coef):
+            shares[rows, :, m] = share
+        return shares
+
+    def local_values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """<w_m, phi_m(x)>, as if the gate were 1: (n_new, n_outputs, n_kernels).
+
+        0 for kernels that are not active, NaN for samples that lack the view.
+        """
+        present = self.stack.presence(views, self.active)
+        values = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m in np.flatnonzero(self.active).tolist():
+            rows = np.flatnonzero(present[:, m])
+            values[~present[:, m], :, m] = np.nan
+            if len(rows):
+                part = views if len(rows) == views.n_samples else views.rows(rows)
+                values[rows, :, m] = self._features(m, part) @ self._own(m, coef)
+        return values
+
+    def _open_features(self, views: Views) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+        """Each kernel that is open for some samples, those samples, their gates, and their features."""
+        new = self.gates_of(views)
+        for m in range(self.n_kernels):
+            rows = np.flatnonzero(new[:, m])
+            if len(rows):
+                yield m, rows, new[rows, m, None], self._features(m, self.complete(m, views, rows))
+
+    def _open_shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        for m, rows, gates, features in self._open_features(views):
+            yield m, rows, gates * (features @ self._own(m, coef))
+
+    def _features(self, m: int, views: Views) -> np.ndarray:
+        """phi_m of samples that all have the view."""
+        stack: Any = self.stack
+        return stack.maps[m].transform(views, np.ones(views.n_samples, dtype=bool))
+
+    def _own(self, m: int, coef: np.ndarray) -> np.ndarray:
+        return coef[self._offsets[m] : self._offsets[m + 1]]
+
+    @property
+    def _offsets(self) -> np.ndarray:
+        stack: Any = self.stack
+        return stack.offsets
+
+    # Weights, and what prediction takes
+
+    def weights(self) -> np.ndarray:
+        """The squared gates, averaged over the training samples."""
+        return self.mean_weights
+
+    def input_names(self) -> list[str]:
+        """What the gating inputs are called."""
+        stack: Any = self.stack
+        return self.inputs.names(stack.reservoir)
+
+    def values_per_sample(self, coef: np.ndarray) -> int:
+        """The largest number of features of a kernel."""
+        return int(np.diff(self._offsets).max(initial=1))
+
+    def evaluations(self, coef: np.ndarray) -> np.ndarray:
+        """Features of each kernel, times the share of training samples for which it is open."""
+        return np.diff(self._offsets) * self.open_share * self.active
+
+    def restrict(self, index: np.ndarray) -> ExplicitGatedSum:
+        """The same kernel without training samples."""
+        stack: Any = self.stack
+        return ExplicitGatedSum(
+            ExplicitStack(stack.reservoir, stack.maps, None, stack.n_samples),
+            self.theta,
+            self.gate,
+            self.inputs,
+            gate_tol=self.gate_tol,
+            active=self.active,
+            mean_weights=self.mean_weights,
+            open_share=self.open_share,
+        )

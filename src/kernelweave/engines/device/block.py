@@ -1,0 +1,153 @@
+"""`DeviceBlock`: a block whose arrays are in a place, and the same block as functions for the host read it.
+
+Two products are all that a pass does with features:
+
+    scores    s[i, m, r] = <w_mr, phi_m(x_i)>
+    pull      sum_i G[i, m, r] phi_m(x_i)
+
+Losses, gating inputs and presence are in the place too. Functions of a block that have no form for devices (see
+`engine`) are given `DeviceBlock.on_host`, whose arrays are NumPy's and whose features stay where they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Place
+from ..block import TILE, Block, FeatureBlock, Respond
+from ..losses import Losses
+
+TERMS = ("linear", "lower", "upper", "quadratic")
+
+
+class DeviceFeatures(ABC):
+    """Features of all kernels of a block, in a place.
+
+    Attributes
+    ----------
+    place : Place
+    dtype : {"float32", "float64"}
+        Of features and scores.
+    n_samples : int
+    offsets : ndarray of int, shape (n_kernels + 1,)
+        Where the weights of each kernel begin, and where the last ones end.
+    """
+
+    place: Place
+    dtype: str
+    n_samples: int
+    offsets: np.ndarray
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels, P."""
+        return len(self.offsets) - 1
+
+    @property
+    def spans(self) -> list[slice]:
+        """The weights of each kernel."""
+        return [slice(int(a), int(b)) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+
+    @abstractmethod
+    def scores(self, weights: np.ndarray) -> Any:
+        """s, an array of the place of shape (n_samples, n_kernels, n_outputs), from weights (n_features, n_outputs)."""
+
+    @abstractmethod
+    def pull(self, G: Any) -> Any:
+        """sum_i G[i, m, r] phi_m(x_i), an array of the place of shape (n_features, n_outputs), float64."""
+
+    @abstractmethod
+    def features(self, rows: slice) -> Any:
+        """phi of some samples, all kernels side by side, an array of the place."""
+
+
+@dataclass(frozen=True)
+class DeviceBlock:
+    """Samples ready for training in a place; attributes are those of `engines.block.Block`.
+
+    Attributes
+    ----------
+    first : int
+    features : DeviceFeatures
+    losses : Losses
+        Of arrays of the place, in the type of the features.
+    y : ndarray or None
+        A NumPy array: no pass reads it.
+    weight : array of the place
+    present, codes
+        Arrays of the place, or None.
+    views : Views or None
+    host : Block or None
+        What `on_host` returns, where that has more than the attributes of a `Block`.
+    """
+
+    first: int
+    features: DeviceFeatures
+    losses: Losses
+    y: Any
+    weight: Any
+    present: Any = None
+    codes: Any = None
+    views: Any = None
+    host: Block | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the arrays are."""
+        return self.features.place
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.features.n_samples
+
+    def on_host(self) -> Block:
+        """The same block for functions that read NumPy arrays."""
+        if self.host is not None:
+            return self.host
+        numpy = self.place.numpy
+        terms = (numpy(getattr(self.losses, name)).astype(np.float64) for name in TERMS)
+        losses = replace(self.losses, **dict(zip(TERMS, terms, strict=True)))
+        present, codes = (None if each is None else numpy(each) for each in (self.present, self.codes))
+        weight = numpy(self.weight).astype(np.float64)
+        found = Block(self.first, FeaturesFromHost(self.features), losses, self.y, weight, present, codes)
+        return found if self.views is None else replace(found, views=self.views)
+
+
+class FeaturesFromHost(FeatureBlock):
+    """Features of a place, for functions of the host: scores and what answers them cross over, features stay."""
+
+    def __init__(self, placed: DeviceFeatures):
+        self.placed, self.n_samples, self.offsets = placed, placed.n_samples, placed.offsets
+
+    def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
+        """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
+        place = self.placed.place
+        scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
+        G = np.empty_like(scores)
+        for first in range(0, self.n_samples, TILE):
+            rows = slice(first, min(first + TILE, self.n_samples))
+            G[rows] = respond(rows, scores[rows])
+        return np.asarray(place.numpy(self.placed.pull(place.asarray(G, self.placed.dtype))))
+
+    def features(self, rows: slice) -> np.ndarray:
+        """phi of some samples, moved to the host."""
+        return np.asarray(self.placed.place.numpy(self.placed.features(rows)))
+
+
+def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
+    """A block of NumPy arrays, with features that are in a place."""
+    place, dtype = features.place, features.dtype
+    terms = {name: place.asarray(np.ascontiguousarray(getattr(block.losses, name)), dtype) for name in TERMS}
+    present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
+    codes = block.codes
+    if codes is not None:  # held here, also where they would be computed on demand
+        codes = np.ascontiguousarray(codes[0 : features.n_samples])
+        codes = place.asarray(codes, dtype if codes.dtype.kind == "f" else None)
+    losses, weight = replace(block.losses, **terms), place.asarray(block.weight, dtype)
+    views, host = getattr(block, "views", None), None if type(block) is Block else block
+    return DeviceBlock(block.first, features, losses, block.y, weight, present, codes, views, host)

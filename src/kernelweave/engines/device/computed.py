@@ -1,0 +1,86 @@
+"""`ComputedFeatures`: features that are computed again in every pass, from what is held of each sample.
+
+The whitening is folded into the weights, in float64:
+
+    scores    raw_m(x) (whitening_m w_m)            pull    whitening_m' sum_i G_im raw_m(x_i)
+
+so that a pass needs raw values only: kernel values to landmarks, or products of features.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Place
+from .block import DeviceFeatures
+
+TILE_VALUES = 2**25  # raw values that are there at once
+
+
+class Part(ABC):
+    """What is held of the samples of a block for one kernel, and raw values from it."""
+
+    @abstractmethod
+    def raw(self, rows: slice) -> Any:
+        """Raw values of some samples, an array of the place of shape (n_rows, n_raw)."""
+
+
+class ComputedFeatures(DeviceFeatures):
+    """Features that are computed in every pass.
+
+    Parameters
+    ----------
+    parts : list of Part
+        One for each kernel.
+    whitenings : list of ndarray of shape (n_raw, n_features)
+    n_samples : int
+    place : Place
+    dtype : {"float32", "float64"}
+    """
+
+    def __init__(self, parts: list[Part], whitenings: list[np.ndarray], n_samples: int, place: Place, dtype: str):
+        self.parts, self.whitenings, self.n_samples = parts, whitenings, n_samples
+        self.place, self.dtype = place, dtype
+        self.offsets = np.cumsum([0, *(each.shape[1] for each in whitenings)])
+
+    def folded(self, weights: np.ndarray) -> list[np.ndarray]:
+        """Weights of raw values for each kernel."""
+        return [white @ weights[span] for white, span in zip(self.whitenings, self.spans, strict=True)]
+
+    def unfolded(self, pulled: list[Any]) -> Any:
+        """What features are pulled to, from what raw values are; arrays of float64 of the place."""
+        place = self.place
+        found = [place.asarray(white.T) @ raw for white, raw in zip(self.whitenings, pulled, strict=True)]
+        return place.xp.concat(found)
+
+    def tiles(self, n_raw: int) -> list[slice]:
+        """Samples that are worked on at once."""
+        size = max(1, TILE_VALUES // max(1, n_raw))
+        return [slice(a, min(a + size, self.n_samples)) for a in range(0, self.n_samples, size)]
+
+    def scores(self, weights: np.ndarray) -> Any:
+        """Tile by tile for each kernel."""
+        xp, found = self.place.xp, []
+        for part, folded in zip(self.parts, self.folded(weights), strict=True):
+            w = self.place.asarray(folded, self.dtype)
+            found.append(xp.concat([part.raw(rows) @ w for rows in self.tiles(len(folded))]))
+        return xp.stack(found, axis=1)
+
+    def pull(self, G: Any) -> Any:
+        """Tile by tile for each kernel; sums over tiles are in float64."""
+        xp, found = self.place.xp, []
+        for m, (part, white) in enumerate(zip(self.parts, self.whitenings, strict=True)):
+            total = self.place.zeros((len(white), G.shape[2]))
+            for rows in self.tiles(len(white)):
+                total = total + xp.astype(part.raw(rows).T @ G[rows, m, :], xp.float64)
+            found.append(total)
+        return self.unfolded(found)
+
+    def features(self, rows: slice) -> Any:
+        """Raw values, whitened."""
+        whitenings = (self.place.asarray(white, self.dtype) for white in self.whitenings)
+        found = [part.raw(rows) @ white for part, white in zip(self.parts, whitenings, strict=True)]
+        return self.place.xp.concat(found, axis=1)

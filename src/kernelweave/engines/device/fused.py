@@ -1,0 +1,89 @@
+"""The pass of one output over features that are held on a CUDA device: one program reads them once.
+
+For several outputs, features in float64, and rows longer than the registers hold, see `held`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Place
+from .block import DeviceBlock
+from .held import HeldFeatures
+from .layout import CHUNK
+
+MOST_CHUNKS = 32  # chunks of a row, with those of kernels that fill up to a power of 2
+# Samples of a tile, warps, stages and programs for each multiprocessor, by the number of chunks. The fastest of a dozen
+# each on an H200.
+TILES = {8: (8, 8, 3, 2), 16: (4, 8, 3, 2), 32: (2, 8, 3, 2)}
+ON_CPU = 4  # programs where Triton's interpreter runs them
+
+
+@cache
+def is_fused(place: Place) -> bool:
+    """Whether passes of a place are programs of Triton: on a CUDA device."""
+    return place.is_cuda and find_spec("triton") is not None
+
+
+def serves(block: DeviceBlock, n_outputs: int) -> bool:
+    """Whether `sweep` serves a block."""
+    features = block.features
+    if n_outputs != 1 or features.dtype != "float32" or not isinstance(features, HeldFeatures):
+        return False
+    return is_fused(features.place) and features.layout.padded * features.layout.chunks <= MOST_CHUNKS
+
+
+def sweep(
+    block: DeviceBlock, a: Any, weights: np.ndarray, intercept: np.ndarray, learns: bool
+) -> tuple[Any, Any, Any, Any]:
+    """Loss, F'c, the sum of c and, where amplitudes are learned, dP/da of each sample.
+
+    Parameters
+    ----------
+    block : DeviceBlock
+    a : tensor of shape (n_samples, n_kernels)
+        Amplitudes; all rows may be the same memory.
+    weights : ndarray of shape (n_features, 1)
+    intercept : ndarray of shape (1,)
+    learns : bool
+        Whether dP/da is wanted.
+    """
+    from . import _triton  # imports Triton
+
+    features: Any = block.features
+    place, n, xp = features.place, features.n_samples, features.place.xp
+    layout = features.layout
+    padded, chunks = layout.padded, layout.chunks
+    rows, warps, stages, share = TILES[max(8, padded * chunks)]
+    programs = max(1, min(_multiprocessors(place) * share, -(-n // rows)))
+    narrow = np.zeros(features.step + 2, dtype=np.float32)
+    narrow[layout.columns] = weights[:, 0]
+    narrow[-2:] = intercept[0], block.losses.insensitivity
+    w = place.asarray(narrow)
+    if a.stride(1) != 1:
+        a = a.contiguous()
+    by_amplitude = xp.empty((n, features.n_kernels) if learns else (1,), dtype=xp.float32, device=place.device)
+    pulled = xp.empty((programs, padded * chunks * CHUNK), dtype=xp.float64, device=place.device)
+    sums = xp.empty((programs, 2), dtype=xp.float64, device=place.device)
+    terms = (getattr(block.losses, name) for name in ("linear", "lower", "upper", "quadratic"))
+    _triton.pass_tiles[(programs,)](
+        features.matrix, layout.starts, layout.widths, w, a, *terms, w[features.step :], by_amplitude, pulled, sums, n,
+        features.step, a.stride(0), N_KERNELS=features.n_kernels, PADDED=padded, CHUNKS=chunks, CHUNK=CHUNK, ROWS=rows,
+        STAGES=stages, GATED=learns, num_warps=warps,
+    )  # fmt: skip
+    found = xp.sum(pulled, axis=0)[layout.places]
+    both = xp.sum(sums, axis=0)
+    return both[:1], found[:, None], both[1:], by_amplitude if learns else None
+
+
+@cache
+def _multiprocessors(place: Place) -> int:
+    if not place.is_cuda:
+        return ON_CPU
+    import torch
+
+    return int(torch.cuda.get_device_properties(place.device).multi_processor_count)

@@ -1,0 +1,85 @@
+"""The pass over a block in a place, and what certificates need, in the array API.
+
+The formulas are those of `engines.primal` and `engines.certificate`. Results stay in the place until the sums over all
+blocks are made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Place
+from ..losses import Losses
+from ..primal import Amplitudes, Pass
+from . import fused
+from .block import DeviceBlock
+
+
+def sweep(
+    block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
+) -> Pass:
+    """One pass over a block; see `primal.sweep`. Arrays of the result are in the place, float64."""
+    place, rows = block.place, slice(0, block.n_samples)
+    xp, wanted = place.xp, getattr(place.xp, block.features.dtype)
+    parameters = place.asarray(theta, block.features.dtype)
+    a: Any = xp.astype(amplitudes.values(parameters, block, rows), wanted, copy=False)  # type: ignore[arg-type]
+    learns = amplitudes.n_parameters > 0
+    if fused.serves(block, weights.shape[1]):
+        loss, pulled, totals, by_amplitude = fused.sweep(block, a, weights, intercept, learns)
+    else:
+        s = block.features.scores(weights)
+        values = xp.sum(a[:, :, None] * s, axis=1) + place.asarray(intercept, block.features.dtype)
+        loss, c = respond(block.losses, values, place)
+        totals = xp.sum(c, axis=0, dtype=xp.float64)
+        pulled = block.features.pull(a[:, :, None] * c[:, None, :])
+        by_amplitude = -xp.sum(c[:, None, :] * s, axis=2) if learns else None
+    slopes: Any = place.zeros(0)
+    if learns:
+        found = amplitudes.pullback(parameters, block, rows, a, by_amplitude)  # type: ignore[arg-type]
+        slopes = xp.astype(found, xp.float64)
+    return Pass(loss, pulled, totals, slopes)
+
+
+def respond(losses: Losses, values: Any, place: Place) -> tuple[Any, Any]:
+    """The sum of the losses for each output, in float64, and c of each sample; see `Losses.respond`."""
+    xp, e = place.xp, losses.insensitivity
+    z = losses.linear - values
+    free = xp.sign(z) * xp.clip(xp.abs(z) - e, min=0.0) if e else z
+    c = xp.minimum(xp.maximum(free / losses.quadratic, losses.lower), losses.upper)
+    worth = z * c - 0.5 * losses.quadratic * c**2
+    if e:
+        worth = worth - e * xp.abs(c)
+    return xp.sum(worth, axis=0, dtype=xp.float64), c
+
+
+@dataclass(frozen=True)
+class ScoredOnDevice:
+    """The scores of a block without biases, in the type of the features, and its losses."""
+
+    scores: Any
+    losses: Losses
+    place: Place
+
+
+def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, theta: np.ndarray) -> ScoredOnDevice:
+    """Scores sum_m a_im s_imr of a block; see `certificate.scored`."""
+    place, dtype = block.place, block.features.dtype
+    parameters: Any = place.asarray(theta, dtype)
+    a: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))  # type: ignore[arg-type]
+    a = place.xp.astype(a, getattr(place.xp, dtype), copy=False)
+    found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
+    return ScoredOnDevice(found, block.losses, place)
+
+
+def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any]:
+    """Sums of c at some biases, and how fast they fall; see `certificate.slopes`."""
+    place, losses = block.place, block.losses
+    xp = place.xp
+    values = xp.astype(block.scores, xp.float64) + place.asarray(intercept, "float64")
+    _, c = respond(losses, values, place)
+    inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
+    fall = xp.where(inside, 1.0 / losses.quadratic, xp.zeros_like(losses.quadratic))
+    return xp.sum(c, axis=0, dtype=xp.float64), xp.sum(fall, axis=0, dtype=xp.float64)

@@ -1,0 +1,171 @@
+"""Raw values of feature maps on the host, some samples at a time: `RawValues`.
+
+    phi(x) = raw(x) @ whitening
+
+Where raw values are kernel values to landmarks, and the kernel is a function of feature vectors, they are computed in
+tiles by BLAS and compiled loops (`kernels.parts.host.values`), in single precision where features are float32 and that
+is exact enough (`kernels.parts.precision`); the factors of landmarks are in the whitening. All other maps compute their
+raw values by themselves, in float64.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...arrays import HOST
+from ...features import FeatureMap
+from ...kernels.parts.functions import STATIONARY, PointFunction
+from ...kernels.parts.host.values import column_tiles, fill, row_form
+from ...kernels.parts.sources import PointSource
+from ...solvers.stacks.passes import row_forms
+from ...views import Views
+
+SAME = 1e-4  # differences of values in single precision to a map's own, relative to the largest
+
+# What was made for a map and a type; it is no part of the map's state, so that a copy of it is without.
+_KNOWN: WeakKeyDictionary[FeatureMap, dict[str, RawValues]] = WeakKeyDictionary()
+
+
+class RawValues:
+    """Raw values of a map, by the map itself.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+
+    Attributes
+    ----------
+    whitening : ndarray of shape (n_raw, n_features)
+        What turns these values into features; float64.
+    """
+
+    def __init__(self, feature_map: FeatureMap):
+        self.map, self.whitening = feature_map, feature_map.whitening
+
+    def open(self, views: Views, present: np.ndarray) -> Opened:
+        """Those of some samples."""
+        return Opened(self.map.raw(views, present))
+
+
+class Opened:
+    """Raw values of some samples, of which parts are taken."""
+
+    def __init__(self, values: np.ndarray):
+        self.values = values
+
+    def fill(self, part: slice) -> np.ndarray:
+        """Values of a part of the samples, which is valid until the next one is taken."""
+        return np.ascontiguousarray(self.values[part])
+
+
+class KernelValues(RawValues):
+    """Kernel values to landmarks, in tiles.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+    source : PointSource
+        Over the landmarks.
+    """
+
+    def __init__(self, feature_map: FeatureMap, source: PointSource):
+        super().__init__(feature_map)
+        self.source, self.columns = source, source.columns.features
+        self.whitening = source.columns.factor[:, None] * feature_map.whitening
+        self.tile = self._columns(self.columns)
+
+    def _columns(self, features: np.ndarray) -> np.ndarray:
+        function = self.source.function
+        return column_tiles(function, row_form(function, features), max(1, len(features)))[0]
+
+    def open(self, views: Views, present: np.ndarray) -> Opened:
+        """Those of some samples: their features are read here, and values computed part by part."""
+        function = self.source.function
+        if function.kind in STATIONARY:
+            found = self._differences(views, present)
+            if found is not None:
+                return found
+        source = self.source.against(views, present)
+        right = source.columns.features
+        tile = self.tile if right is self.columns else self._columns(right)
+        return OpenedTiles(function, row_form(function, source.rows.features), tile, source.rows.factor)
+
+    def _differences(self, views: Views, present: np.ndarray) -> OpenedTiles | None:
+        """The same where k(x, x) is constant, and features become rows of tiles in one step.
+
+        None where float32 is too coarse. Samples that lack the view have a factor of 0.
+        """
+        source, function, scaling = self.source, self.source.function, self.source.scaling
+        raw, there = source.kernel.read(views)
+        n, width = raw.shape
+        has_norms = function.kind == "gaussian"
+        rows = np.empty((n, width + 2 * has_norms), dtype=self.columns.dtype)
+        shift = np.broadcast_to(np.asarray(source.shift, dtype=np.float64), (width,))
+        squared, absolute = row_forms(raw, np.ascontiguousarray(shift), source.unit, has_norms, rows)
+        size = squared / function.scale**2 if has_norms else absolute / function.scale
+        if self.columns.dtype == np.float32 and size > source.limit:
+            return None
+        there = there & present
+        assert scaling is not None  # the source of a stack is normalised
+        factor, _ = scaling.normalizer.new_scale(np.where(there, function.gain, 0.0), there)
+        return OpenedTiles(function, rows, self.tile, factor)
+
+
+class OpenedTiles(Opened):
+    """Kernel values of some samples in tiles.
+
+    Parameters
+    ----------
+    function : PointFunction
+    rows, columns : ndarray of shape (n_samples, width) and (width, n_landmarks)
+        In the forms of `kernels.parts.host.values`.
+    factor : ndarray of shape (n_samples,)
+        What rows are multiplied by.
+    """
+
+    def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray):
+        self.function, self.rows, self.columns = function, rows, columns
+        self.buffer: np.ndarray = np.empty(0)
+        self.factor = None if (factor == 1.0).all() else factor.astype(rows.dtype)
+
+    def fill(self, part: slice) -> np.ndarray:
+        """A tile."""
+        rows = self.rows[part]
+        size = len(rows) * self.columns.shape[1]
+        if len(self.buffer) < size:
+            self.buffer = np.empty(size, dtype=rows.dtype)
+        values = fill(self.function, rows, self.columns, self.buffer)
+        if self.factor is not None:
+            values *= self.factor[part, None]
+        return values
+
+
+def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
+    """What computes the raw values of a map for features of a type; made once for each map."""
+    known = _KNOWN.setdefault(feature_map, {})
+    name = np.dtype(dtype).name
+    if name not in known:
+        known[name] = _in_tiles(feature_map, name) or RawValues(feature_map)
+    return known[name]
+
+
+def _in_tiles(feature_map: FeatureMap, dtype: str) -> KernelValues | None:
+    """Kernel values in tiles, where the map is one of landmarks whose kernel is a function of feature vectors."""
+    landmarks = getattr(feature_map, "landmarks", None)
+    if landmarks is None or not landmarks.repairs[0].trusted or landmarks.normalizers[0].needs_all_samples:
+        return None
+    stack = copy(landmarks)
+    stack.dtype = np.dtype(dtype)
+    source = stack.at(HOST).in_parts().sources[0]
+    if not isinstance(source, PointSource):
+        return None
+    found = KernelValues(feature_map, source)
+    there = np.ones(landmarks.n_samples, dtype=bool)
+    own, fast = feature_map.raw(landmarks.support, there), found.open(landmarks.support, there).fill(slice(None))
+    fast = fast * source.columns.factor
+    same = own.shape == fast.shape and np.abs(own - fast).max(initial=0.0) <= SAME * np.abs(own).max(initial=0.0)
+    return found if same else None  # a map that makes other values of its landmarks computes them by itself

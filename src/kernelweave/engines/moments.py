@@ -1,0 +1,122 @@
+"""Moments of explicit features over all samples, by sums over blocks.
+
+    totals_m = sum_i w_i p_im,      mu_m = sum_i w_i phi_im / totals_m,
+    S_mh = sum_i w_i (phi_im - p_im mu_m) (phi_ih - p_ih mu_h)',      V = sum_i phi_i z_i'
+
+where p_im is 1 for a sample that has the view of kernel m and 0 otherwise, where phi_im is 0 too. S_mh holds all that
+inner products of two kernels take: sum_ij w_i w_j K_m,ij K_h,ij = ||S_mh||^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import place_of
+from .base import Engine
+from .block import TILE, Block
+
+
+def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Totals of weights by kernel, of shape (n_kernels,), and mean features, of shape (n_features,).
+
+    Parameters
+    ----------
+    engine : Engine
+        Over `Block`s.
+    offsets : ndarray of int, shape (n_kernels + 1,)
+        Of the features of each kernel.
+    weighted : bool
+        Whether samples count by their weights.
+    """
+    totals, sums = engine.sum(_first, weighted)
+    spread = np.repeat(totals, np.diff(offsets))
+    return totals, np.divide(sums, spread, out=np.zeros_like(sums), where=spread > 0.0)
+
+
+def products_of(
+    engine: Engine, offsets: np.ndarray, means: np.ndarray, *, pairs: bool, weighted: bool = True
+) -> dict[tuple[int, int], np.ndarray]:
+    """S_mh for all m <= h, or for m = h only; other parameters are those of `means_of`.
+
+    Parameters
+    ----------
+    means : ndarray of shape (n_features,)
+        What is subtracted; zeros for moments that are not centred.
+    pairs : bool
+        Whether kernels are paired with others.
+    """
+    kernels = range(len(offsets) - 1)
+    wanted = [(m, h) for m in kernels for h in kernels if h == m or (pairs and h > m)]
+    found = engine.sum(_second, offsets, means, wanted, weighted)
+    return dict(zip(wanted, found, strict=True))
+
+
+def pulled_by(engine: Engine, n_features: int, columns: Callable[..., Any], *arguments: Any) -> np.ndarray:
+    """V for columns z of each block, of shape (n_features, n_columns).
+
+    Parameters
+    ----------
+    engine : Engine
+    n_features : int
+    columns : callable
+        ``columns(block, *arguments)`` of shape (n_samples, n_columns); a function of a module.
+    """
+    return engine.sum(_pulled, n_features, columns, *arguments)
+
+
+def counted(block: Block, weighted: bool) -> Any:
+    """How much each sample counts for each kernel, w_i p_im, of shape (n_samples, n_kernels)."""
+    place, P = place_of(block.weight), len(block.features.offsets) - 1
+    weight = place.asarray(block.weight, "float64")
+    weight = weight if weighted else place.xp.ones_like(weight)
+    if block.present is None:
+        return place.xp.broadcast_to(weight[:, None], (block.n_samples, P))
+    return weight[:, None] * place.xp.astype(block.present, place.xp.float64)
+
+
+def _tiles(block: Block) -> Any:
+    place = place_of(block.weight)
+    for first in range(0, block.n_samples, TILE):
+        rows = slice(first, min(first + TILE, block.n_samples))
+        yield rows, place.asarray(block.features.features(rows), "float64")
+
+
+def _first(block: Block, weighted: bool) -> tuple[np.ndarray, np.ndarray]:
+    place = place_of(block.weight)
+    weight = place.asarray(block.weight, "float64")
+    weight = weight if weighted else place.xp.ones_like(weight)
+    sums: Any = np.zeros(int(block.features.offsets[-1]))
+    for rows, tile in _tiles(block):
+        sums = sums + place.numpy(weight[rows] @ tile)
+    return np.array(place.numpy(place.xp.sum(counted(block, weighted), axis=0))), sums
+
+
+def _second(
+    block: Block, offsets: np.ndarray, means: np.ndarray, wanted: list[tuple[int, int]], weighted: bool
+) -> tuple[np.ndarray, ...]:
+    place = place_of(block.weight)
+    xp, roots, mu = place.xp, counted(block, weighted) ** 0.5, place.asarray(means, "float64")
+    spans = [slice(a, b) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+    found: list[Any] = [0.0] * len(wanted)
+    for rows, tile in _tiles(block):
+        # features are 0 where the view is missing, and the root is, so that nothing is left there of the mean either
+        parts = [roots[rows, m : m + 1] * (tile[:, span] - mu[span]) for m, span in enumerate(spans)]
+        for place_in, (m, h) in enumerate(wanted):
+            found[place_in] = found[place_in] + xp.matrix_transpose(parts[m]) @ parts[h]
+    shapes = [(spans[m].stop - spans[m].start, spans[h].stop - spans[h].start) for m, h in wanted]
+    return tuple(
+        np.zeros(shape) if isinstance(own, float) else np.array(place.numpy(own))
+        for own, shape in zip(found, shapes, strict=True)
+    )
+
+
+def _pulled(block: Block, n_features: int, columns: Callable[..., Any], *arguments: Any) -> np.ndarray:
+    z = columns(block, *arguments)
+    sums: Any = np.zeros((n_features, z.shape[1]))
+    place = place_of(block.weight)
+    for rows, tile in _tiles(block):
+        sums = sums + place.numpy(place.xp.matrix_transpose(tile) @ place.asarray(z[rows, ...], "float64"))
+    return sums

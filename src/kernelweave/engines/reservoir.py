@@ -1,0 +1,217 @@
+"""The reservoir: a uniform sample of the training samples, on which kernels and feature maps are fitted.
+
+The reservoir is the k samples with the smallest keys, where the key of the sample at position i of the whole data is a
+hash of i and a seed. So it is a uniform sample that does not depend on how samples are divided into blocks, takes one
+pass, and adds up: the reservoir of two blocks is made of theirs.
+
+Where samples lack views, each kernel has a reservoir of its own, the k samples with the smallest keys among those that
+have its view, so that a view which few samples have is learned from as many as there are. Where all views are complete,
+and where there are no more than k samples, that is the same for all kernels. `Reservoir` holds all of these together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from ..features import FeatureMap, approximations_of, reservoir_size
+from ..kernels import Kernel, KernelStack, named_kernels
+from ..kernels.stacking.naming import default_kernels
+from ..kernels.stacking.single import joint_stack
+from ..views import Views
+from .base import Engine
+from .rows import Rows
+
+
+def keys_of(first: int, count: int, seed: int) -> np.ndarray:
+    """A pseudo-random key of each position from `first` on (splitmix64), as unsigned integers."""
+    with np.errstate(over="ignore"):
+        z = np.arange(first + 1, first + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Reservoir:
+    """The samples with the smallest keys, of all samples and of those that have each kernel's view.
+
+    Attributes
+    ----------
+    size : int
+        Most samples of each of these reservoirs.
+    keys : ndarray of uint64
+    positions : ndarray of int
+        In the whole data; samples are in this order.
+    views, y, weight
+        As in `Rows`.
+    has : ndarray of bool, shape (n_samples, n_kernels)
+        Which sample has which kernel's view.
+    """
+
+    size: int
+    keys: np.ndarray
+    positions: np.ndarray
+    views: Views
+    y: Any
+    weight: np.ndarray
+    has: np.ndarray
+
+    def __add__(self, other: Reservoir) -> Reservoir:
+        """The smallest keys of both."""
+        return Reservoir(
+            self.size,
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.positions, other.positions]),
+            self.views.followed_by(other.views),
+            None if self.y is None else np.concatenate([self.y, other.y]),
+            np.concatenate([self.weight, other.weight]),
+            np.concatenate([self.has, other.has]),
+        ).trimmed()
+
+    def some(self, index: np.ndarray) -> Reservoir:
+        """Some of the samples."""
+        return replace(
+            self,
+            keys=self.keys[index],
+            positions=self.positions[index],
+            views=self.views.rows(index),
+            y=None if self.y is None else _safe_indexing(self.y, index),
+            weight=self.weight[index],
+            has=self.has[index],
+        )
+
+    def common(self) -> np.ndarray:
+        """Places of the reservoir of all samples, ascending."""
+        return _smallest(self.keys, np.arange(len(self.keys)), self.size)
+
+    def of_kernel(self, m: int) -> np.ndarray:
+        """Places of the reservoir of the samples that have a kernel's view, ascending."""
+        return _smallest(self.keys, np.flatnonzero(self.has[:, m]), self.size)
+
+    def trimmed(self) -> Reservoir:
+        """Without the samples that belong to none of the reservoirs."""
+        needed = np.zeros(len(self.keys), dtype=bool)
+        for places in (self.common(), *(self.of_kernel(m) for m in range(self.has.shape[1]))):
+            needed[places] = True
+        return self if needed.all() else self.some(np.flatnonzero(needed))
+
+    def stacks(self, kernels: Any, normalize: str | None) -> tuple[KernelStack, list[tuple[KernelStack, int]]]:
+        """The fitted kernels over the common reservoir, and for each kernel the stack that holds its own reservoir.
+
+        Parameters
+        ----------
+        kernels : list of kernels or (name, kernel)
+        normalize : {"unit-diagonal", "unit-trace", "center", None}
+
+        Returns
+        -------
+        stack : KernelStack
+        own : list of (KernelStack, int)
+            A stack for each kernel, and the place of the kernel in it: what `Approximation.fit_map` takes.
+        """
+        pairs = named_kernels(kernels)
+        common = self.common()
+        if len(common) == len(self.keys):
+            stack = KernelStack(pairs, normalize).fit(self.views, self.weight, self.y)
+            return stack, [(stack, m) for m in range(len(pairs))]
+        stacks = []
+        for m, pair in enumerate(pairs):
+            part = self.some(self.of_kernel(m))
+            if not len(part.keys):
+                raise ValueError(f"no training sample has the view of the kernel {pair[0]!r}; remove that kernel")
+            stacks.append(KernelStack([pair], normalize).fit(part.views, part.weight, part.y))
+        part = self.some(common)
+        return joint_stack(stacks, part.views, part.weight, part.y), [(stack, 0) for stack in stacks]
+
+
+def fitted_maps(
+    engine: Engine,
+    kernels: Any,
+    normalize: str | None,
+    approximation: Any,
+    rng: np.random.RandomState,
+    dtype: np.dtype,
+) -> tuple[Reservoir, KernelStack, list[FeatureMap]]:
+    """Draw the reservoir, and fit kernels and feature maps on it.
+
+    Parameters
+    ----------
+    engine : Engine
+        Over `Rows`.
+    kernels : list of kernels or (name, kernel), or None
+        None for one linear kernel of each view.
+    normalize : {"unit-diagonal", "unit-trace", "center", None}
+    approximation
+        As the user gives it, see `features.approximations_of`.
+    rng : RandomState
+    dtype : dtype
+        What features will be held in.
+
+    Returns
+    -------
+    reservoir : Reservoir
+        The common one.
+    stack : KernelStack
+        The fitted kernels over it.
+    maps : list of FeatureMap
+    """
+    size, seed = reservoir_size(approximation), int(rng.randint(2**31))
+    if kernels is None:
+        reservoir: Reservoir = engine.sum(reservoir_of, size, seed)
+        kernels = default_kernels(reservoir.views)
+        approximations = approximations_of(approximation, kernels)
+    else:
+        approximations = approximations_of(approximation, kernels)
+        reservoir = engine.sum(reservoir_of, size, seed, selectors_of(kernels))
+    stack, own = reservoir.stacks(kernels, normalize)
+    maps = [each.fit_map(*place, rng, dtype=dtype) for each, place in zip(approximations, own, strict=True)]
+    return reservoir.some(reservoir.common()), stack, maps
+
+
+def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[Any]] | None = None) -> Reservoir:
+    """The reservoir of one block.
+
+    Parameters
+    ----------
+    rows : Rows
+    size, seed : int
+    selectors : sequence of sequences, optional
+        What each kernel reads, see `selectors_of`; by default what one kernel for each view would.
+    """
+    if selectors is None:
+        selectors = selectors_of(default_kernels(rows.views))
+    keys, positions = keys_of(rows.first, rows.n_samples, seed), np.arange(rows.first, rows.first + rows.n_samples)
+    has = np.ones((rows.n_samples, len(selectors)), dtype=bool)
+    read = rows.views.rows(slice(None))  # what it keeps of the columns goes with it
+    for m, own in enumerate(selectors):
+        for selector in own:
+            has[:, m] &= read.read(read.columns(selector), str(selector), text=True, partly=True)[1]
+    return Reservoir(size, keys, positions, rows.views, rows.y, rows.weight, has).trimmed()
+
+
+def selectors_of(kernels: Any) -> list[list[Any]]:
+    """The views that each kernel reads, as selectors of columns: a sample that lacks one of them lacks the kernel.
+
+    Parameters
+    ----------
+    kernels : list of kernels or (name, kernel)
+        They need not be fitted.
+    """
+    return [_selectors(kernel) for _, kernel in named_kernels(kernels)]
+
+
+def _selectors(kernel: Kernel) -> list[Any]:
+    if hasattr(kernel, "view"):
+        return [kernel.view]
+    parts = [getattr(kernel, name) for name in ("first", "second") if hasattr(kernel, name)]
+    return [each for part in parts for each in (_selectors(part) if isinstance(part, Kernel) else [part])]
+
+
+def _smallest(keys: np.ndarray, among: np.ndarray, count: int) -> np.ndarray:
+    """Which of some places have the smallest keys, in ascending order of place."""
+    return among if len(among) <= count else np.sort(among[np.argpartition(keys[among], count - 1)[:count]])

@@ -1,0 +1,40 @@
+"""The warning of a fit that ended before its solution was as good as `tol` demands, with advice that helps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .._warnings import warn
+from ..machines import Solution
+
+
+def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool = False) -> None:
+    """Warn where a solution is not good enough.
+
+    Parameters
+    ----------
+    estimator : MKLClassifier, MKLRegressor or MKLOneClass
+    solution : Solution
+    explicit : bool
+        Whether it was found on explicit features.
+    """
+    if solution.converged:
+        return
+    relative = solution.gap / max(1.0, abs(solution.objective))
+    # The default budget is far beyond what rounding leaves to do, so without max_iter it is rounding that ends.
+    if 0 <= estimator.max_iter <= solution.steps:
+        advice = "raise max_iter"
+    elif explicit and estimator.dtype != "float64":
+        advice = 'use dtype="float64", lower C, or raise tol'
+    else:
+        advice = "lower C, scale the data, or raise tol"
+    if explicit:
+        found = f"{solution.steps} steps with a relative duality gap of {relative:.2g} (tol is {estimator.tol:g})"
+    else:
+        found = (
+            f"{solution.steps} solver steps with a largest KKT violation of {solution.violation:.2g} "
+            f"(tol is {estimator.tol:g}), a relative duality gap of {relative:.2g}"
+        )
+    warn(f"{type(estimator).__name__} stopped after {found}; {advice}", ConvergenceWarning)

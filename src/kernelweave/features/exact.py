@@ -1,0 +1,137 @@
+"""`ExactFeatures`: the feature space of linear and polynomial kernels itself, of their sums and of their products.
+
+============================================  ======================================================================
+kernel                                        phi(x)
+============================================  ======================================================================
+<x, z>                                        x
+(<x, z> + coef0)^degree                       all monomials of (x, coef0^(1/2)) of that degree, each times the root of
+                                              the number of orders of its factors
+k_1(x, z) + k_2(x, z)                         phi_1(x) and phi_2(x) side by side
+k_1(x, z) k_2(x, z)                           all products of a feature of k_1 and one of k_2
+============================================  ======================================================================
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import comb, factorial
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels import Kernel, KernelStack
+from ..views import Views
+from .base import Approximation
+from .direct import DirectMap
+
+MOST_FEATURES = 10_000  # of what is wider than a dense view
+
+
+class ExactMap(DirectMap):
+    """The feature space of a kernel; parameters are those of `DirectMap`."""
+
+    def expand(self, views: Views) -> np.ndarray:
+        """phi of samples."""
+        return _expansion(self.kernel, views)
+
+
+class ExactFeatures(Approximation):
+    """The feature space itself, phi(x) with <phi(x), phi(z)> = k(x, z), of linear and polynomial kernels.
+
+    They serve `Linear`, `Polynomial`, numbers, and sums and products of these. A linear kernel has a feature for each
+    column, a polynomial one of d columns and degree q (d + q)! / (d! q!) monomials, so that views must be narrow:
+    above 10 000 features they are refused, except a linear kernel of a dense view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave import MKLClassifier
+    >>> from kernelweave.features import ExactFeatures
+    >>> from kernelweave.kernels import Linear, Polynomial
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y = X[:, 0] * X[:, 1] > 0
+    >>> model = MKLClassifier([Linear(), Polynomial(degree=2)], approximation=ExactFeatures()).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> ExactMap:
+        """Count the features and learn the constants of normalisation."""
+        name, kernel = stack.names[m], stack.kernels[m]
+        width = expanded_width(kernel, name)
+        if width > MOST_FEATURES and not _is_dense_view(kernel, stack.support):
+            raise ValueError(
+                f"the kernel {name!r} ({type(kernel).__name__}) has {width} exact features, more than {MOST_FEATURES}: "
+                f"its view is too wide; use NystroemFeatures for it, approximation={{{name!r}: NystroemFeatures(), "
+                "...}, or fewer columns, such as transformer=TruncatedSVD(50)"
+            )
+        found = ExactMap(kernel, name, width)
+        found.normalized(stack, m)
+        return found
+
+
+def expanded_width(kernel: Kernel, name: str) -> int:
+    """Number of exact features of a fitted kernel; a `ValueError` where it has none.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    name : str
+        What messages call it.
+    """
+    join = kernel.join_function()
+    if join is not None:
+        first, second = expanded_width(join.first, name), expanded_width(join.second, name)
+        return first * second if join.is_product else first + second
+    function = kernel.point_function()
+    if function is None or function.kind not in ("linear", "polynomial"):
+        raise ValueError(
+            f"ExactFeatures are for linear and polynomial kernels, but the kernel {name!r} is or contains "
+            f"{type(kernel).__name__}; use NystroemFeatures, which serve every kernel, for it: "
+            f"approximation={{{name!r}: NystroemFeatures(), ...}}"
+        )
+    preparation = getattr(kernel, "preparation_", None)
+    n_columns = max(1, len(kernel.columns())) if preparation is None else preparation.n_features
+    if function.kind == "linear":
+        return n_columns
+    return comb(n_columns + (function.coef0 > 0.0) + function.degree - 1, function.degree)
+
+
+def _is_dense_view(kernel: Kernel, views: Views) -> bool:
+    return kernel.is_linear and not sp.issparse(kernel.read(views)[0])
+
+
+def _expansion(kernel: Kernel, views: Views) -> np.ndarray:
+    """phi of samples, a new array."""
+    join = kernel.join_function()
+    if join is not None:
+        first, second = _expansion(join.first, views), _expansion(join.second, views)
+        if not join.is_product:
+            return np.hstack([first, second])
+        return (first[:, :, None] * second[:, None, :]).reshape(len(first), -1)
+    function, values = kernel.point_function(), kernel.read(views)[0]
+    if function is None:
+        raise TypeError(f"{type(kernel).__name__} has no exact features")
+    values = values.toarray() if sp.issparse(values) else values
+    if function.kind == "linear":
+        return np.sqrt(function.gain) * values
+    if function.coef0 > 0.0:
+        values = np.hstack([values, np.full((len(values), 1), np.sqrt(function.coef0))])
+    return np.sqrt(function.gain) * _monomials(values, function.degree)
+
+
+def _monomials(values: np.ndarray, degree: int) -> np.ndarray:
+    """All monomials of a degree, each times the root of the number of orders of its factors."""
+    chosen = np.array(list(combinations_with_replacement(range(values.shape[1]), degree)), dtype=int)
+    orders = np.array([_orders(row) for row in chosen.tolist()])
+    features = values[:, chosen[:, 0]] * np.sqrt(orders)
+    for factor in chosen.T[1:]:
+        features *= values[:, factor]
+    return features
+
+
+def _orders(row: list[int]) -> float:
+    repeats = 1
+    for column in set(row):
+        repeats *= factorial(row.count(column))
+    return factorial(len(row)) / repeats

@@ -1,0 +1,85 @@
+"""What prediction reads of the explicit features of kernels, in the language of `schema`.
+
+Sizes beside those of `schemas`:
+
+================  ====================================================
+size              number of
+================  ====================================================
+raw               values of a sample before whitening
+features          explicit features of one kernel
+landmarks         landmarks of one kernel
+================  ====================================================
+"""
+
+from __future__ import annotations
+
+from ..features.base import FeatureMap
+from ..features.direct import DirectMap
+from ..features.exact import ExactMap, expanded_width
+from ..features.fourier import FourierMap
+from ..features.nystroem import NystroemMap
+from ..features.transformer import TransformerMap
+from ..kernels import Kernel, KernelStack
+from ..kernels.preparation import Preparation
+from .rules import n_features_of
+from .schema import Schema, Sizes, agree, count, flag, maybe, number, numbers, part, refuse, size, text
+
+
+def _nystroem_rule(value: NystroemMap, sizes: Sizes, path: str) -> None:
+    """There is one kernel, and the whitening has a row for each landmark, and one for the constant."""
+    agree({"kernels": 1}, "kernels", value.landmarks.n_kernels, f"{path}.landmarks")
+    agree(sizes, "raw", sizes["landmarks"] + value.centered, f"{path}.whitening")
+
+
+def _columns_of(kernel: Kernel, path: str) -> int:
+    """How many features a fitted kernel of one view compares."""
+    if kernel.reads_ids or kernel.join_function() is not None or not hasattr(kernel, "columns_"):
+        refuse(path, f"is a {type(kernel).__name__}, which it never is")
+    return n_features_of(kernel)
+
+
+def _fourier_rule(value: FourierMap, sizes: Sizes, path: str) -> None:
+    """Frequencies are those of the kernel's features, and each has a cosine and a sine."""
+    agree(sizes, "read", _columns_of(value.kernel, f"{path}.kernel"), f"{path}.frequencies")
+    agree(sizes, "features", 2 * value.frequencies.shape[1], f"{path}.frequencies")
+
+
+def _exact_rule(value: ExactMap, sizes: Sizes, path: str) -> None:
+    """The kernel has as many features."""
+    try:
+        width = expanded_width(value.kernel, value.label)
+    except ValueError:
+        refuse(f"{path}.kernel", f"is a {type(value.kernel).__name__}, which it never is")
+    agree(sizes, "features", width, f"{path}.width")
+
+
+def _transformer_rule(value: TransformerMap, sizes: Sizes, path: str) -> None:
+    """The transformer takes the kernel's features and gives those of the map."""
+    agree(sizes, "own", _columns_of(value.kernel, f"{path}.kernel"), f"{path}.preparation")
+    agree(sizes, "features", value.preparation.n_features, f"{path}.preparation")
+
+
+FEATURE_SCHEMAS: dict[type, Schema] = {
+    FeatureMap: Schema({"trace_share": number(0.0)}),
+    NystroemMap: Schema(
+        {
+            "landmarks": part(KernelStack, "columns", support="landmarks"),
+            "whitening": numbers("raw", "features"),
+            "centered": flag,
+        },
+        _nystroem_rule,
+    ),
+    DirectMap: Schema(
+        {
+            "kernel": part(Kernel, "columns"),
+            "label": text,
+            "width": size("features"),
+            "by_norm": flag,
+            "factor": number(0.0),
+            "mean": maybe(numbers("features")),
+        }
+    ),
+    FourierMap: Schema({"frequencies": numbers("read", "frequencies")}, _fourier_rule),
+    ExactMap: Schema({"width": count(1)}, _exact_rule),
+    TransformerMap: Schema({"preparation": part(Preparation, "own")}, _transformer_rule),
+}

@@ -1,0 +1,111 @@
+"""Learned weights on explicit features: the exact path, forms, second derivatives."""
+
+import numpy as np
+import pytest
+from explicit_problem import CASES, KERNELS, NUMBERS, Twin, X, some_missing
+
+from kernelweave.combiners import BinaryMKL, ConvexMKL, ElasticMKL, FixedWeights, GroupMKL, LpMKL, Mean, SparseMKL
+from kernelweave.combiners.mkl.problem import WeightProblem
+
+LEARNERS = {
+    "convex": lambda: ConvexMKL(),
+    "lp": lambda: LpMKL(p=1.5),
+    "closed form": lambda: LpMKL(p=2, solver="closed-form"),
+    "costs": lambda: ConvexMKL({"product": 0.8, "noise": 2.0}, min_weight=0.02),
+    "elastic": lambda: ElasticMKL(l2=4.0),
+    "group": lambda: GroupMKL({"good": ["product", "smooth"]}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("combiner", [lambda: Mean(), lambda: ConvexMKL(), lambda: LpMKL(p=2)])
+def test_every_loss_agrees_with_the_exact_path(case, combiner):
+    Twin(case).check(combiner)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_agrees_with_the_exact_path(name):
+    exact, found = Twin("squared-hinge").check(LEARNERS[name], tol=1e-8)
+    assert found.solution.gap <= 1e-7 * found.solution.objective
+    assert all("n_support" not in line for line in found.history)
+
+
+@pytest.mark.parametrize("solver", ["newton", "reduced-gradient", "silp", "level"])
+def test_every_solver_of_convex_weights_agrees(solver):
+    Twin("squared-hinge").check(lambda: ConvexMKL(solver=solver), tol=1e-7, allowed=1e-4)
+
+
+@pytest.mark.parametrize("combiner", [lambda: Mean(), lambda: ConvexMKL(), lambda: LpMKL(), lambda: BinaryMKL(2)])
+def test_samples_that_lack_views_are_scaled_as_in_the_exact_path(combiner):
+    Twin("squared-hinge", X=some_missing(X)).check(combiner, tol=1e-8)
+
+
+def test_sparse_and_selected_kernels_are_those_of_the_exact_path():
+    for combiner in (lambda: SparseMKL(), lambda: BinaryMKL(2)):
+        exact, found = Twin("squared-hinge").check(combiner, tol=1e-8, allowed=1e-4)
+        np.testing.assert_array_equal(found.active, exact.active)
+
+
+def test_kernels_of_weight_zero_have_their_forms():
+    twin = Twin("squared-hinge", X=some_missing(X))
+    eta = np.array([0.0, 0.7, 0.0, 0.3])
+    exact = WeightProblem(twin.dense, twin.exact, np.ones(4), np.ones(90), None)
+    found = WeightProblem(twin.explicit, twin.machine, np.ones(4), np.zeros(4), None)
+    for problem in (exact, found):
+        problem.evaluate(eta, None)
+    mine, theirs = found.evaluate(eta, 1e-10), exact.evaluate(eta, 1e-10)
+    assert (theirs.forms > 0.01).all()
+    np.testing.assert_allclose(mine.forms, theirs.forms, rtol=1e-4)
+
+
+@pytest.mark.parametrize("case", ["squared-hinge", "one-vs-all", "squared-epsilon-insensitive", "several least squares"])
+def test_slopes_and_second_derivatives_are_those_of_the_solved_machine(case):
+    twin = Twin(case, X=some_missing(X))
+    eta = np.array([0.4, 0.3, 0.5, 0.2])
+    problem = WeightProblem(twin.explicit, twin.machine, np.ones(4), np.full(4, 0.25), None)
+    problem.evaluate(eta, None)
+
+    def forms(eta):
+        return problem.evaluate(eta, 1e-12).forms
+
+    def optimum(eta):
+        return problem.evaluate(eta, 1e-12).value
+
+    step = 1e-4
+    ways = step * np.eye(4)
+    slopes = [(optimum(eta + e) - optimum(eta - e)) / (2 * step) for e in ways]
+    np.testing.assert_allclose(-0.5 * forms(eta), slopes, rtol=1e-5)
+    bends = np.array([(forms(eta - e) - forms(eta + e)) / (4 * step) for e in ways])
+    H = problem.evaluate(eta, 1e-12).curvature()
+    np.testing.assert_allclose(H, 0.5 * (bends + bends.T), atol=0.03 * np.abs(bends).max())
+    # what the descent leaves open makes it larger, never smaller
+    assert np.linalg.eigvalsh(H - 0.5 * (bends + bends.T)).min() > -1e-3 * np.abs(bends).max()
+
+
+def test_a_solve_begins_at_the_coefficients_of_the_last_one():
+    twin = Twin("squared-hinge")
+    problem = WeightProblem(twin.explicit, twin.machine, np.ones(4), np.ones(4), None)
+    problem.evaluate(np.array([0.5, 0.0, 0.5, 0.0]), None)
+    last = problem.evaluate(np.array([0.5, 0.0, 0.5, 0.0]), 1e-10).detail
+    problem.operands.sum(np.array([0.5, 0.1, 0.4, 0.0]))
+    start = problem.operands.start(last).coef
+    assert (twin.explicit.norms(start)[:3] > 0.0).all() and twin.explicit.norms(start)[3] == 0.0
+
+
+def test_a_sample_without_any_used_view_is_refused_or_warned_of():
+    twin = Twin("squared-hinge", X=some_missing(X))
+    with pytest.raises(ValueError, match=r"sample 0 has none of the views .*\(product\); remove such samples"):
+        twin.fits(lambda: FixedWeights({"product": 1.0}))
+    with pytest.raises(ValueError, match="sample 0 has none of the views"):
+        FixedWeights({"product": 1.0}).fit(twin.explicit, twin.machine, None)
+    alone = [KERNELS[0], ("noise", KERNELS[3][1])]
+    with pytest.warns(UserWarning, match="has none of the views"):
+        missing = Twin("squared-epsilon-insensitive", X=some_missing(X), kernels=alone)
+        combiner = ConvexMKL({"noise": 20.0})
+        combiner.fit(missing.explicit, missing.machine, None)
+
+
+def test_only_the_cone_solver_needs_exact_kernels():
+    assert ConvexMKL().why_exact is None and LpMKL().why_exact is None and BinaryMKL(1).why_exact is None
+    assert "cone solver" in ConvexMKL(solver="conic").why_exact
+    assert NUMBERS.shape == (90, 2)

@@ -1,0 +1,193 @@
+"""Estimators on samples in files: the same answer as in memory, whatever the blocks, in bounded memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kernelweave import MKLClassifier, MKLRegressor, open_views
+from kernelweave.combiners import Mean
+from kernelweave.engines import from_files
+from kernelweave.estimators.explicit import stored
+from kernelweave.features import NystroemFeatures
+from kernelweave.kernels import Gaussian, Linear
+
+pytest.importorskip("pyarrow")
+KERNELS = [Gaussian("a"), Linear("b")]
+SETTING = {"approximation": NystroemFeatures(20), "dtype": "float64", "random_state": 0, "tol": 1e-6}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two views, one of which some samples lack, with labels and numbers to predict; and the same in memory."""
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(700, 4)), random.normal(size=(700, 2))
+    b[random.random(700) < 0.2] = np.nan
+    y = np.where(a[:, 0] + np.nan_to_num(b[:, 0]) > 0.3, "up", "down")
+    np.save(tmp_path / "a.npy", a)
+    frame = pd.DataFrame(b, columns=["x", "y"]).assign(label=y, number=a[:, 1] ** 2, weight=random.integers(0, 3, 700))
+    frame.to_parquet(tmp_path / "b.parquet", row_group_size=150)
+    X = pd.DataFrame(np.hstack([a, b]), columns=[*(f"a__{j}" for j in range(4)), "b__x", "b__y"])
+    return tmp_path, X, frame
+
+
+def opened(folder, target, *, without=(), **options):
+    table = open_views([folder / "a.npy", folder / "b.parquet"], target, **options)
+    for name in without:
+        table = table.without(name)
+    return table
+
+
+@pytest.mark.parametrize("block_size", [97, 1000])
+@pytest.mark.parametrize("held", [0.0, 0.6])
+def test_labels_as_in_memory(files, monkeypatch, block_size, held):
+    folder, X, frame = files
+    monkeypatch.setattr(from_files, "HELD_SHARE", held)
+    table = opened(folder, "label", without=["number", "weight"], block_size=block_size)
+    expected = MKLClassifier(KERNELS, Mean(), **SETTING).fit(X, frame["label"])
+    model = MKLClassifier(KERNELS, Mean(), **SETTING).fit(table)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+    assert list(model.classes_) == ["down", "up"] and list(model.feature_names_in_) == list(X.columns)
+    assert model.decision_function(table) == pytest.approx(expected.decision_function(X), abs=1e-3)
+    assert (model.predict(table) == model.predict(X)).all()
+    pd.testing.assert_frame_equal(model.kernel_weights(table), model.kernel_weights(X))
+    assert model.decision_function(table) == pytest.approx(model.decision_function(X), abs=1e-9)
+
+
+def test_numbers_and_several_targets_as_in_memory(files):
+    folder, X, frame = files
+    one = opened(folder, "number", without=["label", "weight"], block_size=150)
+    expected = MKLRegressor(KERNELS, Mean(), **SETTING).fit(X, frame["number"])
+    model = MKLRegressor(KERNELS, Mean(), **SETTING).fit(one)
+    assert model.predict(one) == pytest.approx(expected.predict(X), abs=1e-3)
+    y = np.column_stack([frame["number"], X["a__0"]])
+    np.save(folder / "y.npy", y)
+    several = opened(folder, folder / "y.npy", without=["number", "label", "weight"], block_size=150)
+    model = MKLRegressor(KERNELS, Mean(), **SETTING).fit(several)
+    assert model.predict(several).shape == (700, 2)
+    assert model.predict(several) == pytest.approx(
+        MKLRegressor(KERNELS, Mean(), **SETTING).fit(X, y).predict(X), abs=1e-3
+    )
+
+
+def test_sample_weights_by_array_and_by_column(files):
+    folder, X, frame = files
+    weight = frame["weight"].to_numpy(dtype=float)
+    expected = MKLClassifier(KERNELS, Mean(), **SETTING).fit(X, frame["label"], sample_weight=weight)
+    by_array = opened(folder, "label", without=["number", "weight"], block_size=97)
+    by_column = opened(folder, "label", without=["number"], block_size=97)
+    for table, given in ((by_array, weight), (by_column, "weight"), (by_column, "b__weight")):
+        model = MKLClassifier(KERNELS, Mean(), **SETTING).fit(table, sample_weight=given)
+        assert model.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+        assert list(model.feature_names_in_) == list(X.columns)
+        assert len(model.predict(table)) == 700
+    for table, given, message in (
+        (by_array, weight[1:], "sample_weight has 699 entries"),
+        (by_array, "weight", "sample_weight: the table has no column 'weight'"),
+        (by_array, -weight, "sample_weight must be finite and at least 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            MKLClassifier(KERNELS, **SETTING).fit(table, sample_weight=given)
+
+
+def test_y_beside_the_table(files):
+    folder, X, frame = files
+    table = opened(folder, None, without=["label", "number", "weight"])
+    model = MKLClassifier(KERNELS, **SETTING).fit(table, frame["label"])
+    assert model.objective_ == pytest.approx(MKLClassifier(KERNELS, **SETTING).fit(X, frame["label"]).objective_)
+    for data, y, message in (
+        (opened(folder, "label"), frame["label"], "the table has the target 'label', and y is given as well"),
+        (table, None, "requires y to be passed, but the target y is None: name it when the files are opened"),
+        (table, frame["label"][:5], "inconsistent numbers of samples"),
+    ):
+        for approximation in (None, "nystroem"):
+            with pytest.raises(ValueError, match=message):
+                MKLClassifier(KERNELS, approximation=approximation).fit(data, y)
+
+
+def test_exact_kernels_read_the_table_whole(files, monkeypatch):
+    folder, X, frame = files
+    table = opened(folder, "label", without=["number"])
+    expected = MKLClassifier(KERNELS).fit(X, frame["label"], sample_weight=frame["weight"])
+    model = MKLClassifier(KERNELS).fit(table, sample_weight="weight")
+    assert model.objective_ == pytest.approx(expected.objective_)
+    small = opened(folder, "label", block_size=64)
+    assert model.decision_function(small) == pytest.approx(expected.decision_function(X))
+    monkeypatch.setattr(stored, "available_memory", lambda: 1000)
+    with pytest.raises(ValueError, match='does not fit into memory, .*approximation="nystroem"'):
+        MKLClassifier(KERNELS).fit(table)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": "one"}, "only one class: 'one'"),
+        ({"x": np.inf}, "view 'b' contains infinity"),
+        ({"x": np.nan}, "view 'b' .*NaN in some of its columns|partly"),
+    ],
+)
+def test_data_that_no_model_takes(files, change, message):
+    folder, _, frame = files
+    row = slice(None) if "label" in change else slice(400, 401)
+    for name, value in change.items():
+        frame.loc[frame.index[row], name] = value
+    frame["y"] = 1.0
+    frame.to_parquet(folder / "b.parquet")
+    table = opened(folder, "label", without=["number", "weight"], block_size=100)
+    with pytest.raises(ValueError, match=message):
+        MKLClassifier(KERNELS, **SETTING).fit(table)
+
+
+def test_fetch_is_for_data_in_memory(files):
+    folder, X, frame = files
+    table = opened(folder, "label", without=["number", "weight"])
+    model = MKLClassifier(KERNELS, **SETTING).fit(table)
+    with pytest.raises(ValueError, match="fetch is for X in memory"):
+        model.predict(table, fetch=lambda view, rows: None)
+
+
+def test_words_are_no_targets_of_a_regression(files):
+    folder, _, _ = files
+    with pytest.raises(ValueError, match="y of a regression must be numbers.*'label'"):
+        MKLRegressor(KERNELS, **SETTING).fit(opened(folder, "label"))
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from kernelweave import MKLClassifier, open_views, predict_views
+from kernelweave.engines import from_files
+from kernelweave.features import NystroemFeatures
+from kernelweave.kernels import Gaussian
+
+from_files.HELD_SHARE = 0.0
+def fit(path, y):
+    table = open_views([path], target=y, block_size=2048)
+    model = MKLClassifier([Gaussian("a")], approximation=NystroemFeatures(5), random_state=0, tol=0.1, max_iter=2)
+    model.fit(table)
+    predict_views(model, table, sys.argv[3], what="decision_function")
+import warnings
+warnings.simplefilter("ignore")
+fit(sys.argv[1], np.arange(8192) % 2)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+fit(sys.argv[2], np.arange(60_000) % 2)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is in other units elsewhere")
+def test_memory_stays_bounded(tmp_path):
+    random = np.random.default_rng(0)
+    np.save(tmp_path / "a.npy", random.normal(size=(8192, 100)))
+    (tmp_path / "large").mkdir()
+    large = np.lib.format.open_memmap(tmp_path / "large" / "a.npy", "w+", "f8", (60_000, 100))
+    for first in range(0, len(large), 10_000):
+        large[first : first + 10_000] = random.normal(size=(10_000, 100))
+    del large
+    paths = [str(tmp_path / name) for name in ("a.npy", "large/a.npy", "out.npy")]
+    run = subprocess.run([sys.executable, "-c", MEMORY, *paths], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < 24_000  # kB; the file has 48 MB
+    assert np.load(paths[2]).shape == (60_000,)
