@@ -15,7 +15,7 @@ from kernelweave.engines import InMemory
 from kernelweave.engines.cluster import OnDask, reading, rows_on_dask
 from kernelweave.engines.cluster.engine import in_pairs, step_name
 from kernelweave.engines.cluster.placing import batch_width, places_of
-from kernelweave.engines.rows import reservoir_of
+from kernelweave.engines.reservoir import reservoir_of
 
 pytestmark = pytest.mark.dask
 X, Y = samples()
@@ -38,6 +38,12 @@ def test_sums_and_blocks(client, small_units):
         again = engine.replace(values, keep=False)
         assert held.batches != engine.batches and again.batches == engine.batches
         assert held.sum(total, 2.0) == again.sum(total, 2.0) == pytest.approx(2.0 * X[:, 0].sum(), rel=1e-12)
+
+
+def test_blocks_that_nobody_uses_are_released(client, small_units, no_futures):
+    with engine_of() as engine:
+        assert engine.replace(values).sum(total) == pytest.approx(X[:, 0].sum())
+        assert no_futures(client, but=len(engine.batches))
 
 
 def test_blocks_are_on_both_workers(client, small_units):

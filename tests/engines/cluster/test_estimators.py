@@ -21,7 +21,7 @@ from kernelweave.kernels import Gaussian, Linear
 pytestmark = pytest.mark.dask
 X, Y = samples()
 CHUNKS = {"one": N, "even": 60, "uneven": (1, 130, 7, 101, 1), "single samples": 1}
-COMBINERS = [Mean()]
+COMBINERS = [Mean(), ConvexMKL(), EasyMKL(), Localized(l2=0.1)]
 
 
 def agree(found, whole, tol=1e-6):

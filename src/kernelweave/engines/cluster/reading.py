@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -217,7 +218,7 @@ class Unit:
         if n_pieces == 1:
             return [Rows(first, whole, y, weight)]
         ends = np.linspace(0, len(weight), n_pieces + 1).astype(int)
-        pieces = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        pieces = [slice(a, b) for a, b in pairwise(ends)]
         return [Rows(first + p.start, whole.rows(p), None if y is None else y[p], weight[p]) for p in pieces]
 
 
