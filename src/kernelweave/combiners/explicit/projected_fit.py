@@ -215,7 +215,7 @@ class ProjectedFit:
         family, stack = self.family, self.stack
         matrices = family.layout.projections(theta)
         maps = [
-            ProjectedMap(each, kernel, W.copy(), term.at(W))  # type: ignore[arg-type]
+            ProjectedMap(each, kernel, W.copy(), term.at(W))
             for each, kernel, W, term in zip(self.maps, stack.kernels, matrices, terms, strict=True)
         ]
         T = family.layout.gating(theta)[1]
@@ -253,11 +253,11 @@ class ProjectedFit:
 def _whitened(terms: list[Term], stack: ExplicitStack, u: np.ndarray) -> np.ndarray:
     """Weight vectors of the features from those of the terms: w = A' K_LL R u of landmarks, where K_LL^-1 = A A'."""
     parts = np.split(u, np.cumsum([term.n_features for term in terms])[:-1])
-    for m, found in enumerate(stack.maps):
-        term: Any = found.term  # type: ignore[attr-defined]
+    for m, (term, found) in enumerate(zip(terms, stack.maps, strict=True)):
         if isinstance(term, NystroemTerm):
             A: Any = found.whitening
-            parts[m] = A.T @ (term.kernel.gram(term.points) @ (term.basis @ parts[m]))
+            among = term.kernel.gram(found.term.points)  # type: ignore[attr-defined]
+            parts[m] = A.T @ (among @ (term.basis @ parts[m]))
     return np.vstack(parts)
 
 

@@ -40,6 +40,10 @@ class Term(ABC):
         """The term at a projection."""
         return self
 
+    def settled(self) -> Term:
+        """What features at a projection take."""
+        return self
+
     @abstractmethod
     def features(self, Z: np.ndarray) -> np.ndarray:
         """phi of points, of shape (n_points, n_features)."""
@@ -136,6 +140,10 @@ class NystroemTerm(Term):
     def at(self, W: np.ndarray) -> NystroemTerm:
         """The landmarks, projected."""
         return replace(self, points=self.landmarks @ W)
+
+    def settled(self) -> NystroemTerm:
+        """The kernel and the landmarks, projected."""
+        return replace(self, landmarks=self.landmarks[:0], basis=self.basis[:0])
 
     def features(self, Z: np.ndarray) -> np.ndarray:
         """k(z, L) R."""
