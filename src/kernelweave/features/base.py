@@ -47,7 +47,7 @@ class FeatureMap(ABC):
     @property
     def n_raw(self) -> int:
         """Number of raw values of a sample."""
-        return len(self.whitening)  # type: ignore[arg-type]  # maps without whitening have their own
+        return 0 if self.whitening is None else len(self.whitening)  # maps without whitening override this
 
     @abstractmethod
     def raw(self, views: Views, present: np.ndarray) -> np.ndarray:

@@ -69,7 +69,7 @@ class ExplicitGatedSum(KernelWithGates):
 
     def operand(self, out: np.ndarray | None = None) -> ExplicitKernel:  # type: ignore[override]
         """The features in blocks, with these gates."""
-        amplitudes = GateAmplitudes(self.gate, self.active, fixed=self.theta, tol=self.gate_tol)
+        amplitudes = GateAmplitudes(self.gate, self.active, fixed=self.gate_parameters, tol=self.gate_tol)
         return ExplicitKernel(self.engine, amplitudes, self.stack.n_features)  # type: ignore[arg-type, attr-defined]
 
     # New samples; coefficients are the weight vectors w of all kernels

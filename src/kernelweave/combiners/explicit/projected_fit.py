@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -116,11 +116,12 @@ class ProjectedFit:
         for m, found in enumerate(stack.maps):
             _check_map(stack.names[m], stack.kernels[m], found)
         self.family = combiner.family(stack.reservoir, machine.sample, stack.reservoir.y, control)
-        self.maps: list[Any] = self.family.maps
+        maps: Any = self.family.maps
+        self.maps: list[Any] = maps
         engine: Any = stack.engine
         self.given: Engine = engine
-        reading = Reading(self.maps, stack.kernels, self.family.inputs, self.family.gate)  # type: ignore[arg-type]
-        self.engine: Engine = engine.replace(reading)
+        kernels: Any = stack.kernels
+        self.engine: Engine = engine.replace(Reading(maps, kernels, self.family.inputs, self.family.gate))
         self.history: list[dict[str, float]] = []
         self.finished = itertools.count(1)
         strata = machine.strata
@@ -156,13 +157,13 @@ class ProjectedFit:
 
     def _term(self, m: int, W: np.ndarray, rng: np.random.RandomState) -> Term:
         """Explicit features of a kernel of projected samples; those of landmarks are whitened at W."""
-        kernel, found = self.maps[m].kernel, self.stack.maps[m]
+        kernel, found = self.maps[m].kernel, cast(Any, self.stack.maps[m])
         if kernel.is_linear:
             return LinearTerm(W.shape[1])
         if isinstance(found, FourierMap):
             count = found.frequencies.shape[1]
             return FourierTerm(frequencies_of(kernel.kernel.point_function(), W.shape[1], count, rng), kernel.gain)
-        landmarks: Any = self.maps[m].of(self.stack.kernels[m], found.landmarks.support)  # type: ignore[attr-defined]
+        landmarks: Any = self.maps[m].of(self.stack.kernels[m], found.landmarks.support)
         landmarks = landmarks.toarray() if sp.issparse(landmarks) else landmarks
         return NystroemTerm.of(kernel, landmarks, W)
 
@@ -214,14 +215,14 @@ class ProjectedFit:
         """The kernels at projections, with explicit features of all samples."""
         family, stack = self.family, self.stack
         matrices = family.layout.projections(theta)
-        maps = [
+        maps: list[Any] = [
             ProjectedMap(each, kernel, W.copy(), term.at(W))
             for each, kernel, W, term in zip(self.maps, stack.kernels, matrices, terms, strict=True)
         ]
         T = family.layout.gating(theta)[1]
         keep = not self.given.sum(_is_computed_again)
         engine = self.given.replace(Projecting(maps, family.inputs, family.gate, T), keep=keep)
-        return ExplicitStack(stack.reservoir, maps, engine, stack.n_samples), engine  # type: ignore[arg-type]
+        return ExplicitStack(stack.reservoir, maps, engine, stack.n_samples), engine
 
     def _finish(self, terms: list[Term], u: tuple[np.ndarray, np.ndarray], theta: np.ndarray) -> ExplicitProjectedSum:
         """Close small gates, and solve the machine; kernels that are closed for every sample leave the model."""
@@ -255,9 +256,8 @@ def _whitened(terms: list[Term], stack: ExplicitStack, u: np.ndarray) -> np.ndar
     parts = np.split(u, np.cumsum([term.n_features for term in terms])[:-1])
     for m, (term, found) in enumerate(zip(terms, stack.maps, strict=True)):
         if isinstance(term, NystroemTerm):
-            A: Any = found.whitening
-            among = term.kernel.gram(found.term.points)  # type: ignore[attr-defined]
-            parts[m] = A.T @ (among @ (term.basis @ parts[m]))
+            placed = cast(Any, found)
+            parts[m] = placed.whitening.T @ (term.kernel.gram(placed.term.points) @ (term.basis @ parts[m]))
     return np.vstack(parts)
 
 

@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...engines.machine import ExplicitKernel
 from ...engines.stack import ExplicitStack
 from ...views import Views
 from ..projected.kernel import component_names
 from ..projected.layout import Layout
-from .gated import GateAmplitudes
 from .gated_kernel import ExplicitGatedSum
-from .projected_maps import ProjectedMap
 
 
 class ExplicitProjectedSum(ExplicitGatedSum):
@@ -41,14 +38,10 @@ class ExplicitProjectedSum(ExplicitGatedSum):
         self.layout = layout
 
     @property
-    def _maps(self) -> list[ProjectedMap]:
+    def _maps(self) -> list[Any]:
+        """Each a `ProjectedMap`."""
         stack: Any = self.stack
         return stack.maps
-
-    def operand(self, out: np.ndarray | None = None) -> ExplicitKernel:  # type: ignore[override]
-        """The features in blocks, with these gates; codes of blocks are projected by T."""
-        amplitudes = GateAmplitudes(self.gate, self.active, fixed=self.gate_parameters, tol=self.gate_tol)
-        return ExplicitKernel(self.engine, amplitudes, self.stack.n_features)  # type: ignore[arg-type, attr-defined]
 
     @property
     def gate_parameters(self) -> np.ndarray:
@@ -109,7 +102,7 @@ class ExplicitProjectedSum(ExplicitGatedSum):
         """The same kernel without training samples."""
         lean: Any = super().restrict(index).stack
         return ExplicitProjectedSum(
-            ExplicitStack(lean.reservoir, self._maps, None, lean.n_samples),  # type: ignore[arg-type]
+            ExplicitStack(lean.reservoir, self._maps, None, lean.n_samples),
             self.theta,
             self.gate,
             self.inputs,

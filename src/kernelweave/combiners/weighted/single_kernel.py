@@ -80,9 +80,7 @@ class SingleKernelScores(ChosenWeights):
         n_folds = splits.count if explicit else len(splits)
         return pd.Series(values, index=stack.names), len(candidates) * n_folds
 
-    def _score_in_blocks(
-        self, stack: Any, m: int, machine: Any, folds: Any, control: FitControl
-    ) -> tuple[float, bool]:
+    def _score_in_blocks(self, stack: Any, m: int, machine: Any, folds: Any, control: FitControl) -> tuple[float, bool]:
         """The score of a kernel with explicit features, and whether its machines converged."""
         if machine.detects_novelty:
             raise ValueError(
