@@ -12,7 +12,7 @@ Losses, gating inputs and presence are in the place too. Functions of a block th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,8 @@ class DeviceBlock:
     views : Views or None
     host : Block or None
         What `on_host` returns, where that has more than the attributes of a `Block`.
+    kept : dict
+        The amplitudes of the last solve, where they have no parameters.
     """
 
     first: int
@@ -94,6 +96,7 @@ class DeviceBlock:
     codes: Any = None
     views: Any = None
     host: Block | None = None
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def place(self) -> Place:
@@ -128,10 +131,14 @@ class FeaturesFromHost(FeatureBlock):
         """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
-        G = np.empty_like(scores)
+        G, pulls = np.zeros_like(scores), False
         for first in range(0, self.n_samples, TILE):
             rows = slice(first, min(first + TILE, self.n_samples))
-            G[rows] = respond(rows, scores[rows])
+            own = respond(rows, scores[rows])
+            if own is not None:
+                G[rows], pulls = own, True
+        if not pulls:
+            return np.zeros(weights.shape)
         return np.asarray(place.numpy(self.placed.pull(place.asarray(G, self.placed.dtype))))
 
     def features(self, rows: slice) -> np.ndarray:
