@@ -10,7 +10,7 @@ and held beside them, in the same precision (`Coding`); where features are compu
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -86,10 +86,17 @@ class CodesOnDemand:
     gate: Gate
     views: Views
     dtype: np.dtype
+    last: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False)  # read twice in a pass
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Codes of some samples."""
-        return encoded(self.gate, self.inputs.transform(self.views.rows(rows)), self.dtype)
+        """Codes of some samples; those of the last ones are kept."""
+        key = rows.start, rows.stop
+        found = self.last.get(key)
+        if found is None:
+            found = encoded(self.gate, self.inputs.transform(self.views.rows(rows)), self.dtype)
+            self.last.clear()
+            self.last[key] = found
+        return found
 
 
 @dataclass(frozen=True)
