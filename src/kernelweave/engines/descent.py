@@ -74,7 +74,7 @@ def curvature(
     _, c = losses.respond(np.einsum("im,imr->ir", a, scores) + intercept)
     h = np.broadcast_to(np.asarray(losses.quadratic, dtype=np.float64), (rows.stop, n_outputs))
     curves = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
-    np.square(phi, out=phi)
+    phi = np.square(phi)  # not in place: features that are held may be these very numbers
     for place, rate in ((0, share * curves / h), (2, share / h)):
         for m, span in enumerate(spans):
             sums[place][span] = phi[:, span].T @ (np.square(a[:, m, None]) * rate)
