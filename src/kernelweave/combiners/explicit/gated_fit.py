@@ -123,6 +123,8 @@ class GatedFit:
             starts = [Position(mean.coef, mean.intercept, start.theta) for start in starts]
         problem, ends, histories = self.problem, [], []
         for start in starts:
+            if not ends:  # what was done before belongs to the first row
+                problem.passes += int(sum(row["passes"] for row in problem.history))
             problem.history = []
             ends.append(problem.descend(engine, l2 * scale, start, watch, PATIENCE))
             histories.append(problem.history)
