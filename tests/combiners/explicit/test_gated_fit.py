@@ -11,8 +11,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from explicit_gates import ALL, explicit_problem
 from kernelweave import MKLClassifier, MKLRegressor
-from kernelweave.combiners import ClusterGate, FitControl, GaussianGate, InstanceGate, KernelMap, Localized, Mean
-from kernelweave.combiners import Sigmoid, Softmax
+from kernelweave.combiners import (
+    ClusterGate,
+    FitControl,
+    GaussianGate,
+    InstanceGate,
+    KernelMap,
+    Localized,
+    Mean,
+    Sigmoid,
+    Softmax,
+)
 from kernelweave.combiners.explicit import gated_l2
 from kernelweave.combiners.localized.l2_path import PATH
 from kernelweave.features import NystroemFeatures

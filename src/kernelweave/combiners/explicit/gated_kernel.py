@@ -17,7 +17,7 @@ from ...engines.machine import ExplicitKernel
 from ...engines.stack import ExplicitStack
 from ...views import Views
 from ..gates.base import Gate
-from ..gates.inputs import GatingInputs
+from ..gates.inputs import GatingInputs, NoInputs
 from ..gates.kernel import KernelWithGates
 from .gated import GateAmplitudes
 from .gated_totals import GateTotals
@@ -33,7 +33,7 @@ class ExplicitGatedSum(KernelWithGates):
         The parameters of the gating model.
     gate : Gate
         The gating model, fitted.
-    inputs : GatingInputs
+    inputs : GatingInputs or NoInputs
         What the gating model reads of samples, fitted.
     gate_tol : float
         Gates whose square is below are closed.
@@ -54,7 +54,7 @@ class ExplicitGatedSum(KernelWithGates):
         stack: ExplicitStack,
         theta: np.ndarray,
         gate: Gate,
-        inputs: GatingInputs,
+        inputs: GatingInputs | NoInputs,
         *,
         gate_tol: float,
         active: np.ndarray,
