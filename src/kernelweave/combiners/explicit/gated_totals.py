@@ -79,8 +79,10 @@ def tiles(n_samples: int) -> list[slice]:
 
 def count_open(block: Block, amplitudes: GateAmplitudes) -> np.ndarray:
     """For how many samples of a block each kernel is open."""
-    found = (np.asarray(amplitudes.values(NOTHING, block, rows)) > 0.0 for rows in tiles(block.n_samples))
-    return np.sum([part.sum(axis=0) for part in found], axis=0)
+    found = np.zeros(len(amplitudes.active))
+    for rows in tiles(block.n_samples):
+        found += (np.asarray(amplitudes.values(NOTHING, block, rows)) > 0.0).sum(axis=0)
+    return found
 
 
 def totals_of(

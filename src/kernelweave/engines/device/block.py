@@ -128,10 +128,14 @@ class FeaturesFromHost(FeatureBlock):
         """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
-        G = np.empty_like(scores)
+        G, pulls = np.zeros_like(scores), False
         for first in range(0, self.n_samples, TILE):
             rows = slice(first, min(first + TILE, self.n_samples))
-            G[rows] = respond(rows, scores[rows])
+            own = respond(rows, scores[rows])
+            if own is not None:
+                G[rows], pulls = own, True
+        if not pulls:
+            return np.zeros(weights.shape)
         return np.asarray(place.numpy(self.placed.pull(place.asarray(G, self.placed.dtype))))
 
     def features(self, rows: slice) -> np.ndarray:

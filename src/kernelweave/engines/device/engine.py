@@ -25,7 +25,7 @@ from .layout import aligned
 PLACED: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (primal.sweep, passes.sweep),
     (certificate.scored, passes.scored),
-    (certificate._slopes, passes.slopes),
+    (certificate.slopes, passes.slopes),
 )
 
 

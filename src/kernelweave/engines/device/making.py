@@ -60,7 +60,7 @@ class PlacedMap:
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
         """The landmarks of a map move to the place."""
         landmarks: KernelStack | None = getattr(found, "landmarks", None)
-        if landmarks is None:
+        if landmarks is None or found.n_raw != landmarks.n_samples:  # a constant beside the kernel values
             return cls(found, None)
         there = landmarks.at(place)
         there.dtype = np.dtype(dtype)
@@ -87,7 +87,7 @@ class PlacedMap:
             raw = place.asarray(self.map.raw(views, present), dtype)
         else:
             raw = place.xp.astype(self.source.against(views, present).block(None, None), wanted, copy=False)
-        return raw @ place.asarray(self.map.whitening, dtype)
+        return raw if self.map.whitening is None else raw @ place.asarray(self.map.whitening, dtype)
 
 
 def blocks_on_device(rows: Any, n_samples: int, preparation: Any, place: Place, storage: str = "auto") -> OnDevice:

@@ -57,11 +57,12 @@ def respond(losses: Losses, values: Any, place: Place) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class ScoredOnDevice:
-    """The scores of a block without biases, in the type of the features, and its losses."""
+    """The scores of a block without biases, in the type of the features, with losses and weights of its samples."""
 
     scores: Any
     losses: Losses
     place: Place
+    weight: Any
 
 
 def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, theta: np.ndarray) -> ScoredOnDevice:
@@ -71,15 +72,16 @@ def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, thet
     a: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))  # type: ignore[arg-type]
     a = place.xp.astype(a, getattr(place.xp, dtype), copy=False)
     found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
-    return ScoredOnDevice(found, block.losses, place)
+    return ScoredOnDevice(found, block.losses, place, block.weight)
 
 
-def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any]:
-    """Sums of c at some biases, and how fast they fall; see `certificate.slopes`."""
+def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]:
+    """Sums of c at some biases, of |c|, and how fast the first fall; see `certificate.slopes`."""
     place, losses = block.place, block.losses
     xp = place.xp
     values = xp.astype(block.scores, xp.float64) + place.asarray(intercept, "float64")
     _, c = respond(losses, values, place)
     inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
     fall = xp.where(inside, 1.0 / losses.quadratic, xp.zeros_like(losses.quadratic))
-    return xp.sum(c, axis=0, dtype=xp.float64), xp.sum(fall, axis=0, dtype=xp.float64)
+    sums = (xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
+    return tuple(sums)  # type: ignore[return-value]
