@@ -62,7 +62,7 @@ def test_several_outputs_and_wide_rows_go_the_plain_way(place, monkeypatch):
     device, host, preparation = engines(KERNELS["gaussian"], place, "dense", n_classes=3)
     assert not fused.serves(device.blocks[0], 3)
     same(sums(device, preparation, 3), sums(host, preparation, 3), 1e-4)
-    monkeypatch.setattr(fused, "MOST_CHUNKS", 1)
+    monkeypatch.setattr(fused, "MOST_NUMBERS", 1)
     assert not fused.serves(device.blocks[0], 1)
 
 

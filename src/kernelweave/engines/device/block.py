@@ -12,7 +12,7 @@ Losses, gating inputs and presence are in the place too. Functions of a block th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,8 @@ class DeviceBlock:
     views : Views or None
     host : Block or None
         What `on_host` returns, where that has more than the attributes of a `Block`.
+    kept : dict
+        The amplitudes of the last solve, where they have no parameters.
     """
 
     first: int
@@ -94,6 +96,7 @@ class DeviceBlock:
     codes: Any = None
     views: Any = None
     host: Block | None = None
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def place(self) -> Place:

@@ -6,6 +6,7 @@ blocks are made.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from ...arrays import Place
 from ..losses import Losses
 from ..primal import Amplitudes, Pass
-from . import fused
+from . import fused, gates
 from .block import DeviceBlock
 
 
@@ -22,25 +23,43 @@ def sweep(
     block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
 ) -> Pass:
     """One pass over a block; see `primal.sweep`. Arrays of the result are in the place, float64."""
-    place, rows = block.place, slice(0, block.n_samples)
-    xp, wanted = place.xp, getattr(place.xp, block.features.dtype)
-    parameters = place.asarray(theta, block.features.dtype)
-    a: Any = xp.astype(amplitudes.values(parameters, block, rows), wanted, copy=False)  # type: ignore[arg-type]
-    learns = amplitudes.n_parameters > 0
+    place, learns = block.place, amplitudes.n_parameters > 0
+    xp, dtype = place.xp, block.features.dtype
+    parameters, a = amplitudes_of(block, amplitudes, theta)
     if fused.serves(block, weights.shape[1]):
         loss, pulled, totals, by_amplitude = fused.sweep(block, a, weights, intercept, learns)
     else:
         s = block.features.scores(weights)
-        values = xp.sum(a[:, :, None] * s, axis=1) + place.asarray(intercept, block.features.dtype)
+        values = xp.sum(a[:, :, None] * s, axis=1) + place.asarray(intercept, dtype)
         loss, c = respond(block.losses, values, place)
         totals = xp.sum(c, axis=0, dtype=xp.float64)
         pulled = block.features.pull(a[:, :, None] * c[:, None, :])
         by_amplitude = -xp.sum(c[:, None, :] * s, axis=2) if learns else None
     slopes: Any = place.zeros(0)
     if learns:
-        found = amplitudes.pullback(parameters, block, rows, a, by_amplitude)  # type: ignore[arg-type]
-        slopes = xp.astype(found, xp.float64)
+        kind, rows = gates.kind_of(block, amplitudes), slice(0, block.n_samples)
+        if kind is None:
+            slopes = amplitudes.pullback(parameters, block, rows, a, by_amplitude)  # type: ignore[arg-type]
+        else:
+            slopes = gates.pullback(block, kind, parameters, a, by_amplitude)
+        slopes = xp.astype(slopes, xp.float64, copy=False)
     return Pass(loss, pulled, totals, slopes)
+
+
+def amplitudes_of(block: DeviceBlock, amplitudes: Amplitudes, theta: np.ndarray) -> tuple[Any, Any]:
+    """Parameters and amplitudes of a block, in the type of its features; those without parameters are kept."""
+    place, known = block.place, block.kept.get("amplitudes")
+    parameters: Any = place.asarray(theta, block.features.dtype)
+    if known is not None and known[0]() is amplitudes:
+        return parameters, known[1]
+    kind = gates.kind_of(block, amplitudes) if amplitudes.n_parameters else None
+    if kind is not None:
+        return parameters, gates.gates(block, kind, parameters)
+    found: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))  # type: ignore[arg-type]
+    found = place.xp.astype(found, getattr(place.xp, block.features.dtype), copy=False)
+    if not amplitudes.n_parameters:
+        block.kept["amplitudes"] = weakref.ref(amplitudes), found
+    return parameters, found
 
 
 def respond(losses: Losses, values: Any, place: Place) -> tuple[Any, Any]:
@@ -67,10 +86,7 @@ class ScoredOnDevice:
 
 def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, theta: np.ndarray) -> ScoredOnDevice:
     """Scores sum_m a_im s_imr of a block; see `certificate.scored`."""
-    place, dtype = block.place, block.features.dtype
-    parameters: Any = place.asarray(theta, dtype)
-    a: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))  # type: ignore[arg-type]
-    a = place.xp.astype(a, getattr(place.xp, dtype), copy=False)
+    place, a = block.place, amplitudes_of(block, amplitudes, theta)[1]
     found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
     return ScoredOnDevice(found, block.losses, place, block.weight)
 

@@ -21,7 +21,6 @@ from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
 from ...features import FeatureMap
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import available_memory
 from ...machines import Machine
 
 MEMORY_SHARE = 0.6  # of the free memory that features may take
@@ -71,15 +70,16 @@ def explicit_stack(
     given = estimator.kernels, estimator.normalize, estimator.approximation
     reservoir, stack, maps = fitted_maps(engine, *given, rng, dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
-    storage = _storage(estimator.storage, feature_bytes(n_samples, sum(m.n_features for m in maps), dtype))
+    size = feature_bytes(n_samples, sum(m.n_features for m in maps), dtype)
+    storage = _storage(estimator.storage, size, engine)
     held = storage == "dense"
     blocks = engine.replace(Preparation(maps, stack, machine_of, dtype, held), keep=held)
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples), storage
 
 
-def _storage(storage: str, size: int) -> str:
+def _storage(storage: str, size: int, engine: Engine) -> str:
     """Whether features of this many bytes are held ("dense") or computed again in each pass ("lazy")."""
     if storage != "auto":
         return storage
-    free = available_memory()
+    free = engine.free_memory()
     return "dense" if free is None or size <= MEMORY_SHARE * free else "lazy"
