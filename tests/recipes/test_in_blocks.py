@@ -60,7 +60,7 @@ def test_labels(files, method):
 def test_the_answer_does_not_depend_on_blocks(files):
     X = opened(files, "label").head(50)
     small, large = (model().fit(opened(files, "label", block_size=size)) for size in (70, 1000))
-    assert small.decision_function(X) == pytest.approx(large.decision_function(X), abs=0.02)
+    assert small.decision_function(X) == pytest.approx(large.decision_function(X), rel=0.03, abs=0.03)
 
 
 def test_numbers_in_their_own_units(files):
