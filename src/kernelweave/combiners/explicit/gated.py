@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import place_of
 from ...engines.block import Block, StoredFeatures
 from ...views import Views
-from ..gates.base import Gate
+from ..gates.base import Gate, Sigmoid, Softmax
 from ..gates.inputs import GatingInputs
 
 FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite
@@ -65,9 +66,18 @@ class GateAmplitudes:
 
     def presence(self, block: Block, rows: slice) -> np.ndarray:
         """Which samples can have a gate for which kernel."""
+        place = place_of(block.weight)
+        active = place.asarray(self.active)[None, :]
         if block.present is None:
-            return np.broadcast_to(self.active, (rows.stop - rows.start, len(self.active)))
-        return block.present[rows] & self.active
+            return place.xp.broadcast_to(active, (rows.stop - rows.start, len(self.active)))
+        return block.present[rows, ...] & active
+
+    @property
+    def linear_kind(self) -> str | None:
+        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for `engines.device.gates`."""
+        if type(self.gate) not in (Softmax, Sigmoid) or self.tol > 0.0 or not self.active.all():
+            return None
+        return f"{'softmax' if self.gate.competes else 'sigmoid'}-{self.gate.norm}"
 
 
 @dataclass(frozen=True)

@@ -131,10 +131,14 @@ class FeaturesFromHost(FeatureBlock):
         """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
-        G = np.empty_like(scores)
+        G, answers = np.empty_like(scores), False
         for first in range(0, self.n_samples, TILE):
             rows = slice(first, min(first + TILE, self.n_samples))
-            G[rows] = respond(rows, scores[rows])
+            answer = respond(rows, scores[rows])
+            if answer is not None:
+                G[rows], answers = answer, True
+        if not answers:
+            return np.zeros(weights.shape)
         return np.asarray(place.numpy(self.placed.pull(place.asarray(G, self.placed.dtype))))
 
     def features(self, rows: slice) -> np.ndarray:
@@ -154,3 +158,18 @@ def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
     losses, weight = replace(block.losses, **terms), place.asarray(block.weight, dtype)
     views, host = getattr(block, "views", None), None if type(block) is Block else block
     return DeviceBlock(block.first, features, losses, block.y, weight, present, codes, views, host)
+
+
+def joined(blocks: list[Block], views: Any) -> Block:
+    """Consecutive blocks without features as one, with the views of all of them."""
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    parts = {name: np.concatenate([getattr(each.losses, name) for each in blocks]) for name in TERMS}
+    present, P = None, next((each.present.shape[1] for each in blocks if each.present is not None), 0)
+    if P:
+        whole = [np.ones((len(b.weight), P), dtype=bool) if b.present is None else b.present for b in blocks]
+        present = np.concatenate(whole)
+    y = None if first.y is None else np.concatenate([each.y for each in blocks])
+    weight = np.concatenate([each.weight for each in blocks])
+    return replace(first, losses=replace(first.losses, **parts), y=y, weight=weight, present=present, views=views)
