@@ -5,8 +5,9 @@ RUN := $(VENV)/bin/python
 INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 TORCH := .venv-torch
+DASK := .venv-dask
 
-.PHONY: demo test test-browser test-oldest test-torch bench results defaults lint types format clean
+.PHONY: demo test test-browser test-dask test-oldest test-torch bench results defaults lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -27,6 +28,10 @@ test-oldest: $(OLDEST)/.installed
 # where there is none.
 test-torch: $(TORCH)/.installed
 	$(TORCH)/bin/python -m pytest -n 2 --dist worksteal -m device tests $(PYTEST)
+
+# Tests on Dask collections and on a cluster of two local processes; each has a time limit, so that none can hang.
+test-dask: $(DASK)/.installed
+	$(DASK)/bin/python -m pytest -n 0 -m dask tests/engines/cluster $(PYTEST)
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
@@ -84,6 +89,11 @@ $(TORCH)/.installed: pyproject.toml
 	$(TORCH)/bin/python -m pip install --quiet --editable ".[torch,test]"
 	@touch $@
 
+$(DASK)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DASK)
+	$(DASK)/bin/python -m pip install --quiet --editable ".[dask,test]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST) $(TORCH)
+	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK)
 	find src -name '*.nb[ic]' -delete

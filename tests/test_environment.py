@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_t
 
 
 def name_of(requirement):
-    return requirement.partition(">=")[0]
+    return requirement.partition(">=")[0].partition("[")[0]
 
 
 def test_versions_are_printed(capsys):

@@ -19,6 +19,8 @@ OPTIONAL = {
     "pyarrow": "parquet",
     "mudata": "mudata",
     "torch": "torch",
+    "dask": "dask",
+    "distributed": "dask",
     "polars": "",
 }  # and the extra that has it
 

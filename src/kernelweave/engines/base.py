@@ -19,6 +19,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+from ..kernels.stacking.memory import available_memory
+
 
 class Engine(ABC):
     """Blocks of samples, and sums over them."""
@@ -39,6 +41,10 @@ class Engine(ABC):
         keep : bool
             Whether results are to be held; else each is made again whenever it is used.
         """
+
+    def free_memory(self) -> float | None:
+        """Bytes that are free where the blocks are; None where that is not known."""
+        return available_memory()
 
     def close(self) -> None:  # noqa: B027
         """Let go of all blocks, also of those of engines that were made of this one; nothing to do in memory."""

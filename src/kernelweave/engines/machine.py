@@ -14,7 +14,7 @@ import numpy as np
 from ..machines import Machine, Solution
 from ..solvers.descent.smooth import minimize_lbfgs
 from .base import Engine
-from .certificate import best_intercepts, scored
+from .certificate import best_intercepts, excess_of, scored
 from .descent import MEMORY, Hessian
 from .primal import Amplitudes, Primal
 
@@ -181,6 +181,6 @@ def certificate(primal: Primal, position: np.ndarray, steps: int) -> Solution:
     b = best_intercepts(engine, b, primal.total)
     value, _, found = primal(primal.join(w, b, theta))
     difference = w - found.pulled
-    gap = 0.5 * float(np.vdot(difference, difference))
+    gap = 0.5 * float(np.vdot(difference, difference)) + excess_of(found.totals, primal.total, b)
     violation = float(np.abs(difference).max(initial=0.0))
     return Solution(w, b, value - gap, gap, violation, steps, True, image=found.pulled)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from explicit_problem import CASES, Twin, X, some_missing
 
+from explicit_problem import CASES, Twin, X, some_missing
 from kernelweave.combiners import AlignmentWeights, IdealKernelDistance
 from kernelweave.combiners.similarity.inner_products import compared_with_targets
 

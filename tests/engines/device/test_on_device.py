@@ -18,6 +18,8 @@ from kernelweave.machines import SquaredEpsilonInsensitive
 from places import ON_TORCH, STRICT
 
 OFF_HOST = [pytest.param(lambda: STRICT, id="strict"), *ON_TORCH]
+
+
 def blocks_on_device(*given):
     return made_on_device(*given)[0]
 

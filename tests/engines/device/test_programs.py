@@ -22,6 +22,8 @@ pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(not HAS_TORCH or find_spec("triton") is None, reason="torch or Triton is not installed"),
 ]
+
+
 def blocks_on_device(*given):
     return made_on_device(*given)[0]
 

@@ -55,22 +55,20 @@ class GateAmplitudes:
 
     def values(self, theta: np.ndarray, block: Block, rows: slice) -> np.ndarray:
         """The gates of some samples."""
-        present = self.presence(block, rows)
-        return self.gate.values(theta if self.fixed is None else self.fixed, block.codes[rows], present, self.tol)
+        codes = block.codes[rows]
+        place = place_of(codes)
+        present: Any = place.asarray(self.active)
+        if block.present is not None:
+            present = present & block.present[rows]
+        else:
+            present = place.xp.broadcast_to(present, (codes.shape[0], len(self.active)))
+        return self.gate.values(theta if self.fixed is None else self.fixed, codes, present, self.tol)
 
     def pullback(
         self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
         """dP/dV from the slopes of P by the gates, where the codes are."""
         return self.gate.pullback(theta, block.codes[rows], amplitudes, slopes)
-
-    def presence(self, block: Block, rows: slice) -> np.ndarray:
-        """Which samples can have a gate for which kernel."""
-        place = place_of(block.weight)
-        active = place.asarray(self.active)[None, :]
-        if block.present is None:
-            return place.xp.broadcast_to(active, (rows.stop - rows.start, len(self.active)))
-        return block.present[rows, ...] & active
 
     @property
     def linear_kind(self) -> str | None:

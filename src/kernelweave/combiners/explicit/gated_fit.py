@@ -61,8 +61,7 @@ class GatedFit:
         self.codes = encoded(self.gate, values[:1], np.dtype(np.float64))
         engine: Any = stack.engine
         self.engine: Engine = engine.replace(Coding(self.inputs, self.gate))
-        strata = machine.strata
-        self.n_classes = 0 if strata is None else int(np.max(strata)) + 1
+        self.n_classes = 0 if machine.strata is None else max(2, machine.n_outputs)
         finished = itertools.count(1)
         self.problem = GatedProblem(
             stack,

@@ -75,7 +75,8 @@ def divided(block: Block, split: Split) -> SplitBlock:
 
 def some(block: Block, index: np.ndarray) -> Block:
     """Some of the samples of a block, with features and codes of their own."""
-    features, codes = [], []
+    nobody = slice(0, 0)
+    features, codes = [np.asarray(block.features.features(nobody))], [np.asarray(block.codes[nobody])]
     for rows in tiles(block.n_samples):
         own = index[(index >= rows.start) & (index < rows.stop)] - rows.start
         features.append(np.asarray(block.features.features(rows))[own])

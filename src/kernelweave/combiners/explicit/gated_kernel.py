@@ -166,7 +166,7 @@ class ExplicitGatedSum(KernelWithGates):
         """The same kernel without training samples."""
         stack: Any = self.stack
         return ExplicitGatedSum(
-            ExplicitStack(stack.reservoir, stack.maps, None, stack.n_samples),
+            stack.for_prediction(self.active),
             self.theta,
             self.gate,
             self.inputs,

@@ -81,8 +81,10 @@ def tiles(n_samples: int) -> list[slice]:
 @on_device(gated_on_device.count_open)
 def count_open(block: Block, amplitudes: GateAmplitudes) -> np.ndarray:
     """For how many samples of a block each kernel is open."""
-    found = (np.asarray(amplitudes.values(NOTHING, block, rows)) > 0.0 for rows in tiles(block.n_samples))
-    return np.sum([part.sum(axis=0) for part in found], axis=0)
+    found = np.zeros(len(amplitudes.active))
+    for rows in tiles(block.n_samples):
+        found += (np.asarray(amplitudes.values(NOTHING, block, rows)) > 0.0).sum(axis=0)
+    return found
 
 
 @on_device(lambda *arguments: GateTotals(*gated_on_device.sums_of(*arguments)))

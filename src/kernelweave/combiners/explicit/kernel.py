@@ -78,9 +78,7 @@ class ExplicitSum(CombinedKernel):
 
     is_sum = True
 
-    def __init__(
-        self, stack: ExplicitStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"
-    ):
+    def __init__(self, stack: ExplicitStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
         self.stack, self.theta = stack, theta  # type: ignore[assignment]
         self.missing, self.owner = missing, owner
         self.amplitudes = WeightAmplitudes(theta)

@@ -1,19 +1,23 @@
 """Dask collections as lists of chunks: X, y and sample weights, divided alike.
 
-A chunk of X has some samples and all columns. Targets and weights follow the chunks of X: they are divided anew, lazily,
-where they are divided otherwise. Nothing is computed here but lengths of chunks, where these are unknown and needed.
+A chunk of X has some samples and all columns. Targets and weights follow the chunks of X: where they are divided
+otherwise they are divided anew, lazily. Nothing is computed here but lengths of chunks, where they are needed and not
+known.
 """
 
 from __future__ import annotations
 
 import sys
+import uuid
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..._extras import optional
+from .chunk_results import small_results
 
 
 def is_dask(X: Any) -> bool:
@@ -94,7 +98,8 @@ class _Lengths:
         """Numbers of samples."""
         if self.known is None:
             size = dask().delayed(_n_rows, pure=False)
-            self.known = tuple(dask().compute(*(size(part, dask_key_name=f"length-{_token()}") for part in self.parts)))
+            sizes = [size(part, dask_key_name=f"length-{uuid.uuid4().hex}") for part in self.parts]
+            self.known = tuple(small_results(sizes))
         return self.known
 
 
@@ -121,8 +126,8 @@ def _divided(values: Any, name: str, rows: _Lengths) -> list[Any]:
     parts = delayed_parts(values)
     if len(parts) != len(rows.parts):
         raise ValueError(
-            f"X has {len(rows.parts)} chunks and {name} has {len(parts)}, of unknown lengths; divide them alike, or call "
-            f"{name}.compute_chunk_sizes() first"
+            f"X has {len(rows.parts)} chunks and {name} has {len(parts)}, of unknown lengths; divide them alike, or "
+            f"call {name}.compute_chunk_sizes() first"
         )
     return parts
 
@@ -148,7 +153,7 @@ def _sliced(values: Any, name: str, rows: _Lengths) -> list[Any]:
         raise ValueError(_unequal(sum(rows.lengths), name, len(values)))
     ends = np.cumsum([0, *rows.lengths])
     taken = values.iloc if hasattr(values, "iloc") else values
-    return [taken[first:last] for first, last in zip(ends[:-1], ends[1:], strict=True)]
+    return [taken[first:last] for first, last in pairwise(ends)]
 
 
 def _target_names(y: Any) -> list[Any] | None:
@@ -165,9 +170,3 @@ def _unequal(n: int, name: str, other: int) -> str:
 
 def _n_rows(part: Any) -> int:
     return int(part.shape[0])
-
-
-def _token() -> str:
-    import uuid
-
-    return uuid.uuid4().hex

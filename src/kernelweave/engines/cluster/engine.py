@@ -12,9 +12,11 @@ what a lost worker held.
 from __future__ import annotations
 
 import functools
+import inspect
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from ...kernels.threads import one_thread_each
 from ..base import Engine, added
@@ -23,9 +25,43 @@ from .waiting import cancel, result_of
 FAN_IN = 8  # sums that one task adds up
 BATCHES_PER_THREAD = 2  # at least; fewer than twice as many
 # Steps as the dashboard shows them, where the function has another name.
-STEPS = {"sweep": "pass", "Preparation": "features", "reservoir_of": "reservoir", "scored": "scores", "slopes": "biases"}
+STEPS = {
+    "sweep": "pass",
+    "Preparation": "features",
+    "reservoir_of": "reservoir",
+    "scored": "scores",
+    "slopes": "biases",
+}
 
 Steps = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
+
+
+class Step:
+    """A function of a block, with its other arguments.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : tuple
+    """
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]):
+        self.function, self.arguments = function, arguments
+
+    def __call__(self, block: Any) -> Any:
+        """The function of one block."""
+        return self.function(block, *self.arguments)
+
+
+class Given:
+    """A task whose result is a step: workers that need it fetch it once."""
+
+    def __init__(self, step: Step):
+        self.step = step
+
+    def __call__(self) -> Step:
+        """The step."""
+        return self.step
 
 
 class OnDask(Engine):
@@ -36,84 +72,93 @@ class OnDask(Engine):
     client : distributed.Client
     batches : sequence of Future
         Each of a list of units, and each of these a list of blocks.
-    steps : tuple of (function, arguments)
-        What is done to each block whenever it is used.
-    held : list of OnDask, optional
-        All engines of a fit, whose futures `close` releases.
+    steps : sequence of Future, optional
+        Of `Step`s: what is done to each block whenever it is used.
+    fit : WeakSet of OnDask, optional
+        All engines of a fit that are in use: `close` releases their futures. Futures of others are released already.
     """
 
-    def __init__(self, client: Any, batches: Sequence[Any], *, steps: Steps = (), held: list[OnDask] | None = None):
-        self.client, self.batches, self.steps = client, list(batches), steps
-        self.held = [] if held is None else held
-        self.held.append(self)
+    def __init__(
+        self, client: Any, batches: Sequence[Any], *, steps: Sequence[Any] = (), fit: WeakSet[OnDask] | None = None
+    ):
+        self.client, self.batches, self.steps = client, list(batches), list(steps)
+        self.fit: WeakSet[OnDask] = WeakSet() if fit is None else fit
+        self.fit.add(self)
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """One task per batch, a tree of sums, and the total."""
         name, token = step_name(function), uuid.uuid4().hex
-        work = Total((*self.steps, (function, arguments)))
+        step = Step(function, arguments)
         keys: list[Any] = [(f"{name}-{token}", place) for place in range(len(self.batches))]
-        graph: dict[Any, Any] = {key: (work, batch) for key, batch in zip(keys, self.batches, strict=True)}
+        graph: dict[Any, Any] = {
+            key: (total, batch, *self.steps, step) for key, batch in zip(keys, self.batches, strict=True)
+        }
         level = 0
         while len(keys) > 1:
             level += 1
             parts = [keys[first : first + FAN_IN] for first in range(0, len(keys), FAN_IN)]
             keys = [(f"sum-{token}", level, place) for place in range(len(parts))]
             graph.update({key: (in_pairs, part) for key, part in zip(keys, parts, strict=True)})
-        total = self.client.get(graph, keys[0], sync=False)
+        found = self.client.get(graph, keys[0], sync=False)
         try:
-            return result_of(self.client, total, name)
+            return result_of(self.client, found, name)
         finally:
-            total.release()
+            found.release()
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> OnDask:
-        """One task per batch, whose result stays on its worker; begun, and not waited for."""
-        steps = (*self.steps, (function, arguments))
+        """One task per batch, whose result stays on its worker; begun, and not waited for.
+
+        The function and its arguments, which may be large, are sent to the cluster once.
+        """
+        name, token = step_name(function), uuid.uuid4().hex
+        given = f"arguments-{token}"
+        sent = {given: (Given(Step(function, arguments)),)}
         if not keep:
-            return OnDask(self.client, self.batches, steps=steps, held=self.held)
-        name = f"{step_name(function)}-{uuid.uuid4().hex}"
-        work = Every(steps)
-        graph = {(name, place): (work, batch) for place, batch in enumerate(self.batches)}
-        return OnDask(self.client, self.client.get(graph, list(graph), sync=False), held=self.held)
+            step = self.client.get(sent, given, sync=False)
+            return OnDask(self.client, self.batches, steps=[*self.steps, step], fit=self.fit)
+        keys = [(f"{name}-{token}", place) for place in range(len(self.batches))]
+        graph = {key: (every, batch, *self.steps, given) for key, batch in zip(keys, self.batches, strict=True)}
+        return OnDask(self.client, self.client.get(sent | graph, keys, sync=False), fit=self.fit)
+
+    def free_memory(self) -> float | None:
+        """Bytes that the workers may still use; None where they have no limits."""
+        workers = self.client.scheduler_info(**_of_all_workers(self.client))["workers"].values()
+        if not workers or not all(worker["memory_limit"] for worker in workers):
+            return None
+        return float(sum(worker["memory_limit"] - worker["metrics"].get("memory", 0) for worker in workers))
 
     def close(self) -> None:
         """Cancel what is still being computed, and let the workers forget all blocks of this fit."""
-        futures = [batch for engine in self.held for batch in engine.batches]
+        engines = list(self.fit)
+        futures = [future for engine in engines for future in (*engine.batches, *engine.steps)]
         cancel(self.client, [future for future in futures if future.status == "pending"])
-        for engine in self.held:
-            engine.batches = []
+        for engine in engines:
+            engine.batches, engine.steps = [], []
         for future in futures:
             future.release()
-        self.held.clear()
 
 
-class Every:
-    """Each block of a batch, after some steps.
-
-    Parameters
-    ----------
-    steps : tuple of (function, arguments)
-    """
-
-    def __init__(self, steps: Steps):
-        self.steps = steps
-
-    def __call__(self, batch: list[list[Any]]) -> list[list[Any]]:
-        with one_thread_each():  # the worker has threads of its own
-            return [[self.block(block) for block in unit] for unit in batch]
-
-    def block(self, block: Any) -> Any:
-        """One block after all steps."""
-        for function, arguments in self.steps:
-            block = function(block, *arguments)
-        return block
+def _of_all_workers(client: Any) -> dict[str, int]:
+    """Arguments of `Client.scheduler_info`, which leaves out all but five workers in later versions."""
+    return {"n_workers": -1} if "n_workers" in inspect.signature(client.scheduler_info).parameters else {}
 
 
-class Total(Every):
+def every(batch: list[list[Any]], *steps: Step) -> list[list[Any]]:
+    """Each block of a batch, after some steps."""
+    with one_thread_each():  # the worker has threads of its own
+        return [[_after(block, steps) for block in unit] for unit in batch]
+
+
+def total(batch: list[list[Any]], *steps: Step) -> Any:
     """The sum over the blocks of a batch, after some steps."""
+    with one_thread_each():
+        return in_pairs([added(_after(block, steps) for block in unit) for unit in batch])
 
-    def __call__(self, batch: list[list[Any]]) -> Any:
-        with one_thread_each():
-            return in_pairs([added(self.block(block) for block in unit) for unit in batch])
+
+def _after(block: Any, steps: Sequence[Step]) -> Any:
+    for step in steps:
+        block = step(block)
+    return block
 
 
 def in_pairs(results: list[Any]) -> Any:

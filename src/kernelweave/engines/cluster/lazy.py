@@ -77,6 +77,7 @@ class Call:
         self.method, self.options, self.like = method, options, like
 
     def __call__(self, model: Any, X: Any) -> Any:
+        """The results of one chunk."""
         if not X.shape[0]:
             return self.like
         found = getattr(model, self.method)(X, **self.options)

@@ -7,9 +7,9 @@ chunks are joined and large ones are cut, by a rule that depends on the chunks o
 
 from __future__ import annotations
 
-import sys
 import uuid
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,12 @@ from ...views import Views
 from ..base import Engine
 from ..memory import InMemory
 from ..rows import Rows
+from .chunk_results import ChunkError, active_client, computed_here, gathered
 from .collections import Chunks, chunks_of, dask
 from .engine import BATCHES_PER_THREAD, OnDask
 from .placing import batch_width, places_of
-from .waiting import WorkersLostError, distributed, lost, wait_for
 
 UNIT_ROWS = 16384  # samples that small chunks are joined to, on average at least half of it; longer chunks are cut
-
-
-class ChunkError(ValueError):
-    """A chunk that is not like the others; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -157,36 +153,11 @@ def rows_on_dask(X: Any, y: Any, sample_weight: Any, target: str | None) -> tupl
     return engine, chunks
 
 
-def active_client() -> Any:
-    """The client that Dask would use now; None where there is none."""
-    if "distributed" not in sys.modules:
-        return None
-    try:
-        return distributed().get_client()
-    except ValueError:
-        return None
-
-
 def _in_memory(parts: list[Any]) -> InMemory:
     """Blocks of parts that Dask's own threads compute."""
-    try:
-        found: list[Part] = list(dask().compute(*parts))
-    except ChunkError:
-        raise
-    except Exception:
-        _find_unreadable(parts)
-        raise
+    found: list[Part] = computed_here(parts)
     width = unit_width([part.n_samples for part in found])
     return InMemory([rows for unit in Batch(width, 0)(found) for rows in unit])
-
-
-def _find_unreadable(parts: list[Any]) -> None:
-    """Raise an error that names the first chunk that cannot be read: one after the other is tried."""
-    for number, part in enumerate(parts):
-        try:
-            part.compute()
-        except Exception as error:
-            raise _unreadable(number, error) from error
 
 
 def _on_workers(client: Any, X: Any, parts: list[Any]) -> OnDask:
@@ -217,23 +188,7 @@ def _lengths(client: Any, futures: list[Any]) -> list[int]:
     """Numbers of samples of parts; one error, which names the chunk, where one cannot be read."""
     name = f"length-{uuid.uuid4().hex}"
     graph = {(name, number): (_n_samples, future) for number, future in enumerate(futures)}
-    found = client.get(graph, list(graph), sync=False)
-    try:
-        wait_for(client, found)
-        for number, future in enumerate(found):
-            if future.status in ("error", "cancelled"):
-                raise _unreadable(number, future.exception()) from future.exception()
-        return client.gather(found)
-    finally:
-        for future in found:
-            future.release()
-
-
-def _unreadable(number: int, error: BaseException) -> Exception:
-    if isinstance(error, ChunkError):
-        return error
-    gone = lost(error, f"read, chunk {number} of X")
-    return gone or WorkersLostError(f"chunk {number} of X cannot be read: {type(error).__name__}: {error}")
+    return gathered(client, client.get(graph, list(graph), sync=False))
 
 
 def _n_samples(part: Part) -> int:
@@ -263,7 +218,7 @@ class Unit:
         if n_pieces == 1:
             return [Rows(first, whole, y, weight)]
         ends = np.linspace(0, len(weight), n_pieces + 1).astype(int)
-        pieces = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        pieces = [slice(a, b) for a, b in pairwise(ends)]
         return [Rows(first + p.start, whole.rows(p), None if y is None else y[p], weight[p]) for p in pieces]
 
 

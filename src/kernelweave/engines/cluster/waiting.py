@@ -60,7 +60,7 @@ class Watch:
 
 
 def wait_for(client: Any, futures: list[Any]) -> None:
-    """Return when all futures are done, with or without an error, or one of them has failed; cancel them if interrupted.
+    """Return when all futures are done, or one of them has failed; cancel them where the wait is interrupted.
 
     Parameters
     ----------

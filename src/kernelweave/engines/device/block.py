@@ -113,12 +113,16 @@ class DeviceBlock:
         if self.host is not None:
             return self.host
         numpy = self.place.numpy
-        terms = (numpy(getattr(self.losses, name)).astype(np.float64) for name in TERMS)
-        losses = replace(self.losses, **dict(zip(TERMS, terms, strict=True)))
+        losses = losses_on_host(self.losses, self.place)
         present, codes = (None if each is None else numpy(each) for each in (self.present, self.codes))
         weight = numpy(self.weight).astype(np.float64)
         found = Block(self.first, FeaturesFromHost(self.features), losses, self.y, weight, present, codes)
         return found if self.views is None else replace(found, views=self.views)
+
+
+def losses_on_host(losses: Losses, place: Place) -> Losses:
+    """Losses of arrays of a place as NumPy arrays."""
+    return replace(losses, **{name: place.numpy(getattr(losses, name)).astype(np.float64) for name in TERMS})
 
 
 class FeaturesFromHost(FeatureBlock):
@@ -131,13 +135,13 @@ class FeaturesFromHost(FeatureBlock):
         """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
-        G, answers = np.empty_like(scores), False
+        G, pulls = np.zeros_like(scores), False
         for first in range(0, self.n_samples, TILE):
             rows = slice(first, min(first + TILE, self.n_samples))
-            answer = respond(rows, scores[rows])
-            if answer is not None:
-                G[rows], answers = answer, True
-        if not answers:
+            own = respond(rows, scores[rows])
+            if own is not None:
+                G[rows], pulls = own, True
+        if not pulls:
             return np.zeros(weights.shape)
         return np.asarray(place.numpy(self.placed.pull(place.asarray(G, self.placed.dtype))))
 

@@ -25,7 +25,7 @@ from .layout import aligned
 PLACED: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (primal.sweep, passes.sweep),
     (certificate.scored, passes.scored),
-    (certificate._slopes, passes.slopes),
+    (certificate.slopes, passes.slopes),
     (descent.curvature, passes.curvature),
 )
 
@@ -57,6 +57,8 @@ class OnDevice(Engine):
                 yield own(block, *arguments)
             elif isinstance(block, DeviceBlock):
                 yield self._placed(function(block.on_host(), *arguments), block.features)
+            elif isinstance(block, passes.ScoredOnDevice):
+                yield function(block.on_host(), *arguments)
             else:
                 yield function(block, *arguments)
 

@@ -60,7 +60,7 @@ class PlacedMap:
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
         """The landmarks of a map move to the place."""
         landmarks: KernelStack | None = getattr(found, "landmarks", None)
-        if landmarks is None:
+        if landmarks is None or found.n_raw != landmarks.n_samples:  # a constant beside the kernel values
             return cls(found, None)
         there = landmarks.at(place)
         there.dtype = np.dtype(dtype)
@@ -89,10 +89,12 @@ class PlacedMap:
 
     def features(self, views: Views, present: np.ndarray, place: Place, dtype: str) -> Any:
         """phi of samples."""
-        return self.raw(views, present, place, dtype) @ place.asarray(self.map.whitening, dtype)
+        raw = self.raw(views, present, place, dtype)
+        return raw if self.map.whitening is None else raw @ place.asarray(self.map.whitening, dtype)
 
 
-def blocks_on_device(rows: Any, n_samples: int, preparation: Any, place: Place, storage: str = "auto"
+def blocks_on_device(
+    rows: Any, n_samples: int, preparation: Any, place: Place, storage: str = "auto"
 ) -> tuple[OnDevice, bool]:
     """An engine over `DeviceBlock`s, and whether features are held.
 
@@ -205,7 +207,8 @@ class Making:
             parts.append(joined_sides(source, [side[m] for side in sides], self.dtype))
             for side in sides:
                 side[m] = None  # frees what was joined
-        whitenings = [each.map.whitening for each in self.maps]
+        given = [each.map.whitening for each in self.maps]
+        whitenings = [np.eye(each.map.n_features) if w is None else w for w, each in zip(given, self.maps, strict=True)]
         fused = is_fused(self.place) and self.dtype == "float32"
         make = LandmarkFeatures if fused else ComputedFeatures
         return make(parts, whitenings, rows.n_samples, self.place, self.dtype)

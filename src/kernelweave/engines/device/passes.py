@@ -7,17 +7,18 @@ blocks are made.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Place
+from ..certificate import Scored
 from ..descent import PROBES, ROWS, SHARE, Curvature
 from ..losses import Losses
 from ..primal import Amplitudes, Pass
 from . import fused, gates
-from .block import DeviceBlock
+from .block import TERMS, DeviceBlock, losses_on_host
 
 CURVED = 2**15  # samples of a block, at most, that curvature is estimated from
 
@@ -79,29 +80,35 @@ def respond(losses: Losses, values: Any, place: Place) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class ScoredOnDevice:
-    """The scores of a block without biases, in the type of the features, and its losses."""
+    """The scores of a block without biases, in the type of the features, with losses and weights of its samples."""
 
     scores: Any
     losses: Losses
+    weight: Any
     place: Place
+
+    def on_host(self) -> Scored:
+        """The same for functions that read NumPy arrays."""
+        scores, weight = (self.place.numpy(each).astype(np.float64) for each in (self.scores, self.weight))
+        return Scored(scores, losses_on_host(self.losses, self.place), weight)
 
 
 def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, theta: np.ndarray) -> ScoredOnDevice:
     """Scores sum_m a_im s_imr of a block; see `certificate.scored`."""
     place, a = block.place, amplitudes_of(block, amplitudes, theta)[1]
     found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
-    return ScoredOnDevice(found, block.losses, place)
+    return ScoredOnDevice(found, block.losses, place, block.weight)
 
 
-def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any]:
-    """Sums of c at some biases, and how fast they fall; see `certificate.slopes`."""
+def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]:
+    """Sums of c at some biases, of |c|, and how fast the first fall; see `certificate.slopes`."""
     place, losses = block.place, block.losses
     xp = place.xp
     values = xp.astype(block.scores, xp.float64) + place.asarray(intercept, "float64")
     _, c = respond(losses, values, place)
     inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
     fall = xp.where(inside, 1.0 / losses.quadratic, xp.zeros_like(losses.quadratic))
-    return xp.sum(c, axis=0, dtype=xp.float64), xp.sum(fall, axis=0, dtype=xp.float64)
+    return tuple(xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
 
 
 def curvature(
@@ -111,7 +118,7 @@ def curvature(
     place, dtype, n = block.place, block.features.dtype, block.n_samples
     xp = place.xp
     rows = slice(0, min(n, max(ROWS, min(n // SHARE, CURVED))))
-    losses = block.losses.of(rows)
+    losses = replace(block.losses, **{name: getattr(block.losses, name)[rows, ...] for name in TERMS})
     phi, (parameters, a) = block.features.features(rows), amplitudes_of(block, amplitudes, theta)
     a, w = a[rows, :], place.asarray(weights, dtype)
     spans = block.features.spans

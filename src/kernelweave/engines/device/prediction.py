@@ -61,8 +61,11 @@ def values_on_device(
     values = np.zeros((views.n_samples, coef.shape[1]))
     if not used or not views.n_samples:
         return values
-    folded = {m: place.asarray(maps[m].map.whitening @ coef[offsets[m] : offsets[m + 1]], "float64") for m in used}
-    n_rows = max(1, VALUES // max(len(found) for found in folded.values()))
+    folded = {}
+    for m in used:
+        white, own = maps[m].map.whitening, coef[offsets[m] : offsets[m + 1]]
+        folded[m] = place.asarray(own if white is None else white @ own, "float64")
+    n_rows = max(1, VALUES // max(found.shape[0] for found in folded.values()))
     pending: list[tuple[slice, Any]] = []  # the host reads the next piece while a device is at work
     for first in range(0, views.n_samples, n_rows):
         rows = slice(first, min(first + n_rows, views.n_samples))

@@ -58,14 +58,14 @@ class RecomputedFeatures(HostFeatures):
 
     def write(self, rows: slice, out: np.ndarray) -> None:
         """Write phi of some samples, whitened in float64 tile by tile."""
-        height = tile_height(16 * max((len(each.whitening) for each in self.values), default=1))
+        height = tile_height(16 * max((each.n_raw for each in self.values), default=1))
         for chunk in ranges(rows.stop - rows.start, CHUNK):
             opened = self.opened(slice(rows.start + chunk.start, rows.start + chunk.stop))
             for part in ranges(chunk.stop - chunk.start, height):
                 to = out[chunk.start + part.start : chunk.start + part.stop]
                 for m, (each, raw) in enumerate(zip(self.values, opened, strict=True)):
                     values = raw.fill(part).astype(np.float64, copy=False)
-                    to[:, self.offsets[m] : self.offsets[m + 1]] = values @ each.whitening
+                    to[:, self.offsets[m] : self.offsets[m + 1]] = each.whitened(values)
 
 
 def offsets_of(maps: list[FeatureMap]) -> np.ndarray:

@@ -15,10 +15,10 @@ import numpy as np
 from ...arrays import chosen_place
 from ...engines.base import Engine
 from ...engines.block import Block
-from ...engines.host.recomputed import feature_block, feature_bytes
-from ...engines.losses import losses_of
 from ...engines.device import blocks_on_device
 from ...engines.from_files import FromFiles
+from ...engines.host.recomputed import feature_block, feature_bytes
+from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
 from ...engines.memory import InMemory
 from ...engines.reservoir import fitted_maps
@@ -26,7 +26,6 @@ from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
 from ...features import FeatureMap
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import available_memory
 from ...machines import Machine
 
 MEMORY_SHARE = 0.6  # of the free memory that features may take
@@ -82,7 +81,8 @@ def explicit_stack(
         placed, held = blocks_on_device(_rows(engine), n_samples, preparation, place, estimator.storage)
         storage = "dense" if held else "lazy"
         return ExplicitStack(stack, maps, placed, n_samples), ExplicitMachine(sample, n_samples), storage
-    storage = _storage(estimator.storage, feature_bytes(n_samples, sum(m.n_features for m in maps), dtype))
+    size = feature_bytes(n_samples, sum(m.n_features for m in maps), dtype)
+    storage = _storage(estimator.storage, size, engine)
     held = storage == "dense"
     blocks = engine.replace(Preparation(maps, stack, machine_of, dtype, held), keep=held)
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples), storage
@@ -95,7 +95,7 @@ def _rows(engine: Engine) -> Iterable[Rows]:
     if isinstance(engine, InMemory):
         return engine.blocks
     raise ValueError(
-        'a device computes with samples in memory or in files of this machine, and X is divided among workers; use '
+        "a device computes with samples in memory or in files of this machine, and X is divided among workers; use "
         'device="cpu"'
     )
 
@@ -104,9 +104,9 @@ def _same(rows: Rows) -> Rows:
     return rows
 
 
-def _storage(storage: str, size: int) -> str:
+def _storage(storage: str, size: int, engine: Engine) -> str:
     """Whether features of this many bytes are held ("dense") or computed again in each pass ("lazy")."""
     if storage != "auto":
         return storage
-    free = available_memory()
+    free = engine.free_memory()
     return "dense" if free is None or size <= MEMORY_SHARE * free else "lazy"

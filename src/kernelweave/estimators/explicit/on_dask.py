@@ -15,9 +15,9 @@ def check_in_memory(estimator: Any, X: Any) -> None:
     """Refuse the Dask collections that an exact kernel would have to gather."""
     if is_dask(X):
         raise ValueError(
-            f"{type(estimator).__name__} with exact kernels compares all pairs of samples, which cannot be done where a "
-            'Dask collection has its chunks; set approximation="nystroem" (explicit features), or pass X.compute() where '
-            "it fits into memory"
+            f"{type(estimator).__name__} with exact kernels compares all pairs of samples, for which the chunks of a "
+            'Dask collection would have to be gathered; set approximation="nystroem" (explicit features), or pass '
+            "X.compute() where it fits into memory"
         )
 
 
@@ -34,9 +34,7 @@ def on_dask(estimator: Any, method: str, X: Any, fetch: Any = None) -> Any:
     """
     check_is_fitted(estimator)
     if fetch is not None:
-        raise ValueError(
-            "fetch is for samples in memory, not for Dask collections: its positions are those of all of X"
-        )
+        raise ValueError("fetch is for samples in memory: its positions are those of all of X, not of a chunk")
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
     if hasattr(X, "chunks") and X.shape[1] != estimator.n_features_in_:

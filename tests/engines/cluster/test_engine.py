@@ -1,0 +1,110 @@
+"""Sums and blocks on a cluster are those in memory."""
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+import dask.array as da
+from dask.utils import key_split
+
+from dask_problem import N, count, samples, sleep, total, values
+from kernelweave.engines import InMemory
+from kernelweave.engines.cluster import OnDask, reading, rows_on_dask
+from kernelweave.engines.cluster.engine import in_pairs, step_name
+from kernelweave.engines.cluster.placing import batch_width, places_of
+from kernelweave.engines.reservoir import reservoir_of
+
+pytestmark = pytest.mark.dask
+X, Y = samples()
+
+
+def engine_of(chunks=30, y=Y):
+    return rows_on_dask(da.from_array(X, chunks=(chunks, 6)), y, None, "labels")[0]
+
+
+@pytest.fixture
+def small_units(monkeypatch):
+    monkeypatch.setattr(reading, "UNIT_ROWS", 32)
+
+
+def test_sums_and_blocks(client, small_units):
+    with engine_of() as engine:
+        assert isinstance(engine, OnDask) and len(engine.batches) == 4
+        np.testing.assert_array_equal(engine.sum(count), [N, N, sum(range(0, N, 30))])
+        held = engine.replace(values)
+        again = engine.replace(values, keep=False)
+        assert held.batches != engine.batches and again.batches == engine.batches
+        assert held.sum(total, 2.0) == again.sum(total, 2.0) == pytest.approx(2.0 * X[:, 0].sum(), rel=1e-12)
+
+
+def test_blocks_that_nobody_uses_are_released(client, small_units, no_futures):
+    with engine_of() as engine:
+        assert engine.replace(values).sum(total) == pytest.approx(X[:, 0].sum())
+        assert no_futures(client, but=len(engine.batches))
+
+
+def test_blocks_are_on_both_workers(client, small_units):
+    with engine_of() as engine:
+        engine.sum(count)
+        places = client.who_has(engine.batches)
+        workers = [place[0] for place in places.values()]
+        assert sorted(workers.count(worker) for worker in set(workers)) == [2, 2]
+
+
+def test_all_is_released(client, small_units, no_futures):
+    with engine_of() as engine:
+        engine.replace(values).sum(total)
+        engine.replace(sleep, 1.0)  # not finished when the engine is closed
+        begun = time.monotonic()
+    assert no_futures(client) and time.monotonic() - begun < 5.0
+    assert engine_of().sum(count)[0] == N
+
+
+def test_the_reservoir_does_not_depend_on_chunks(client, small_units):
+    positions = []
+    for chunks in (30, (100, 139, 1)):
+        with engine_of(chunks) as engine:
+            found = engine.sum(reservoir_of, 50, 3)
+        np.testing.assert_array_equal(found.views.X, X[found.positions])
+        np.testing.assert_array_equal(found.y, Y[found.positions])
+        positions.append(found.positions)
+    np.testing.assert_array_equal(*positions)
+
+
+def test_without_a_client_blocks_are_in_memory(small_units):
+    engine = engine_of()
+    assert isinstance(engine, InMemory)
+    np.testing.assert_array_equal(engine.sum(count), [N, N, sum(range(0, N, 30))])
+
+
+def test_sums_do_not_depend_on_the_number_of_batches():
+    numbers = list(np.random.default_rng(0).normal(size=53) * 10.0 ** np.arange(53))
+    whole = in_pairs(numbers)
+    for threads in (1, 2, 3, 5, 100):
+        width = batch_width(len(numbers), 2 * threads)
+        batches = [in_pairs(numbers[first : first + width]) for first in range(0, len(numbers), width)]
+        assert in_pairs(batches) == whole
+        assert len(batches) >= min(2 * threads, len(numbers))
+
+
+def test_steps_have_names():
+    from functools import partial
+
+    from kernelweave.engines.primal import sweep
+
+    assert step_name(sweep) == "pass"
+    assert step_name(partial(partial(reservoir_of, size=3), seed=4)) == "reservoir"
+    assert key_split((f"{step_name(values)}-0123456789abcdef0123456789abcdef", 3)) == "values"
+
+
+class _Workers:
+    def nthreads(self):
+        return {"a": 1, "b": 3}
+
+
+def test_chunks_are_placed_by_threads():
+    lazy = da.from_array(X, chunks=(30, 6))
+    assert places_of(_Workers(), lazy, 8) == ["a"] * 2 + ["b"] * 6
