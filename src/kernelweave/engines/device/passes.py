@@ -97,7 +97,7 @@ def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, thet
     """Scores sum_m a_im s_imr of a block; see `certificate.scored`."""
     place, a = block.place, amplitudes_of(block, amplitudes, theta)[1]
     found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
-    return ScoredOnDevice(found, block.losses, place, block.weight)
+    return ScoredOnDevice(found, block.losses, block.weight, place)
 
 
 def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]:
