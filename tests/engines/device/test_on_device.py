@@ -163,12 +163,13 @@ def test_kernels_of_the_host_are_named_and_must_be_held():
 
 
 def test_small_blocks_are_joined(monkeypatch):
-    from kernelweave.engines.device import making
+    from kernelweave.engines.device import block, making
 
     rows, preparation = problem(KERNELS["gaussian"])
     assert len(blocks_on_device(rows.blocks, N, preparation, STRICT).blocks) == 1
     monkeypatch.setattr(making, "MOST_ROWS", 150)
-    monkeypatch.setattr(making, "PIECE", 50)
+    for module in (making, block):
+        monkeypatch.setattr(module, "PIECE", 50)
     engine = blocks_on_device(rows.blocks, N, preparation, STRICT)
     assert [block.n_samples for block in engine.blocks] == [128, 128, 44]
     assert [block.first for block in engine.blocks] == [0, 128, 256]

@@ -107,6 +107,10 @@ class Coding:
             codes = codes[slice(0, block.n_samples)]
         return dataclasses.replace(block, codes=codes, views=None)
 
+    def on_device(self, block: Any) -> Any:
+        """The same for a block on a device, where codes are always held."""
+        return block.with_codes(CodesOnDemand(self.inputs, self.gate, block.views, np.dtype(block.features.dtype)))
+
 
 def encoded(gate: Gate, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """What a gating model reads of samples with these inputs: numbers in a precision, or positions as they are."""

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
+from ...kernels.threads import in_blas_threads
 from ..block import TILE, Block, FeatureBlock, Respond
 from ..losses import Losses
 
+PIECE = 2**17  # samples that cross over at once
 TERMS = ("linear", "lower", "upper", "quadratic")
 
 
@@ -108,6 +110,16 @@ class DeviceBlock:
         """Number of samples."""
         return self.features.n_samples
 
+    def with_codes(self, codes: Any) -> DeviceBlock:
+        """The block with codes, which some threads compute from slices, and without views."""
+        pieces = [slice(a, min(a + PIECE, self.n_samples)) for a in range(0, self.n_samples, PIECE)]
+        found = in_blas_threads(lambda piece: self._placed(codes[piece]), pieces)
+        return replace(self, codes=self.place.xp.concat(found), views=None, kept={})
+
+    def _placed(self, codes: np.ndarray) -> Any:
+        floats = codes.dtype.kind == "f"
+        return self.place.asarray(np.ascontiguousarray(codes), self.features.dtype if floats else None)
+
     def on_host(self) -> Block:
         """The same block for functions that read NumPy arrays."""
         if self.host is not None:
@@ -155,13 +167,10 @@ def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
     place, dtype = features.place, features.dtype
     terms = {name: place.asarray(np.ascontiguousarray(getattr(block.losses, name)), dtype) for name in TERMS}
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
-    codes = block.codes
-    if codes is not None:  # held here, also where they would be computed on demand
-        codes = np.ascontiguousarray(codes[0 : features.n_samples])
-        codes = place.asarray(codes, dtype if codes.dtype.kind == "f" else None)
     losses, weight = replace(block.losses, **terms), place.asarray(block.weight, dtype)
     views, host = getattr(block, "views", None), None if type(block) is Block else block
-    return DeviceBlock(block.first, features, losses, block.y, weight, present, codes, views, host)
+    found = DeviceBlock(block.first, features, losses, block.y, weight, present, None, views, host)
+    return found if block.codes is None else found.with_codes(block.codes)  # held, also where they were on demand
 
 
 def joined(blocks: list[Block], views: Any) -> Block:

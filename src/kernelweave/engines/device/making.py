@@ -28,7 +28,7 @@ from ...kernels.stacking.memory import KernelMemoryError
 from ...kernels.threads import in_blas_threads
 from ...views import Views
 from ..rows import Rows
-from .block import DeviceBlock, joined, placed_block
+from .block import PIECE, DeviceBlock, joined, placed_block
 from .computed import ComputedFeatures
 from .engine import OnDevice
 from .fused import is_fused
@@ -37,7 +37,6 @@ from .landmarks import LandmarkFeatures, joined_sides
 from .layout import aligned
 
 MOST_ROWS = 2**22  # samples of a block
-PIECE = 2**17  # samples that cross over at once
 WORK = 24  # arrays of one number for each sample of a block and kernel, that a pass makes beside
 SHARE = 0.92  # of the free memory, that may be used
 
@@ -65,6 +64,11 @@ class PlacedMap:
         there = landmarks.at(place)
         there.dtype = np.dtype(dtype)
         return cls(found, source_of(there, 0))
+
+    @property
+    def whitening(self) -> np.ndarray:
+        """That of the map, the identity where it has none."""
+        return np.eye(self.map.n_features) if self.map.whitening is None else self.map.whitening
 
     @property
     def is_computed(self) -> bool:
@@ -207,8 +211,7 @@ class Making:
             parts.append(joined_sides(source, [side[m] for side in sides], self.dtype))
             for side in sides:
                 side[m] = None  # frees what was joined
-        given = [each.map.whitening for each in self.maps]
-        whitenings = [np.eye(each.map.n_features) if w is None else w for w, each in zip(given, self.maps, strict=True)]
+        whitenings = [self.place.asarray(each.whitening, "float64") for each in self.maps]
         fused = is_fused(self.place) and self.dtype == "float32"
         make = LandmarkFeatures if fused else ComputedFeatures
         return make(parts, whitenings, rows.n_samples, self.place, self.dtype)
