@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Place
 from ...engines.base import Engine
+from ...engines.device.prediction import values_on_device
 from ...engines.machine import ExplicitKernel
 from ...engines.stack import ExplicitStack
 from ...views import Views
@@ -88,6 +90,11 @@ class ExplicitGatedSum(KernelWithGates):
         for _, rows, share in self._open_shares(views, coef):
             values[rows] += share
         return values
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The same in a place such as a CUDA device."""
+        present = self.stack.presence(views, self.active)
+        return values_on_device(self.stack, place, views, self.gates_of(views), present, coef)  # type: ignore[arg-type]
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m(x) <w_m, phi_m(x)> for each kernel."""

@@ -36,8 +36,10 @@ import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.class_weight import compute_class_weight
 
+from ...arrays import chosen_place
 from ...engines import Engine, InMemory
 from ...engines.cluster import is_dask, rows_on_dask
+from ...engines.device.making import MOST_ROWS as ON_DEVICE
 from ...engines.rows import TARGET_BYTES, Rows
 from ...validation.inputs import check_row_labels, check_sample_weight, check_training_data
 from ...views import TableInBlocks, Views
@@ -88,7 +90,8 @@ def _samples_in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any) -> In
     kept = np.flatnonzero(weight)
     if len(kept) < len(weight):
         views, weight, y = views.rows(kept), weight[kept], None if y is None else y[kept]
-    return rows_in_memory(views, y, weight)
+    n_rows = None if chosen_place(estimator.device).is_host else ON_DEVICE
+    return rows_in_memory(views, y, weight, n_rows)
 
 
 def rows_in_memory(views: Views, y: Any, weight: np.ndarray, n_rows: int | None = None) -> InMemory:
