@@ -108,8 +108,8 @@ class Projected(GatedCombiner):
     ``normalize="center"``. J depends on W_m only through W_m W_m', and with softmax and sigmoid gates on T and V only
     through T V.
 
-    With explicit features (`approximation` of the estimator) W, V and T are learned together with the weight vectors, by
-    L-BFGS over all samples in blocks: linear kernels with `ExactFeatures`, Gaussian ones with `FourierFeatures` of the
+    With explicit features (`approximation` of the estimator) W, V and T are learned together with the weight vectors,
+    by L-BFGS over all samples in blocks: linear kernels with `ExactFeatures`, Gaussian ones with `FourierFeatures` of the
     projected samples, and all kernels with derivatives by `NystroemFeatures`, whose landmarks are projected too. That
     takes no kernel PCA, no `validation_fraction` and no ``optimizer="armijo"``.
 
