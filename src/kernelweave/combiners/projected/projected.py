@@ -109,9 +109,9 @@ class Projected(GatedCombiner):
     through T V.
 
     With explicit features (`approximation` of the estimator) W, V and T are learned together with the weight vectors,
-    by L-BFGS over all samples in blocks: linear kernels with `ExactFeatures`, Gaussian ones with `FourierFeatures` of the
-    projected samples, and all kernels with derivatives by `NystroemFeatures`, whose landmarks are projected too. That
-    takes no kernel PCA, no `validation_fraction` and no ``optimizer="armijo"``.
+    by L-BFGS over all samples in blocks: linear kernels with `ExactFeatures`, Gaussian ones with `FourierFeatures` of
+    the projected samples, and all kernels with derivatives by `NystroemFeatures`, whose landmarks are projected too.
+    That takes no kernel PCA, no `validation_fraction` and no ``optimizer="armijo"``.
 
     A fitted estimator offers `project`, `gating_space`, `region`, `projections_`, `gating_projection_`, `gating_coef_`,
     `active_kernels_` and `feature_importance_`; `display.ProjectionDisplay` draws them. Views whose gate never opens
