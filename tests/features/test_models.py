@@ -110,3 +110,26 @@ def test_errors_name_the_kernel():
     with pytest.raises(ValueError, match=r"it lacks \['round'\]; the kernels are \['flat', 'round'\]"):
         kernels = [("flat", Linear()), ("round", Gaussian())]
         MKLClassifier(kernels, approximation={"flat": ExactFeatures()}).fit(A, Y)
+
+
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "center"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "approximation", [NystroemFeatures(30), FourierFeatures(30), PCA(2)], ids=["nystroem", "fourier", "pca"]
+)
+def test_features_that_are_computed_in_every_pass(approximation, normalize, dtype):
+    X = A.copy()
+    X[::7, 2:] = np.nan
+    kernels = [Gaussian([0, 1]), Gaussian([2, 3])]
+    options = {"approximation": approximation, "normalize": normalize, "dtype": dtype, "random_state": 0, "tol": 1e-6}
+    held, again = (MKLClassifier(kernels, Mean(), storage=each, **options).fit(X, Y) for each in ("dense", "lazy"))
+    assert held.storage_ == "dense" and again.storage_ == "lazy"
+    assert again.objective_ == pytest.approx(held.objective_, rel=1e-4)
+    np.testing.assert_allclose(again.decision_function(X), held.decision_function(X), atol=2e-2)
+
+
+def test_a_clipped_similarity_computed_in_every_pass():
+    bent = Precomputed(np.tanh(3.0 * A @ A.T - 1.0) + np.eye(n), repair="clip")
+    ids, options = np.arange(n)[:, None], {"approximation": NystroemFeatures(40), "random_state": 0, "tol": 1e-6}
+    held, again = (MKLClassifier([bent], Mean(), storage=each, **options).fit(ids, Y) for each in ("dense", "lazy"))
+    assert again.objective_ == pytest.approx(held.objective_, rel=1e-4)
