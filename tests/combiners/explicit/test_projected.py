@@ -1,5 +1,8 @@
 """`Projected` on explicit features: value, gradient, and the model that is learned."""
 
+import pickle
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -8,7 +11,7 @@ from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import Mean, Projected, Sigmoid, Softmax
 from kernelweave.combiners.base import FitControl
 from kernelweave.combiners.explicit.gated import GateAmplitudes
-from kernelweave.combiners.explicit.projected_fit import ProjectedFit
+from kernelweave.combiners.explicit.projected_fit import ProjectedFit, Projecting
 from kernelweave.combiners.explicit.projected_primal import Model, ProjectedPrimal
 from kernelweave.combiners.explicit.projected_terms import NystroemTerm
 from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine
@@ -178,3 +181,25 @@ def test_regression_and_starts():
 def test_what_cannot_be_had(kernel, approximation, combiner, message):
     with pytest.raises(ValueError, match=message):
         MKLClassifier([("mine", kernel)], combiner, approximation=approximation).fit(X, Y)
+
+
+def test_a_device_is_refused():
+    fit = fit_of([Linear()], ExactFeatures(), Projected(2))
+    fit.stack.engine.place = SimpleNamespace(is_host=False)
+    with pytest.raises(ValueError, match='learned on the CPU; use device="cpu"'):
+        ProjectedFit(Projected(2), fit.stack, fit.machine, fit.control)
+
+
+def test_what_is_sent_to_blocks_pickles():
+    kernels = [("a", Linear()), ("b", Gaussian()), ("c", Gaussian())]
+    approximation = {"a": ExactFeatures(), "b": FourierFeatures(10), "c": NystroemFeatures(10)}
+    fit = fit_of(kernels, approximation, Projected(2, Softmax()))
+    primal, theta, terms = primal_of(fit)
+    again = pickle.loads(pickle.dumps(primal.model))
+    position = np.concatenate([np.ones(primal.shape[0] + 1), theta])
+    other = ProjectedPrimal(fit.engine, again, 1, total=fit.machine.total, penalty=fit.family.penalty)
+    np.testing.assert_array_equal(other(position)[1], primal(position)[1])
+    maps = fit._stack_at(terms, theta)[0].maps
+    block = fit.given.blocks[0]
+    made = pickle.loads(pickle.dumps(Projecting(maps, fit.family.inputs, fit.family.gate, None)))(block)
+    assert made.n_samples == block.n_samples and made.features.offsets[-1] == 2 + 10 + maps[2].n_features

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import scipy.sparse as sp
 
+from ...arrays import HOST
 from ...engines.base import Engine
 from ...engines.block import Block, StoredFeatures
 from ...engines.machine import ExplicitKernel, ExplicitMachine
@@ -113,6 +114,8 @@ class ProjectedFit:
 
     def __init__(self, combiner: Projected, stack: ExplicitStack, machine: ExplicitMachine, control: FitControl):
         self.combiner, self.stack, self.machine, self.control = combiner, stack, machine, control
+        if not getattr(stack.engine, "place", HOST).is_host:
+            raise ValueError('Projected on explicit features is learned on the CPU; use device="cpu"')
         for m, found in enumerate(stack.maps):
             _check_map(stack.names[m], stack.kernels[m], found)
         self.family = combiner.family(stack.reservoir, machine.sample, stack.reservoir.y, control)
