@@ -18,7 +18,7 @@ import numpy as np
 from ...arrays import place_of
 from ...engines.block import Block, StoredFeatures
 from ...views import Views
-from ..gates.base import Gate
+from ..gates.base import Gate, Sigmoid, Softmax
 from ..gates.inputs import GatingInputs
 from . import linear_gates
 
@@ -77,6 +77,13 @@ class GateAmplitudes:
             return linear_gates.pullback(self.gate, theta, codes, amplitudes, slopes)
         return self.gate.pullback(theta, codes, amplitudes, slopes)
 
+    @property
+    def linear_kind(self) -> str | None:
+        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for `engines.device.gates`."""
+        if type(self.gate) not in (Softmax, Sigmoid) or self.tol > 0.0 or not self.active.all():
+            return None
+        return f"{'softmax' if self.gate.competes else 'sigmoid'}-{self.gate.norm}"
+
 
 @dataclass(frozen=True)
 class CodesOnDemand:
@@ -113,6 +120,10 @@ class Coding:
         if isinstance(block.features, StoredFeatures):
             codes = codes[slice(0, block.n_samples)]
         return dataclasses.replace(block, codes=codes, views=None)
+
+    def on_device(self, block: Any) -> Any:
+        """The same for a block on a device, where codes are always held."""
+        return block.with_codes(CodesOnDemand(self.inputs, self.gate, block.views, np.dtype(block.features.dtype)))
 
 
 def encoded(gate: Gate, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:
