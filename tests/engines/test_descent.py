@@ -32,9 +32,7 @@ def blocks(dtype: str = "float64", C: float = 1.0, seed: int = 0, n: int = N) ->
         bounds = np.where(own > 0, 0.0, -np.inf), np.where(own > 0, np.inf, 0.0)
         losses = Losses(own, *bounds, np.full((len(own), 1), 1.0 / C))
         codes = rng.normal(size=(len(own), 3))
-        found.append(
-            Block(first, StoredFeatures(matrix[rows], OFFSETS), losses, None, np.ones(len(own)), None, codes)
-        )
+        found.append(Block(first, StoredFeatures(matrix[rows], OFFSETS), losses, None, np.ones(len(own)), None, codes))
     return InMemory(found)
 
 

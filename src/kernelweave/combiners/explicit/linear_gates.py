@@ -27,9 +27,7 @@ def values(gate: Gate, theta: np.ndarray, codes: np.ndarray, present: np.ndarray
     return found
 
 
-def pullback(
-    gate: Gate, theta: np.ndarray, codes: np.ndarray, gates: np.ndarray, slopes: np.ndarray
-) -> np.ndarray:
+def pullback(gate: Gate, theta: np.ndarray, codes: np.ndarray, gates: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """dJ/dtheta; parameters are those of `Gate.pullback`."""
     unit, found = gate.norm == "unit", np.empty(gates.shape, dtype=codes.dtype)
     scores, biases = found, theta[-gates.shape[1] :]
