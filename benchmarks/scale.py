@@ -4,6 +4,8 @@
     python -m benchmarks.scale --kernels 1 --samples 20000 50000 --rival libsvm onedal
     python -m benchmarks.scale --kernels 6 --samples 50000 --method mean convex localized --rival none
     python -m benchmarks.scale --device cuda --kernels 6 --samples 50000 200000 1000000 --predict 1000000
+    python -m benchmarks.scale --explicit 256 --samples 20000 100000 1000000 --method localized --storage dense lazy
+    python -m benchmarks.scale --accuracy 512
     python -m benchmarks.scale --page docs/scale.md
 
 Each cell runs in a process of its own, so that its peak memory is its own: resident memory on the host, and what torch
@@ -12,6 +14,10 @@ what forming the kernel values alone would take at the machine's measured rates 
 defines the problem), and, with one kernel, a row for each rival, timed in the same run at the same tolerance. "gap"
 stops at a relative duality gap of 1e-3, "kkt" at libsvm's tolerance of 1e-3, which rivals have. The gap of a rival is
 computed afterwards, from its coefficients.
+
+`--explicit N` runs cells with N explicit features of each of six kernels instead (`benchmarks.scale_explicit`), and
+scikit-learn's `Nystroem` and `LinearSVC` as the rival; `--accuracy N` compares their accuracy with that of exact models
+on four problems of 8000 samples. Other cells of explicit features join by a function in `EXPLICIT`.
 
 `--results` keeps cells in a JSON file (a cell of the same settings and machine is replaced; ``.csv`` beside it has the
 same as a table). `--page` runs nothing: it writes the tables of these cells into a page, between its markers
@@ -33,7 +39,12 @@ from typing import Any
 
 RESULTS = Path(__file__).parents[1] / "docs" / "scale.json"
 MOST_DENSE = 20_000  # samples up to which both storages are measured, where none is chosen
-SETTINGS = ("solver", "method", "kernels", "samples", "C", "stop", "storage", "device", "machine")
+MOST_OF_RIVAL = 200_000  # samples: scikit-learn holds features in float64, and copies them
+SETTINGS = (
+    *("solver", "method", "kernels", "samples", "C", "stop", "storage", "device", "machine"),
+    *("components", "problem", "workers"),
+)
+EMPTY = ("predict", "kernels", "components")  # columns in which 0 is left out
 BEGIN, END = "<!-- scale -->\n", "<!-- /scale -->"
 # name, heading, format
 COLUMNS = (
@@ -56,6 +67,13 @@ COLUMNS = (
     ("solves", "solves", "{}"),
     ("rounds", "rounds", "{}"),
     ("steps", "steps", "{}"),
+    ("problem", "problem", "{}"),
+    ("components", "landmarks", "{}"),
+    ("passes", "passes", "{}"),
+    ("pass_seconds", "pass s", "{:.3g}"),
+    ("pass_bound", "read s", "{:.3g}"),
+    ("pass_ratio", "ratio", "{:.2f}"),
+    ("memory_ratio", "memory", "{:.2f}"),
     ("predict", "new", "{}"),
     ("predict_seconds", "predict s", "{:.3g}"),
     ("predict_bound", "its bound s", "{:.3g}"),
@@ -75,9 +93,46 @@ def cells(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 yield {**problem, "solver": rival, "method": "SVC", "stop": "kkt", "storage": "", "predict": 0}
 
 
+def held_or_recomputed(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Explicit features on the host: held, or computed in every pass, and the rival."""
+    if given.device != "cpu":
+        return
+    for n, C in itertools.product(given.samples, given.C):
+        problem = {"kernels": 6, "samples": n, "C": C, "device": "cpu", "components": given.explicit, "stop": "gap"}
+        for method, storage in itertools.product(given.method, given.storage or ["dense"]):
+            yield {**problem, "solver": "kernelweave", "method": method, "storage": storage}
+        if given.sklearn and n <= MOST_OF_RIVAL:
+            yield {**problem, "solver": "sklearn", "method": "LinearSVC", "storage": ""}
+
+
+def against_exact(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Models of explicit features and exact ones, on four problems."""
+    from benchmarks.scale_explicit import EXACT, PROBLEMS
+
+    for name, method in itertools.product(PROBLEMS, given.method):
+        for components in (given.accuracy, 0):
+            problem = {"kernels": 0, "samples": EXACT, "C": 1.0, "device": "cpu", "stop": "gap", "problem": name}
+            chosen = {"solver": "kernelweave", "method": method, "storage": "auto", "components": components}
+            yield {**problem, **chosen}
+
+
+#: What gives cells of explicit features.
+EXPLICIT = [held_or_recomputed]
+
+
+def chosen_cells(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The cells of a run, by what was asked for."""
+    if given.accuracy:
+        return against_exact(given)
+    if given.explicit:
+        return itertools.chain.from_iterable(maker(given) for maker in EXPLICIT)
+    return cells(given)
+
+
 def run(cell: dict[str, Any], timeout: float) -> dict[str, Any] | None:
     """What a cell gives in a process of its own; None, and a line that says why, where it fails."""
-    command = [sys.executable, "-m", "benchmarks.scale_cells", json.dumps(cell)]
+    module = "benchmarks.scale_explicit" if "components" in cell else "benchmarks.scale_cells"
+    command = [sys.executable, "-m", module, json.dumps(cell)]
     what = f"{cell['solver']} {cell['storage']} {cell['method']}, n = {cell['samples']}"
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
@@ -94,7 +149,7 @@ def run(cell: dict[str, Any], timeout: float) -> dict[str, Any] | None:
 def texts(found: dict[str, Any], columns: Any = COLUMNS) -> list[str]:
     """A row of the table."""
     return [
-        "" if found.get(name) in (None, "") or (name == "predict" and not found[name]) else form.format(found[name])
+        "" if found.get(name) in (None, "") or (name in EMPTY and not found[name]) else form.format(found[name])
         for name, _, form in columns
     ]
 
@@ -119,7 +174,8 @@ def keep(found: list[dict[str, Any]], path: Path) -> None:
 
 
 def _order(cell: dict[str, Any]) -> tuple:
-    problem = cell["device"], cell["machine"], cell["kernels"], cell["samples"], cell["C"]
+    explicit = "components" in cell, cell.get("problem", ""), cell.get("components", 0)
+    problem = cell["device"], cell["machine"], *explicit, cell["kernels"], cell["samples"], cell["C"]
     return (*problem, cell["solver"], cell["method"], cell["stop"], cell["storage"])
 
 
@@ -179,6 +235,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--stop", nargs="+", choices=["gap", "kkt"], default=["gap", "kkt"])
     add("--rival", nargs="+", choices=["libsvm", "onedal", "none"], default=["libsvm", "onedal"])
     add("--predict", type=int, default=0, metavar="N", help="also time the prediction of N new samples")
+    add("--explicit", type=int, default=0, metavar="N", help="cells with N explicit features of each kernel")
+    add("--accuracy", type=int, default=0, metavar="N", help="accuracy with N landmarks against exact models")
+    add("--no-sklearn", dest="sklearn", action="store_false", help="without scikit-learn's Nystroem and LinearSVC")
     add("--timeout", type=float, default=3600.0, metavar="S", help="seconds that a cell may take")
     add("--quick", action="store_true", help="few samples, nothing kept")
     add("--results", type=Path, help=f"file of kept cells, by default {RESULTS.parent.name}/{RESULTS.name}")
@@ -202,7 +261,7 @@ def main() -> None:
         draw(rows, given.page.with_suffix(".png"))
         return
     print(shown([heading for _, heading, _ in COLUMNS]))
-    for cell in cells(given):
+    for cell in chosen_cells(given):
         result = run(cell, given.timeout)
         if result is not None:
             print(shown(texts(result)), flush=True)

@@ -166,7 +166,7 @@ class _Watch:
         allowed = self.share * self.gap_tol * size_of(point.value, self.primal.total)
         gap = 0.5 * float(np.vdot(w, w))
         if self.progress is not None:
-            self._report(gap, allowed)
+            self.progress(self._done(gap, allowed))
         if self.callback is not None and self.callback(iteration, point):
             self.told = True
             return True
@@ -174,13 +174,13 @@ class _Watch:
         promised = 0.0 if bend is None else 0.5 * float((b**2 / bend).sum())
         return gap <= allowed and promised <= allowed
 
-    def _report(self, gap: float, allowed: float) -> None:
+    def _done(self, gap: float, allowed: float) -> float:
         """The share of the work by the logarithm of the gap."""
         self.first = max(self.first, gap)
         if gap > 0.0 and self.first > allowed:
             share = np.log(self.first / gap) / np.log(self.first / max(allowed, 1e-300))
             self.done = max(self.done, float(np.clip(share, 0.0, 1.0)))
-        self.progress(self.done)  # type: ignore[misc]
+        return self.done
 
 
 def certificate(primal: Primal, position: np.ndarray, steps: int) -> Solution:

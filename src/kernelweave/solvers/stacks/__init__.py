@@ -8,5 +8,7 @@ module             contents
 `products`         inner products of centred matrices
 `elementwise`      functions of squared distances and inner products, entry by entry, and their derivatives
 `exponentials`     exponentials of tiles of distances, and products with tiles, for kernels in parts
+`passes`           value and gradient of losses in one read of explicit features
+`gating`           softmax and sigmoid gates of samples from their scores, and back
 =================  ==================================================================================================
 """
