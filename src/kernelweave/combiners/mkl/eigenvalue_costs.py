@@ -82,7 +82,9 @@ class EigenvalueCosts(BaseEstimator):
         if gamma == 0:
             return np.ones(stack.n_kernels)
         explicit = stack.storage == "explicit"
-        found = _counts_of_features(stack) if explicit else [_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)]
+        found = (
+            _counts_of_features(stack) if explicit else [_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)]
+        )
         counts = np.array(found, dtype=float)
         if gamma * np.log10(counts.max()) > _LARGEST:
             raise ValueError(f"gamma of EigenvalueCosts is {shown(gamma)}: costs overflow; take a smaller one")
