@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from explicit_problem import KERNELS, Twin, X, some_missing
-from places import in_every_place
 
+from explicit_problem import KERNELS, Twin, X, some_missing
 from kernelweave.combiners import FitControl, FixedWeights
 from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines.losses import losses_of
@@ -14,6 +13,7 @@ from kernelweave.kernels import KernelStack, Linear
 from kernelweave.kernels.stacking.feature_weights import feature_weights
 from kernelweave.machines import SquaredHinge
 from kernelweave.views import as_views
+from places import in_every_place
 
 WEIGHTS = {"product": 0.2, "smooth": 0.5, "line": 1.5}
 
