@@ -4,8 +4,8 @@ import inspect
 
 import numpy as np
 import pytest
-from explicit_problem import Twin, X, some_missing
 
+from explicit_problem import Twin, X, some_missing
 from kernelweave import combiners
 from kernelweave.combiners import (
     AccuracyWeights,

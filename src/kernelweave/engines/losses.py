@@ -43,12 +43,13 @@ class Losses:
 
     def of(self, rows: slice) -> Losses:
         """Those of some of the samples."""
-        parts = (getattr(self, name)[rows] for name in ("linear", "lower", "upper", "quadratic"))
+        parts = self.linear[rows], self.lower[rows], self.upper[rows], self.quadratic[rows]
         return Losses(*parts, self.insensitivity, self.total)
 
     def column(self, output: int) -> Losses:
         """Those of one output."""
-        parts = (getattr(self, name)[:, output : output + 1] for name in ("linear", "lower", "upper", "quadratic"))
+        own = slice(output, output + 1)
+        parts = self.linear[:, own], self.lower[:, own], self.upper[:, own], self.quadratic[:, own]
         return Losses(*parts, self.insensitivity, self.total)
 
     def respond(self, values: Any) -> tuple[Any, Any]:
@@ -93,6 +94,7 @@ def losses_of(machine: Machine) -> Losses:
             f"a {machine.kind} has no smooth loss for each of its outputs, which explicit features need: use "
             'machine="squared-hinge", "squared-epsilon-insensitive" or "least-squares"'
         )
-    names = ("linear", "lower", "upper", "quadratic")
-    columns = (np.stack([getattr(part, name) for part in terms], axis=1) for name in names)
-    return Losses(*columns, terms[0].insensitivity, terms[0].total)
+    p, lower, upper, h = (
+        np.stack([getattr(part, name) for part in terms], axis=1) for name in ("linear", "lower", "upper", "quadratic")
+    )
+    return Losses(p, lower, upper, h, terms[0].insensitivity, terms[0].total)

@@ -77,9 +77,10 @@ class ExplicitSum(CombinedKernel):
     """
 
     is_sum = True
+    stack: Any
 
     def __init__(self, stack: ExplicitStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
-        self.stack, self.theta = stack, theta  # type: ignore[assignment]
+        self.stack, self.theta = stack, theta
         self.missing, self.owner = missing, owner
         self.amplitudes = WeightAmplitudes(theta)
 
@@ -88,7 +89,7 @@ class ExplicitSum(CombinedKernel):
         """The kernels with a weight."""
         return self.theta != 0
 
-    def operand(self, out: np.ndarray | None = None) -> ExplicitKernel:  # type: ignore[override]
+    def operand(self, out: np.ndarray | None = None) -> Any:
         """The features in blocks, with these weights."""
         self.scaling()
         return ExplicitKernel(self.stack.engine, self.amplitudes, self.stack.n_features)

@@ -1,8 +1,8 @@
 """The margins of `EasyMKL` on explicit features.
 
 The hard-margin machine on (1 - lam) K + lam I is, up to the scale of its coefficients, the squared-hinge machine on K
-at C = (1 - lam) / lam, the same for every sample. Blocks keep their features and get its losses; a kernel's weight is its
-share in ||F'c||^2. At lam = 1 coefficients are those of the class means: 1/n of each class.
+at C = (1 - lam) / lam, the same for every sample. Blocks keep their features and get its losses; a kernel's weight is
+its share in ||F'c||^2. At lam = 1 coefficients are those of the class means: 1/n of each class.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and one the covariances of these values within each class.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ def explicit_pairs(stack: Any, n_classes: int) -> tuple[Pairs, float]:
     k, P, offsets = n_classes, stack.n_kernels, stack.offsets
     totals = stack.engine.sum(_class_weights, k)
     means = pulled_by(stack.engine, stack.n_features, _members, k) / totals
-    parts = [means[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    parts = [means[a:b] for a, b in pairwise(offsets)]
     inner = np.stack([part.T @ part for part in parts])  # <mu_ma, mu_mb>, of shape (n_kernels, k, k)
     spread = stack.engine.sum(_spread, means, inner) / totals[:, None, None]
     spread = spread.reshape(k, P, k, P, k)

@@ -149,8 +149,8 @@ def _alone(block: Block, m: int, folds: Folds) -> Block:
     wide = {name: np.broadcast_to(np.asarray(getattr(losses, name))[:, None, :], shape) for name in TERMS}
     for name, elsewhere in (("lower", 0.0), ("upper", 0.0), ("quadratic", 1.0)):
         wide[name] = np.where(used[:, :, None], wide[name], elsewhere)
-    columns = (wide[name].reshape(block.n_samples, -1) for name in TERMS)
-    own = Losses(*columns, losses.insensitivity, losses.total)
+    p, lower, upper, h = (wide[name].reshape(block.n_samples, -1) for name in TERMS)
+    own = Losses(p, lower, upper, h, losses.insensitivity, losses.total)
     present = None if there.all() else there[:, None]
     return dataclasses.replace(block, features=one_kernel(block.features, m), losses=own, present=present, codes=None)
 

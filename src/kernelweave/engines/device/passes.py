@@ -108,7 +108,8 @@ def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]
     _, c = respond(losses, values, place)
     inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
     fall = xp.where(inside, 1.0 / losses.quadratic, xp.zeros_like(losses.quadratic))
-    return tuple(xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
+    sums, sizes, falls = (xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
+    return sums, sizes, falls
 
 
 def curvature(
