@@ -1,5 +1,6 @@
 """Whole fits of `Localized` on explicit features: against the exact path, and what its parameters promise."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from explicit_gates import ALL, explicit_problem
-from kernelweave import MKLClassifier, MKLRegressor
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import (
     ClusterGate,
     FitControl,
@@ -23,6 +24,10 @@ from kernelweave.combiners import (
     Softmax,
 )
 from kernelweave.combiners.explicit import gated_l2
+from kernelweave.combiners.explicit.gated import Coding
+from kernelweave.combiners.explicit.gated_descent import Position
+from kernelweave.combiners.explicit.gated_fit import GatedFit
+from kernelweave.combiners.explicit.gated_held_out import divided
 from kernelweave.combiners.localized.l2_path import PATH
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear
@@ -249,3 +254,37 @@ def test_landmarks_are_enough():
     exact = MKLClassifier(kernels, combiner, machine="squared-hinge", random_state=0).fit(frame[:N], Y[:N])
     model = clone(exact).set_params(approximation=NystroemFeatures(60)).fit(frame[:N], Y[:N])
     assert model.score(frame[N:], Y[N:]) >= exact.score(frame[N:], Y[N:]) - 0.02
+
+
+def test_features_computed_in_each_pass_give_the_same():
+    gaps = X.copy()
+    gaps[::7, 1] = np.nan
+    held = models(Localized(inputs=[0], l2=0.003))[1].set_params(approximation=NystroemFeatures(30), tol=1e-5)
+    lazy = clone(held).set_params(storage="lazy")
+    assert_allclose(lazy.fit(gaps, Y).objective_, held.fit(gaps, Y).objective_, rtol=1e-4)
+    assert_allclose(lazy.kernel_weights_, held.kernel_weights_, atol=1e-3)
+    chosen = models(Localized(inputs=[0]))[1].set_params(storage="lazy").fit(X[:N], Y[:N])
+    assert np.isfinite(chosen.combiner_.l2_)
+
+
+def test_one_class():
+    options = {**EXPLICIT, "nu": 0.2}
+    model = MKLOneClass([Gaussian([0, 1]), Gaussian([2, 3])], Localized(l2=0.01), **options).fit(X[:N])
+    assert np.mean(model.predict(X[:N]) == -1) == pytest.approx(0.2, abs=0.02)
+    with pytest.raises(ValueError, match="validation_fraction must be 0 for novelty detection"):
+        clone(model).set_params(combiner=Localized(l2=0.1, validation_fraction=0.2)).fit(X[:N])
+
+
+def test_what_is_sent_to_blocks_can_be_pickled():
+    stack, machine = explicit_problem(clone(models(Localized())[1]), X[:N], Y[:N], n_rows=100)
+    fit = GatedFit(Localized(inputs=[0], l2=0.01), stack, machine, FitControl())
+    mean = fit.problem.mean_solution(fit.engine)
+    position = Position(mean.coef, mean.intercept, fit._start(np.random.RandomState(0)))
+    parts = gated_l2.splits(fit.engine, N, 2, 0, np.array([0.0, 0.3]), 1.0)
+    sent = (Coding(fit.inputs, fit.gate), parts[0], gated_l2.judge_of(fit.problem, [position]))
+    coding, part, judge = pickle.loads(pickle.dumps(sent))
+    block = stack.engine.blocks[0]
+    assert_allclose(coding(block).codes, sent[0](block).codes)
+    found, expected = judge(divided(coding(block), part)), sent[2](divided(sent[0](block), parts[0]))
+    assert_allclose(found.losses, expected.losses)
+    assert found.count == expected.count > 0

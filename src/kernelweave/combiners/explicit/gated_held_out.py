@@ -75,6 +75,7 @@ def divided(block: Block, split: Split) -> SplitBlock:
 
 def some(block: Block, index: np.ndarray) -> Block:
     """Some of the samples of a block, with features and codes of their own."""
+    losses: Any = block.losses  # of which positions serve as well as a slice
     nobody = slice(0, 0)
     features, codes = [np.asarray(block.features.features(nobody))], [np.asarray(block.codes[nobody])]
     for rows in tiles(block.n_samples):
@@ -84,7 +85,7 @@ def some(block: Block, index: np.ndarray) -> Block:
     return Block(
         block.first,
         StoredFeatures(np.concatenate(features), block.features.offsets),
-        block.losses.of(index),  # type: ignore[arg-type]  # positions serve as well as a slice
+        losses.of(index),
         None if block.y is None else block.y[index],
         block.weight[index],
         None if block.present is None else block.present[index],

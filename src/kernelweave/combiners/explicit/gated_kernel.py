@@ -65,14 +65,16 @@ class ExplicitGatedSum(KernelWithGates):
         engine: Engine | None = None,
         totals: GateTotals | None = None,
     ):
-        self.stack, self.theta, self.gate, self.inputs = stack, theta, gate, inputs  # type: ignore[assignment]
+        self.stack: Any = stack
+        self.theta, self.gate, self.inputs = theta, gate, inputs
         self.gate_tol, self.open_kernels, self.open_share = gate_tol, active, open_share
         self.mean_weights, self.engine, self.totals = mean_weights, engine, totals
 
-    def operand(self, out: np.ndarray | None = None) -> ExplicitKernel:  # type: ignore[override]
-        """The features in blocks, with these gates."""
+    def operand(self, out: np.ndarray | None = None) -> Any:
+        """The `ExplicitKernel` that a machine is solved on: features in blocks, with these gates."""
         amplitudes = GateAmplitudes(self.gate, self.active, fixed=self.gate_parameters, tol=self.gate_tol)
-        return ExplicitKernel(self.engine, amplitudes, self.stack.n_features)  # type: ignore[arg-type, attr-defined]
+        engine: Any = self.engine
+        return ExplicitKernel(engine, amplitudes, self.stack.n_features)
 
     # New samples; coefficients are the weight vectors w of all kernels
 
@@ -94,7 +96,7 @@ class ExplicitGatedSum(KernelWithGates):
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray:
         """The same in a place such as a CUDA device."""
         present = self.stack.presence(views, self.active)
-        return values_on_device(self.stack, place, views, self.gates_of(views), present, coef)  # type: ignore[arg-type]
+        return values_on_device(self.stack, place, views, self.gates_of(views), present, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """eta_m(x) <w_m, phi_m(x)> for each kernel."""
@@ -132,16 +134,14 @@ class ExplicitGatedSum(KernelWithGates):
 
     def _features(self, m: int, views: Views) -> np.ndarray:
         """phi_m of samples that all have the view."""
-        stack: Any = self.stack
-        return stack.maps[m].transform(views, np.ones(views.n_samples, dtype=bool))
+        return self.stack.maps[m].transform(views, np.ones(views.n_samples, dtype=bool))
 
     def _own(self, m: int, coef: np.ndarray) -> np.ndarray:
         return coef[self._offsets[m] : self._offsets[m + 1]]
 
     @property
     def _offsets(self) -> np.ndarray:
-        stack: Any = self.stack
-        return stack.offsets
+        return self.stack.offsets
 
     # Weights, and what prediction takes
 

@@ -119,6 +119,14 @@ class Localized(GatedCombiner):
     storage no such matrix: the features, and for each thread P numbers for each sample and output of the machine.
     Gating inputs are then features, or a `KernelMap` with `n_landmarks`.
 
+    On explicit features (an estimator's `approximation`) V is learned together with the weight vectors and biases of
+    the machine, by L-BFGS: an iteration is about one pass over the samples, and `max_iter` counts these. They end where
+    ten of them bring a relative progress below `tol`; the machine is then solved at the final gates. Samples are held
+    out by a hash of their positions; ``l2="auto"`` is chosen on at most 40 000 samples. Constants of the gating inputs,
+    and clusters, come from the reservoir. `InstanceGate`, `KernelMap` without `n_landmarks` and ``optimizer="armijo"``
+    are for exact models. Memory beside the features: the codes that gates read, in the same precision, or none where
+    features are computed again in each pass.
+
     References
     ----------
     M. Gönen, E. Alpaydın, Localized multiple kernel learning, ICML 2008. M. Gönen, Localized multiple kernel algorithms
@@ -176,7 +184,9 @@ class Localized(GatedCombiner):
     def why_exact(self) -> str | None:
         """On explicit features no sample has parameters of its own, and nothing is compared with all samples."""
         if self.gating is not None and self.gating.per_sample:
-            return f"{type(self.gating).__name__} has parameters of its own for each training sample"
+            return (
+                f"{type(self.gating).__name__} has parameters of its own for each training sample"
+            )
         if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
             return "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
         if self.optimizer != "lbfgs":
