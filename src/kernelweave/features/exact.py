@@ -34,6 +34,13 @@ class ExactMap(DirectMap):
         """phi of samples."""
         return _expansion(self.kernel, views)
 
+    def feature_weights(self, weights: np.ndarray) -> np.ndarray | None:
+        """Weights of the features that a linear kernel compares, from those of phi; None for other kernels."""
+        function = self.kernel.point_function()
+        if function is None or function.kind != "linear":
+            return None
+        return self.factor * np.sqrt(function.gain) * weights
+
 
 class ExactFeatures(Approximation):
     """The feature space itself, phi(x) with <phi(x), phi(z)> = k(x, z), of linear and polynomial kernels.
