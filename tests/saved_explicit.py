@@ -2,7 +2,7 @@
 
 from sklearn.decomposition import PCA
 
-from kernelweave.combiners import ConvexMKL, FixedWeights, Localized, LpMKL, Mean, Sigmoid
+from kernelweave.combiners import ConvexMKL, FixedWeights, Localized, LpMKL, Mean, Projected, Sigmoid, Softmax
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial, Precomputed, Spectrum
 from saved_builders import GRAM, KERNELS, TARGETS, THREE, N, classifier, ids, on_frame, one_class, regressor
@@ -36,5 +36,11 @@ EXPLICIT = {
         **NYSTROEM,
     ),
     "explicit, sigmoid": regressor(combiner=Localized(Sigmoid(), inputs=[1, 2], l2=0.01), **NYSTROEM),
+    "explicit, projected": classifier(
+        [("flat", Linear()), ("curved", Gaussian([0, 1, 2])), ("waves", Gaussian([1, 2]))],
+        combiner=Projected(2, Softmax(), gating_components=1),
+        approximation={"flat": ExactFeatures(), "curved": NystroemFeatures(8), "waves": FourierFeatures(6)},
+        random_state=0,
+    ),
     "explicit, weights per class": classifier(KERNELS, THREE, combiner=ConvexMKL(), weights="per-class", **NYSTROEM),
 }

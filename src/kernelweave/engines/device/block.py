@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
+from ...kernels.threads import in_blas_threads
 from ..block import TILE, Block, FeatureBlock, Respond
 from ..losses import Losses
 
+PIECE = 2**17  # samples that cross over at once
 TERMS = ("linear", "lower", "upper", "quadratic")
 
 
@@ -108,17 +110,31 @@ class DeviceBlock:
         """Number of samples."""
         return self.features.n_samples
 
+    def with_codes(self, codes: Any) -> DeviceBlock:
+        """The block with codes, which some threads compute from slices, and without views."""
+        pieces = [slice(a, min(a + PIECE, self.n_samples)) for a in range(0, self.n_samples, PIECE)]
+        found = in_blas_threads(lambda piece: self._placed(codes[piece]), pieces)
+        return replace(self, codes=self.place.xp.concat(found), views=None, kept={})
+
+    def _placed(self, codes: np.ndarray) -> Any:
+        floats = codes.dtype.kind == "f"
+        return self.place.asarray(np.ascontiguousarray(codes), self.features.dtype if floats else None)
+
     def on_host(self) -> Block:
         """The same block for functions that read NumPy arrays."""
         if self.host is not None:
             return self.host
         numpy = self.place.numpy
-        terms = (numpy(getattr(self.losses, name)).astype(np.float64) for name in TERMS)
-        losses = replace(self.losses, **dict(zip(TERMS, terms, strict=True)))
+        losses = losses_on_host(self.losses, self.place)
         present, codes = (None if each is None else numpy(each) for each in (self.present, self.codes))
         weight = numpy(self.weight).astype(np.float64)
         found = Block(self.first, FeaturesFromHost(self.features), losses, self.y, weight, present, codes)
         return found if self.views is None else replace(found, views=self.views)
+
+
+def losses_on_host(losses: Losses, place: Place) -> Losses:
+    """Losses of arrays of a place as NumPy arrays."""
+    return replace(losses, **{name: place.numpy(getattr(losses, name)).astype(np.float64) for name in TERMS})
 
 
 class FeaturesFromHost(FeatureBlock):
@@ -151,10 +167,22 @@ def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
     place, dtype = features.place, features.dtype
     terms = {name: place.asarray(np.ascontiguousarray(getattr(block.losses, name)), dtype) for name in TERMS}
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
-    codes = block.codes
-    if codes is not None:  # held here, also where they would be computed on demand
-        codes = np.ascontiguousarray(codes[0 : features.n_samples])
-        codes = place.asarray(codes, dtype if codes.dtype.kind == "f" else None)
     losses, weight = replace(block.losses, **terms), place.asarray(block.weight, dtype)
     views, host = getattr(block, "views", None), None if type(block) is Block else block
-    return DeviceBlock(block.first, features, losses, block.y, weight, present, codes, views, host)
+    found = DeviceBlock(block.first, features, losses, block.y, weight, present, None, views, host)
+    return found if block.codes is None else found.with_codes(block.codes)  # held, also where they were on demand
+
+
+def joined(blocks: list[Block], views: Any) -> Block:
+    """Consecutive blocks without features as one, with the views of all of them."""
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    parts = {name: np.concatenate([getattr(each.losses, name) for each in blocks]) for name in TERMS}
+    present, P = None, next((each.present.shape[1] for each in blocks if each.present is not None), 0)
+    if P:
+        whole = [np.ones((len(b.weight), P), dtype=bool) if b.present is None else b.present for b in blocks]
+        present = np.concatenate(whole)
+    y = None if first.y is None else np.concatenate([each.y for each in blocks])
+    weight = np.concatenate([each.weight for each in blocks])
+    return replace(first, losses=replace(first.losses, **parts), y=y, weight=weight, present=present, views=views)

@@ -17,9 +17,9 @@ from .held import HeldFeatures
 
 MOST_NUMBERS = 2**12  # of a row, with those that fill up to powers of 2
 # Samples of a tile, warps and stages, by the numbers of a row. The fastest of a dozen each on an H200.
-TILES = {1024: (1, 1, 3), 2048: (1, 2, 3), 4096: (1, 4, 3)}
-SHARE = 512  # about so many samples for each program
-PROGRAMS = 12  # programs of a multiprocessor at a time, of which there are whole multiples
+TILES = {1024: (1, 1, 3), 2048: (1, 1, 3), 4096: (1, 2, 3)}
+SHARE = 1024  # about so many samples for each program
+PROGRAMS = 6  # programs of a multiprocessor at a time, of which there are whole multiples
 ON_CPU = 4  # multiprocessors where Triton's interpreter runs programs
 
 

@@ -7,16 +7,20 @@ blocks are made.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Place
+from ..certificate import Scored
+from ..descent import PROBES, ROWS, SHARE, Curvature
 from ..losses import Losses
 from ..primal import Amplitudes, Pass
 from . import fused, gates
-from .block import DeviceBlock
+from .block import TERMS, DeviceBlock, losses_on_host
+
+CURVED = 2**15  # samples of a block, at most, that curvature is estimated from
 
 
 def sweep(
@@ -80,15 +84,20 @@ class ScoredOnDevice:
 
     scores: Any
     losses: Losses
-    place: Place
     weight: Any
+    place: Place
+
+    def on_host(self) -> Scored:
+        """The same for functions that read NumPy arrays."""
+        scores, weight = (self.place.numpy(each).astype(np.float64) for each in (self.scores, self.weight))
+        return Scored(scores, losses_on_host(self.losses, self.place), weight)
 
 
 def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, theta: np.ndarray) -> ScoredOnDevice:
     """Scores sum_m a_im s_imr of a block; see `certificate.scored`."""
     place, a = block.place, amplitudes_of(block, amplitudes, theta)[1]
     found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
-    return ScoredOnDevice(found, block.losses, place, block.weight)
+    return ScoredOnDevice(found, block.losses, block.weight, place)
 
 
 def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]:
@@ -99,5 +108,34 @@ def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]
     _, c = respond(losses, values, place)
     inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
     fall = xp.where(inside, 1.0 / losses.quadratic, xp.zeros_like(losses.quadratic))
-    sums = (xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
-    return tuple(sums)  # type: ignore[return-value]
+    return tuple(xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
+
+
+def curvature(
+    block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
+) -> Curvature:
+    """Sums that the diagonal of the Hessian is made of, from some samples; see `descent.curvature`."""
+    place, dtype, n = block.place, block.features.dtype, block.n_samples
+    xp = place.xp
+    rows = slice(0, min(n, max(ROWS, min(n // SHARE, CURVED))))
+    losses = replace(block.losses, **{name: getattr(block.losses, name)[rows, ...] for name in TERMS})
+    phi, (parameters, a) = block.features.features(rows), amplitudes_of(block, amplitudes, theta)
+    a, w = a[rows, :], place.asarray(weights, dtype)
+    spans = block.features.spans
+    scores = xp.stack([phi[:, span] @ w[span, :] for span in spans], axis=1)
+    c = respond(losses, xp.sum(a[:, :, None] * scores, axis=1) + place.asarray(intercept, dtype), place)[1]
+    inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
+    all_rates = (n / rows.stop) / losses.quadratic
+    rates = xp.where(inside, all_rates, xp.zeros_like(all_rates))
+    phi, found = phi * phi, []
+    for rate in (rates, all_rates):
+        parts = [phi[:, span].T @ (a[:, m, None] ** 2 * rate) for m, span in enumerate(spans)]
+        found += [xp.astype(xp.concat(parts), xp.float64), xp.sum(rate, axis=0, dtype=xp.float64)]
+    bends: list[Any] = []
+    if amplitudes.n_parameters:
+        signs = np.random.default_rng(block.first).choice([-1.0, 1.0], size=(PROBES, *c.shape))
+        for pull in signs:
+            slopes = xp.sum((place.asarray(pull, dtype) * rates**0.5)[:, None, :] * scores, axis=2)
+            bend = amplitudes.pullback(parameters, block, rows, a, slopes)  # type: ignore[arg-type]
+            bends.append(xp.astype(bend, xp.float64))
+    return Curvature(*found, xp.stack(bends, axis=1) if bends else place.zeros((0, PROBES)))
