@@ -1,7 +1,7 @@
 """scikit-learn's own estimator checks.
 
-All of them for the default classifier, regressor and detector, exact and on explicit features, for the joint machine and
-for learned weights; for other combiners and machines those of `conventions.SHORT`.
+All of them for the default classifier, regressor and detector, exact and on explicit features, for the joint machine
+and for learned weights; for other combiners and machines those of `conventions.SHORT`.
 """
 
 import numpy as np

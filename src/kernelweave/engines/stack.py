@@ -92,7 +92,9 @@ class ExplicitStack:
         bare.normalizers = [Normalizer(None, found.name) for found in self.normalizers]
         bare.repairs = [repair.unlearned() for repair in bare.repairs]
         maps = [found if used else NoFeatures(found.n_features) for found, used in zip(self.maps, active, strict=True)]
-        return ExplicitStack(bare.restrict(np.empty(0, dtype=int), active), maps, None, self.n_samples)
+        kept = bare.restrict(np.empty(0, dtype=int), active)
+        kept.normalizers = [Normalizer(found.method, found.name) for found in self.normalizers]
+        return ExplicitStack(kept, maps, None, self.n_samples)
 
 
 class NoFeatures(FeatureMap):

@@ -254,8 +254,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             "gates" in self.combiner_.offers,
         )
 
-    @property
-    def _coef(self) -> np.ndarray:
+    def _coefficients(self) -> np.ndarray:
         """What the combined kernel's values of new samples are multiplied with, of shape (n_terms, n_outputs)."""
         if "feature_coef_" in self.__dict__:
             return np.concatenate([*self.feature_coef_.values()])
@@ -264,7 +263,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         views = self._new_views(X, fetch)
-        coef, place = self._coef, chosen_place(self.device)
+        coef, place = self._coefficients(), chosen_place(self.device)
         if not place.is_host and fetch is None:
             found = self._kernel.values_in(place, views, coef)
             if found is not None:
@@ -276,7 +275,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         return views.in_blocks(self._values_per_sample(), values) + self.intercept_
 
     def _values_per_sample(self) -> int:
-        return self._kernel.values_per_sample(self._coef)
+        return self._kernel.values_per_sample(self._coefficients())
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Public decision values."""
@@ -375,7 +374,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         d = as_numbers(costs, self.kernel_names_, "costs", default=1.0)
         if not d.any():
             raise ValueError("costs must not all be 0")
-        evaluations = self._kernel.evaluations(self._coef)
+        evaluations = self._kernel.evaluations(self._coefficients())
         return float(evaluations @ d / d.sum())
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -31,7 +31,7 @@ class Explanations:
 
     kernels_: list[Kernel]
     kernel_names_: list[str]
-    _coef: np.ndarray
+    _coefficients: Callable[[], np.ndarray]
     intercept_: np.ndarray
     combiner_: Any
     n_features_in_: int
@@ -99,7 +99,7 @@ class Explanations:
                 "value belongs to one kernel. model_selection.view_report(model, X, y) compares the model with and "
                 "without each view"
             )
-        coef = self._coef
+        coef = self._coefficients()
         shares = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.shares(part, coef))
         intercept = np.broadcast_to(self.intercept_[:, None], (*shares.shape[:2], 1))
         parts, names = np.concatenate([shares, intercept], axis=2), [*self._kernel.terms, "intercept"]
@@ -208,7 +208,7 @@ class Explanations:
 
     def _feature_weights(self, m: int) -> np.ndarray | None:
         """The vectors of a linear kernel, of shape (n_features, n_outputs); None if there are none."""
-        coef = self._coef
+        coef = self._coefficients()
         if len(coef) == 0 or not self._kernel.active[m]:
             return np.zeros((len(self._feature_names(m)), coef.shape[1]))
         return self._kernel.feature_weights(m, coef)

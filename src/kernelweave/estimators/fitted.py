@@ -136,8 +136,8 @@ class FittedKernels:
     @property
     def approximation_(self) -> dict[str, FeatureMap]:
         """The fitted features of each kernel that prediction evaluates, by name; only with an `approximation`."""
-        kernel = getattr(self, "_kernel", None)
-        kernels = kernel.kernels if isinstance(kernel, OutputKernels) else [kernel]
+        kernel: Any = getattr(self, "_kernel", None)
+        kernels: list[Any] = kernel.kernels if isinstance(kernel, OutputKernels) else [kernel]
         stacks = [getattr(own, "stack", None) for own in kernels]
         if not all(isinstance(stack, ExplicitStack) for stack in stacks):
             raise AttributeError(f"this {type(self).__name__} has no approximation_: it is exact, or not fitted")

@@ -44,7 +44,7 @@ class LocalMethods:
 
     kernel_names_: list[str]
     active_kernels_: list[str]
-    _coef: np.ndarray
+    _coefficients: Callable[[], np.ndarray]
     intercept_: np.ndarray
     kernel_weights: Callable[..., pd.DataFrame]
     _kernel: Any
@@ -160,7 +160,7 @@ class LocalMethods:
             where a sample lacks the view.
         """
         views = self._new_views(X)
-        coef = self._coef
+        coef = self._coefficients()
         values = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.local_values(part, coef))
         values += self.intercept_[:, None]
         values = values if values.shape[1] > 1 else values[:, 0]
@@ -174,7 +174,9 @@ def gates_at(model: Any, codes: np.ndarray) -> np.ndarray:
 
 def decision_at(model: Any, points: Mapping[str, np.ndarray]) -> np.ndarray:
     """Decision values at points of the spaces of some kernels, whose gates are 1 while all others are 0."""
-    values = sum(model._kernel.values_at(model.kernel_names_.index(name), Z, model._coef) for name, Z in points.items())
+    values = sum(
+        model._kernel.values_at(model.kernel_names_.index(name), Z, model._coefficients()) for name, Z in points.items()
+    )
     return model._rule.decision(values + model.intercept_)
 
 

@@ -273,7 +273,7 @@ class _Job:
         return float(self.scorer(fitted, self._rows(self.X, rows), self._rows(self.y, rows)))
 
     def _sizes(self, model: Any, whole: Any, names: list[str]) -> tuple[float, float]:
-        """Support vectors or landmarks, and the cost of prediction as a share of that of all kernels; NaN for others."""
+        """Support vectors (landmarks), and the cost of prediction as a share of that of all kernels; NaN for others."""
         is_machine = hasattr(model, "support_") or hasattr(model, "feature_coef_")
         stored = float(n_compared(model)) if is_machine else np.nan
         if not hasattr(model, "prediction_cost"):

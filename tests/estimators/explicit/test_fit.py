@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import ConvexMKL, FixedWeights, Localized, LpMKL, Mean
+from kernelweave.engines import InMemory
 from kernelweave.estimators.explicit import samples
 from kernelweave.estimators.path import fit_path
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
@@ -131,6 +132,10 @@ def test_linear_kernels_have_weights_of_columns(approximation):
     model.fit(X, X @ [1.0, -2.0, 0.5, 0.0, 0.0])
     np.testing.assert_allclose(NEW @ model.coef_.T[:, 0] + model.intercept_, model.predict(NEW), atol=1e-6)
     np.testing.assert_allclose(model.feature_weights("a"), model.coef_[0, :2])
+    model.set_params(normalize="unit-diagonal").fit(X, X @ [1.0, -2.0, 0.5, 0.0, 0.0])
+    assert not hasattr(model, "coef_")
+    unit = NEW[:, :2] / np.linalg.norm(NEW[:, :2], axis=1)[:, None]
+    np.testing.assert_allclose(unit @ model.feature_weights("a"), model.contributions(NEW)["a"], atol=1e-6)
 
 
 @pytest.mark.parametrize("combiner", [Mean(), Localized()], ids=repr)
@@ -150,12 +155,10 @@ def test_results_depend_on_neither_threads_nor_blocks_nor_storage(combiner, monk
 
 
 def test_features_are_held_while_they_take_0_6_of_the_free_memory(monkeypatch):
-    from kernelweave.estimators.explicit import fitting
-
     n_bytes = MKLClassifier(KERNELS, **SMALL).fit(X, TWO)
     size = sum(len(coef) for coef in n_bytes.feature_coef_.values()) * 150 * 4
     for free, expected in ((size / 0.5, "dense"), (size / 0.8, "lazy"), (None, "dense")):
-        monkeypatch.setattr(fitting, "available_memory", lambda free=free: free)
+        monkeypatch.setattr(InMemory, "free_memory", lambda self, free=free: free)
         assert MKLClassifier(KERNELS, **SMALL).fit(X, TWO).storage_ == expected
 
 

@@ -207,13 +207,13 @@ class NumberCounts(Counts):
 
 def count_samples(rows: Rows) -> Counts:
     """Counts of a block without targets."""
+    return Counts(*_of_weights(rows))
+
+
+def _of_weights(rows: Rows) -> tuple[int, float, float, float]:
     weight = rows.weight
-    return Counts(
-        rows.n_samples,
-        float(weight.sum()),
-        float(weight.min(initial=np.inf)),
-        float(weight.max(initial=0.0)),
-    )
+    least, most = float(weight.min(initial=np.inf)), float(weight.max(initial=0.0))
+    return rows.n_samples, float(weight.sum()), least, most
 
 
 def count_labels(rows: Rows) -> LabelCounts:
@@ -230,7 +230,7 @@ def count_labels(rows: Rows) -> LabelCounts:
                 "needs classes, numbers without a fraction or text; for numbers to predict use MKLRegressor"
             )
     classes, places = _sorted_labels(y)
-    return LabelCounts(*vars(count_samples(rows)).values(), classes, np.bincount(places, minlength=len(classes)))
+    return LabelCounts(*_of_weights(rows), classes, np.bincount(places, minlength=len(classes)))
 
 
 def count_numbers(rows: Rows) -> NumberCounts:
@@ -241,7 +241,7 @@ def count_numbers(rows: Rows) -> NumberCounts:
         what = "NaN" if np.isnan(y[wrong[0]]).any() else "infinity"
         raise ValueError(f"Input y contains {what}: sample {rows.first + wrong[0]}; leave such samples out")
     low, high = y.min(axis=0, initial=np.inf), y.max(axis=0, initial=-np.inf)
-    return NumberCounts(*vars(count_samples(rows)).values(), low, high)
+    return NumberCounts(*_of_weights(rows), low, high)
 
 
 def _targets_of(rows: Rows) -> np.ndarray:
