@@ -67,7 +67,7 @@ def curvature(
         return Curvature(*sums)
     rows = slice(0, min(n, max(ROWS, n // SHARE)))
     losses, share = block.losses.of(rows), n / rows.stop
-    phi = np.array(block.features.features(rows), dtype=np.float64)  # a copy: it is squared in place
+    phi = np.asarray(block.features.features(rows), dtype=np.float64)
     a = np.asarray(amplitudes.values(theta, block, rows), dtype=np.float64)
     spans = [slice(first, last) for first, last in pairwise(block.features.offsets)]
     scores = np.stack([phi[:, span] @ weights[span] for span in spans], axis=1)
