@@ -1,4 +1,7 @@
-"""`CohortModel` on files: decided by some samples, fitted to all others, block by block."""
+"""`CohortModel` on files: decided by some samples, fitted to all others, block by block.
+
+The time goes to a dozen fits, each a search and a fit in blocks.
+"""
 
 import re
 from pathlib import Path

@@ -105,7 +105,12 @@ def _plain(column: Any) -> np.ndarray:
 
 
 def check_one_table(X: Any) -> None:
-    """Raise a `ValueError` that names `stack_views` where X is several tables: a dict, or a list of arrays."""
+    """Raise a `ValueError` where X is several tables (a dict, or a list of arrays), or a table that stays in files."""
+    if hasattr(X, "n_blocks") and hasattr(X, "limits"):
+        raise ValueError(
+            f"X is an {type(X).__name__}, which MKLClassifier, MKLRegressor, MKLOneClass and CohortModel read block by "
+            "block; here X must be in memory: pass X.rows(0, X.n_samples)"
+        )
     if isinstance(X, Mapping):
         names = [repr(name) for name in list(X)[:_SHOWN]]
         what = "a dict"

@@ -46,7 +46,14 @@ def _fit_on(engine: Engine, estimator: Any, combiner: Combiner, control: FitCont
     if counts.n_samples < 2:
         raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
     targets = estimator._targets(counts)
-    stack, machine, storage = explicit_stack(estimator, engine, counts.n_samples, targets, control.rng)
+    stack, machine, storage = explicit_stack(
+        estimator,
+        engine,
+        counts.n_samples,
+        targets,
+        control.rng,
+        with_samples=bool(combiner.offers & {"gates", "project"}),
+    )
     estimator.combiner_ = estimator._combiner_for(combiner, machine)
     watched = progress_bar(f"Fitting {type(estimator).__name__}") if estimator.verbose else nullcontext()
     with watched as progress:

@@ -40,14 +40,24 @@ class Preparation:
     machine_of: Any  # (y, weight) -> machine of these samples, and targets as combiners take them
     dtype: np.dtype
     held: bool = True  # whether features are held, or computed again in every pass
+    with_samples: bool = True  # whether blocks have the samples themselves, which gates and projections read
 
     def __call__(self, rows: Rows) -> Block:
         """The block of some samples."""
-        present = self.stack.presence(rows.views)
+        present = self.stack.presence(rows.views.rows(slice(None)))  # what is read of them is dropped with them
         features = feature_block(self.maps, rows.views, present, self.dtype, held=self.held)
         machine, y = self.machine_of(rows.y, rows.weight)
         there = None if present.all() else present
-        return Block(rows.first, features, losses_of(machine), y, rows.weight, there, None, rows.views)
+        return Block(
+            rows.first,
+            features,
+            losses_of(machine),
+            y,
+            rows.weight,
+            there,
+            None,
+            rows.views if self.with_samples else None,
+        )
 
 
 def explicit_stack(
@@ -56,6 +66,8 @@ def explicit_stack(
     n_samples: int,
     machine_of: Any,
     rng: np.random.RandomState,
+    *,
+    with_samples: bool = True,
 ) -> tuple[ExplicitStack, ExplicitMachine, str]:
     """The stack and the machine that a combiner is fitted with, and how features are held.
 
@@ -70,6 +82,8 @@ def explicit_stack(
     machine_of : callable
         See `engines.targets`.
     rng : RandomState
+    with_samples : bool
+        Whether blocks have the samples themselves, for combiners that read them.
     """
     dtype = np.dtype(estimator.dtype or "float32")
     given = estimator.kernels, estimator.normalize, estimator.approximation
@@ -84,7 +98,8 @@ def explicit_stack(
     size = feature_bytes(n_samples, sum(m.n_features for m in maps), dtype)
     storage = _storage(estimator.storage, size, engine)
     held = storage == "dense"
-    blocks = engine.replace(Preparation(maps, stack, machine_of, dtype, held), keep=held)
+    preparation = Preparation(maps, stack, machine_of, dtype, held, with_samples)
+    blocks = engine.replace(preparation, keep=held)
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples), storage
 
 
