@@ -8,7 +8,7 @@ from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.losses import losses_of
 from kernelweave.engines.machine import ExplicitMachine
 from kernelweave.engines.stack import ExplicitStack
-from kernelweave.engines.targets import ClassTargets, NumberTargets
+from kernelweave.engines.targets import ClassTargets, NoveltyTargets, NumberTargets
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import SquaredEpsilonInsensitive, SquaredError, SquaredHinge, SquaredMargin
@@ -45,6 +45,7 @@ CASES = {
     "several targets": (NumberTargets(SquaredEpsilonInsensitive(epsilon=0.2), 3.0), NUMBERS),
     "several least squares": (NumberTargets(SquaredError(), 3.0), NUMBERS),
 }
+NOVELTY = {"one class": (NoveltyTargets(0.2, 0.1), None)}
 
 
 class Twin:
@@ -62,7 +63,7 @@ class Twin:
     """
 
     def __init__(self, case: str, *, X: np.ndarray = X, kernels=KERNELS, normalize="unit-diagonal", weight=WEIGHT):
-        make, y = CASES[case]
+        make, y = (CASES | NOVELTY)[case]
         self.dense = KernelStack(kernels, normalize).fit(X, weight)
         self.exact, self.y = make(y, weight)
         rng = np.random.RandomState(0)
@@ -74,7 +75,7 @@ class Twin:
         for rows in (slice(0, 20), slice(20, 21), slice(21, len(X))):
             part = views.rows(rows)
             matrix = np.hstack([found.transform(part, present[rows, m]) for m, found in enumerate(maps)])
-            own, targets = make(y[rows], weight[rows])
+            own, targets = make(None if y is None else y[rows], weight[rows])
             there = None if present[rows].all() else present[rows]
             features = StoredFeatures(matrix, offsets)
             blocks.append(Block(rows.start, features, losses_of(own), targets, weight[rows], there))

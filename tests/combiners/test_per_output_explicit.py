@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from explicit_problem import Twin
 
+from explicit_problem import Twin
 from kernelweave.combiners import ConvexMKL, EasyMKL, FitControl, LpMKL, Mean
 from kernelweave.combiners.per_output import PerOutput
 

@@ -1,7 +1,7 @@
 """scikit-learn's own estimator checks.
 
-All of them for the default classifier, regressor and detector, for the joint machine and for learned weights; for other
-combiners and machines those of `conventions.SHORT`.
+All of them for the default classifier, regressor and detector, exact and on explicit features, for the joint machine and
+for learned weights; for other combiners and machines those of `conventions.SHORT`.
 """
 
 import numpy as np
@@ -21,6 +21,7 @@ from kernelweave.combiners import (
     Projected,
     Softmax,
 )
+from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 
 MIXED = [Linear(), Polynomial(degree=2), Gaussian(scale=1.0)]
@@ -30,6 +31,9 @@ EVERY_CHECK = [
     MKLRegressor(),
     MKLRegressor(MIXED, LpMKL(p=2)),
     MKLOneClass(),
+    MKLClassifier(approximation="nystroem"),
+    MKLRegressor(approximation=NystroemFeatures(50)),
+    MKLOneClass(approximation="nystroem"),
 ]
 SOME_CHECKS = [
     MKLClassifier([Linear(), Polynomial()], Projected(2, Softmax(), gating_components=1, init="lda", max_iter=9)),
@@ -52,6 +56,9 @@ SOME_CHECKS = [
     ),
     MKLOneClass([Polynomial(), Gaussian(scale=1.0)], ConvexMKL(min_weight=0.1)),
     MKLOneClass([Polynomial(), Gaussian(scale=1.0)], Product()),
+    MKLClassifier([Linear(), Gaussian(scale=1.0)], Localized(max_iter=9), approximation="nystroem"),
+    MKLClassifier([Linear(), Gaussian(scale=1.0)], ConvexMKL(), approximation="nystroem", weights="per-class"),
+    MKLRegressor(MIXED, LpMKL(p=2), approximation="nystroem", storage="lazy"),
 ]
 _EQUIVALENCE = (
     "the check asks for equal predictions to 1e-7, the machines are solved to a KKT violation of 1e-3; "

@@ -1,6 +1,7 @@
 """Landmarks: where they are drawn from, how much they capture, and what that costs."""
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ def clustered(n, seed=0):
 
 
 def share(X, method, count, seed, kernel=None):
-    stack = KernelStack([Gaussian(scale=4.0) if kernel is None else kernel]).fit(X)
+    stack = KernelStack([Gaussian() if kernel is None else kernel]).fit(X)
     approximation = NystroemFeatures(count, method=method)
     return approximation.fit_map(stack, 0, np.random.RandomState(seed), dtype=FLOAT64).trace_share
 
@@ -30,7 +31,9 @@ def share(X, method, count, seed, kernel=None):
 @pytest.mark.parametrize("method", ["rpcholesky", "kmeans++"])
 def test_chosen_landmarks_capture_more_than_uniform_ones_of_clusters(method):
     X = clustered(1000)
-    chosen, uniform = ([share(X, each, 35, seed) for seed in range(4)] for each in (method, "uniform"))
+    chosen, uniform = (
+        [share(X, each, 35, seed, Gaussian(scale=4.0)) for seed in range(4)] for each in (method, "uniform")
+    )
     assert min(chosen) > max(uniform)
 
 
@@ -130,6 +133,10 @@ def test_a_low_share_of_the_trace_is_a_warning():
     X = np.random.default_rng(0).normal(size=(500, 30))
     with pytest.warns(UserWarning, match=r"20 landmarks capture 4 % of the trace of the kernel 'wide'.*larger width"):
         share(X, "rpcholesky", 20, 0, kernel=("wide", Gaussian(scale=0.5)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 0.05 < share(X, "rpcholesky", 20, 0) < 0.5
+        assert share(X, "rpcholesky", 500, 0, kernel=Gaussian(scale=0.5)) > 1.0 - 1e-9
 
 
 INDEFINITE = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])

@@ -23,6 +23,7 @@ from kernelweave.machines import (
     SquaredError,
     SquaredHinge,
     SquaredMargin,
+    SquaredOneClassMachine,
     TargetsMachine,
 )
 from machine_properties import check_machine
@@ -41,6 +42,7 @@ MACHINES = {
     "binary": BinaryMachine(SIGNS, WITHOUT),
     "regression": RegressionMachine(TARGET, WITHOUT, epsilon=0.1),
     "one-class": OneClassMachine(5 * BOUND / BOUND.sum()),
+    "one-class, squared": SquaredOneClassMachine(5 * BOUND / BOUND.sum(), nu=0.2),
     "one-vs-one": OneVsOneMachine(LABELS, BOUND),
     "one-vs-all": OneVsAllMachine(LABELS, WITHOUT),
     "joint": JointMachine(LABELS, WITHOUT),
@@ -107,7 +109,8 @@ def test_losses_are_what_their_names_say():
 
 
 def test_capabilities():
-    assert [name for name, machine in MACHINES.items() if machine.detects_novelty] == ["one-class"]
+    novelty = [name for name, machine in MACHINES.items() if machine.detects_novelty]
+    assert novelty == ["one-class", "one-class, squared"]
     assert MACHINES["squared hinge, one-vs-one"].n_jobs == 2 and MACHINES["binary"].n_jobs is None
     boxes = {name for name, machine in MACHINES.items() if machine.has_box_dual}
     by_terms = {"Hinge by its terms", "EpsilonInsensitive by its terms"}

@@ -89,8 +89,8 @@ def _checked_files(chosen: argparse.Namespace) -> dict[str, str]:
         if not equals or not name.strip() or not path:
             raise ValueError(f"--kernel {word}: write name=file, such as --kernel similarity={word.strip('=')}")
         entries.append((name, path))
-    for name, path in entries:
-        _check_readable(path, "a file")
+    for place, (name, path) in enumerate(entries):
+        _check_readable(path, "a file", folder=place < len(chosen.files) and hasattr(chosen, "in_blocks"))
         if name in views:
             raise ValueError(
                 f"the view {name!r} would be both {views[name]} and {path}; give one of them another name, such as "
@@ -143,14 +143,14 @@ def _named(word: str) -> tuple[str, str]:
     return without_suffix(Path(word).name), word
 
 
-def _check_readable(path: str, what: str) -> None:
+def _check_readable(path: str, what: str, *, folder: bool = False) -> None:
     file = Path(os.path.expanduser(path))
-    if path and file.is_dir():
+    if path and file.is_dir() and not folder:
         raise ValueError(f"{path!r} is a folder, not {what}; give the files in it")
     if not path or not file.exists():
-        folder = file.parent
-        close = get_close_matches(file.name, [entry.name for entry in folder.iterdir()], n=1) if folder.is_dir() else []
-        meant = f"; did you mean {folder / close[0]}?" if close else f" (the working directory is {Path.cwd()})"
+        there = file.parent
+        close = get_close_matches(file.name, [entry.name for entry in there.iterdir()], n=1) if there.is_dir() else []
+        meant = f"; did you mean {there / close[0]}?" if close else f" (the working directory is {Path.cwd()})"
         raise FileNotFoundError(f"there is no file {path!r}{meant}")
     if not os.access(file, os.R_OK):
         raise PermissionError(f"the file {path!r} cannot be read: permission denied")

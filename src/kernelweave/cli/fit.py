@@ -7,10 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from ..files import OpenViews
 from ..files.cohort import Cohort
 from ..persistence import save
 from ..recipes import CohortModel, guess_task, method_names, unavailable
 from ..recipes.search import watched
+from .in_blocks import described_table, fitted_in_blocks, opened
 from .telling import described_cohort, described_setting, say, working
 from .training_samples import read_training_samples
 
@@ -23,6 +25,9 @@ def run(chosen: argparse.Namespace) -> int:
     chosen : Namespace
         The options of `fit`, as `options.parse` returns them.
     """
+    table = opened(chosen, chosen.files, target=chosen.target)
+    if table is not None:
+        return _run_in_blocks(chosen, table)
     cohort = read_training_samples(chosen)
     X, y = cohort.tables.X, cohort.tables.y
     task, why = (chosen.task, "as given by --task") if chosen.task else guess_task(y)
@@ -40,6 +45,23 @@ def run(chosen: argparse.Namespace) -> int:
     )
     with working(f"fitting {label}") as show, watched(lambda done, total: show(progress_text(label, done, total))):
         model.fit(X, y, groups=cohort.groups)
+    return _saved(chosen, model, label)
+
+
+def _run_in_blocks(chosen: argparse.Namespace, table: OpenViews) -> int:
+    """The same for samples that stay in their files."""
+    views = list(dict.fromkeys(str(name).partition("__")[0] for name in table.columns))
+    names = method_names(chosen.task or "classification", views)
+    if chosen.method not in names:
+        raise ValueError(f"there is no method {chosen.method!r} for these data; the methods are {', '.join(names)}")
+    say(described_table(table))
+    model = fitted_in_blocks(chosen, table, names[chosen.method])
+    say([f"Task: {model.task_}."])
+    return _saved(chosen, model, names[chosen.method])
+
+
+def _saved(chosen: argparse.Namespace, model: CohortModel, label: str) -> int:
+    """Save the model and print what was decided."""
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     save(model, chosen.out)
     say(["Decided:", *(f"- {sentence}" for sentence in model.decisions_ if not sentence.startswith("The task is "))])

@@ -134,11 +134,14 @@ def _add_fit(commands: Any) -> None:
         commands,
         "fit",
         "fit one method on your files and save the model",
-        "Fit one method, its setting chosen by cross-validation, and save the model for predict and explain.",
+        "Fit one method, its setting chosen by cross-validation, and save the model for predict and explain. NPY and\n"
+        "Parquet files that take more than a quarter of the free memory, and folders of their parts, are read block\n"
+        "by block, with approximate kernels: a fifth of the samples, at most 5000, choose the setting.",
     )
     _add_training_files(parser)
     _add_out(parser, Path("model.kw"), "file of the model (default model.kw)")
     parser.add_argument("--method", default="mean", metavar="METHOD", help=f"{_listed_methods()} (default mean)")
+    _add_in_blocks(parser)
     _add_run_options(parser)
 
 
@@ -152,10 +155,22 @@ def _add_predict(commands: Any) -> None:
     )
     _add_new_files(parser)
     _add_out(
-        parser, Path("predictions.csv"), "file of the predictions (default predictions.csv; - for standard output)"
+        parser,
+        Path("predictions.csv"),
+        "file of the predictions, .csv or .parquet (default predictions.csv; - for standard output)",
     )
+    _add_in_blocks(parser)
     parser.add_argument(
         "--block-size", type=_whole(1), default=10_000, metavar="N", help="samples to read at a time (default 10000)"
+    )
+
+
+def _add_in_blocks(parser: Parser) -> None:
+    parser.add_argument(
+        "--in-blocks",
+        action="store_true",
+        help="leave rows in their NPY and Parquet files, which have the same samples in the same order, and read them "
+        "block by block (default: where they take more than a quarter of the free memory)",
     )
 
 

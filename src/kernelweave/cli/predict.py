@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
+from .._extras import optional
 from .._warnings import warn
 from ..persistence.replacing import replace_file
 from ..recipes.likeness.summary import NewCohort
@@ -38,7 +39,8 @@ def run(chosen: argparse.Namespace) -> int:
     samples = NewSamples(chosen, model)
     found = _Found(NewCohort(model.cohort_) if getattr(model, "cohort_", None) is not None else None)
     with tempfile.TemporaryFile() as file:
-        _write(samples, model, found, file)
+        write = _write_parquet if chosen.out.suffix.lower() in (".parquet", ".pq") else _write
+        write(samples, model, found, file)
         if not found.n_samples - found.n_without:
             raise ValueError(f"none of the {found.n_samples} samples has a view that the model reads: {samples.wanted}")
         _put(file, chosen.out)
@@ -112,6 +114,33 @@ def _write(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> No
             )
             file.write(content.encode("utf-8"))
             advance(len(X))
+
+
+def _write_parquet(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
+    """Predict all blocks into a Parquet file."""
+    arrow = optional("pyarrow", "to write Parquet", "parquet")
+    parquet = optional("pyarrow.parquet", "to write Parquet", "parquet")
+    writer = None
+    with _progress() as advance:
+        for X in samples:
+            table = predictions(model, X)
+            found.add(X, table, samples.matrices)
+            name = "sample" if X.index.name is None else str(X.index.name)
+            columns = {name: X.index.astype(str).to_numpy(dtype=object)} | {
+                key: values.to_numpy(dtype=object if key == "label" else float) for key, values in table.items()
+            }
+            if writer is None:
+                schema = arrow.table(columns).schema
+                known = next((label for label in getattr(model, "classes_", [])), None)
+                if "label" in columns and known is not None:  # the first block may have no label at all
+                    schema = schema.set(
+                        schema.get_field_index("label"), arrow.field("label", arrow.array([known]).type)
+                    )
+                writer = parquet.ParquetWriter(file, schema)
+            writer.write_table(arrow.table(columns, schema=writer.schema))
+            advance(len(X))
+        if writer is not None:
+            writer.close()
 
 
 @contextmanager

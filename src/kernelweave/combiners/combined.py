@@ -93,7 +93,7 @@ class CombinedKernel(ABC):
         """Solve a machine under this kernel, after earlier solves since the time `begin`."""
         operand: Any = self.operand()
         if control.progress is not None and not isinstance(operand, np.ndarray):
-            operand.progress = control.share_of(machine.n_outputs)
+            operand.progress = control.share_of(getattr(operand, "n_solves", machine.n_outputs))
         solution = machine.solve(operand, tol=control.tol, max_steps=control.max_steps)
         if not isinstance(operand, np.ndarray):
             operand.progress = None

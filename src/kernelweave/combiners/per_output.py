@@ -41,8 +41,8 @@ class PerOutput(Combiner):
     Notes
     -----
     Memory: the P Gram matrices; one-vs-one adds, for each thread, those of one pair of classes. With
-    ``storage="lazy"``, what the combiner takes for each output. With explicit features (one-vs-all and several targets):
-    what the combiner takes, and the features once for all outputs.
+    ``storage="lazy"``, what the combiner takes for each output. With explicit features (one-vs-all and several
+    targets): what the combiner takes, and the features once for all outputs.
 
     Examples
     --------

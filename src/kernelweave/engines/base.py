@@ -67,3 +67,19 @@ def added(results: Any) -> Any:
         else:
             total = total + result
     return total
+
+
+def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Give a function of blocks a form for blocks whose arrays are on a device, see `device.engine`.
+
+    Parameters
+    ----------
+    form : callable
+        Takes `device.block.DeviceBlock` in the place of `block.Block`.
+    """
+
+    def marked(function: Any) -> Any:
+        function.on_device = form
+        return function
+
+    return marked

@@ -6,6 +6,7 @@ It is the machine that combiners are given in place of one that holds all target
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ import numpy as np
 from ..machines import Machine, Solution
 from ..solvers.descent.smooth import minimize_lbfgs
 from .base import Engine
-from .certificate import best_intercepts, scored
+from .certificate import best_intercepts, excess_of, scored
+from .descent import MEMORY, Hessian
 from .primal import Amplitudes, Primal
 
 MOST_ITERATIONS = 2000
+SHARE = 0.5  # of the gap that is allowed, at which a descent ends
+ROUNDING = 1e-13  # relative, of sums over samples
 NOTHING = np.empty(0)
 
 
@@ -33,8 +37,11 @@ class ExplicitKernel:
         Of all kernels.
     """
 
+    n_solves = 1  # all outputs are solved together
+
     def __init__(self, engine: Engine, amplitudes: Amplitudes, n_features: int):
         self.engine, self.amplitudes, self.n_features = engine, amplitudes, n_features
+        self.progress: Callable[[float], None] | None = None  # called with the share of a solve that is done
 
 
 class ExplicitMachine:
@@ -65,22 +72,31 @@ class ExplicitMachine:
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> Solution:
-        """Solve until the duality gap is at most ``gap_tol * max(1, |J|)``; gap_tol is `tol` by default."""
+        """Solve until the duality gap is at most ``gap_tol * max(1, |J|)``; gap_tol is `tol` by default.
+
+        J of a one-class machine is small, so that its gap is at most ``gap_tol * |J|``.
+        """
         primal = Primal(K.engine, K.amplitudes, K.n_features, self.n_outputs, total=self.total)
         position = np.zeros((K.n_features + 1) * self.n_outputs)
         if start is not None:
             position = primal.join(start.coef, start.intercept, NOTHING)
         wanted = tol if gap_tol is None else gap_tol
-        return certified_descent(primal, position, wanted, max_steps)[0]
+        progress = getattr(K, "progress", None)
+        return certified_descent(primal, position, wanted, max_steps, progress=progress)[0]
 
     def refine(self, K: ExplicitKernel, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
         """Bring a solution on this very K to a gap of `tol`."""
-        enough = solution.gap <= tol * max(1.0, abs(solution.objective))
+        enough = solution.gap <= tol * size_of(solution.objective, self.total)
         return solution if enough else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
     def without_samples(self) -> Machine:
         """The rule of decisions."""
         return self.sample.without_samples()
+
+
+def size_of(value: float, total: float) -> float:
+    """What tolerances are relative to: max(1, |J|), and |J| of a one-class machine (`total` is 1), which is small."""
+    return max(1.0, abs(value)) if total == 0.0 else abs(value)
 
 
 def certified_descent(
@@ -89,27 +105,82 @@ def certified_descent(
     gap_tol: float,
     max_steps: int | None = None,
     callback: Callable[[int, Any], bool | None] | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> tuple[Solution, np.ndarray]:
-    """Minimise until the certified gap is small; returns the solution and the vector of all parameters."""
-    steps, budget, share = 0, MOST_ITERATIONS if max_steps is None else max_steps, 0.5
+    """Minimise until the certified gap is small; returns the solution and the vector of all parameters.
+
+    Half the squared gradient by w is the gap, but for the biases, which are not yet the best: the descent ends where it
+    is `share` of what is allowed, and so is the decrease that better biases promise. No pass is needed to see that. The
+    certificate takes two passes; where it is not good enough after all, the descent goes on with a smaller share.
+
+    Parameters
+    ----------
+    primal : Primal
+    position : ndarray
+        The start.
+    gap_tol : float
+        Relative to max(1, |J|), or to |J| for a one-class machine.
+    max_steps : int or None
+        Most iterations.
+    callback : callable, optional
+        Of `minimize_lbfgs`.
+    progress : callable, optional
+        Called with the share of the work that is done, from 0 to 1.
+    """
+    steps, budget, share = 0, MOST_ITERATIONS if max_steps is None else max_steps, SHARE
+    watch = _Watch(primal, gap_tol, callback, progress)
     while True:
-
-        def enough(iteration: int, point: Any) -> bool:
-            w, b, _ = primal.parts(point.gradient)
-            told = callback(iteration, point) if callback is not None else False
-            return bool(told) or 0.5 * float(np.vdot(w, w)) <= share * gap_tol * max(1.0, abs(point.value))
-
+        watch.share, hessian = share, Hessian(primal)
+        watch.hessian = hessian
         end = minimize_lbfgs(
-            primal, position, tol=0.0, precision=1e-15, max_iterations=budget - steps, memory=10, callback=enough
+            primal,
+            position,
+            tol=0.0,
+            precision=ROUNDING,
+            max_iterations=budget - steps,
+            memory=MEMORY,
+            callback=watch,
+            diagonal=hessian,
         )
         steps += end.steps
         solution = certificate(primal, end.solution, steps)
-        small = gap_tol * max(1.0, abs(solution.objective))
+        small = gap_tol * size_of(solution.objective, primal.total)
         w, _, theta = primal.parts(end.solution)
         position = primal.join(w, solution.intercept, theta)
-        if solution.gap <= small or steps >= budget or end.status == "converged" or share < 1e-6:
-            return _with(solution, converged=solution.gap <= small), position
+        if solution.gap <= small or steps >= budget or end.status == "converged" or watch.told or share < 1e-6:
+            return replace(solution, converged=solution.gap <= small), position
         share *= 0.1
+
+
+class _Watch:
+    """What looks at each point of a descent: whether it is good enough, and how much of the work is done."""
+
+    def __init__(self, primal: Primal, gap_tol: float, callback: Any, progress: Callable[[float], None] | None):
+        self.primal, self.gap_tol, self.callback, self.progress = primal, gap_tol, callback, progress
+        self.share, self.told, self.first, self.done = SHARE, False, 0.0, 0.0
+        self.hessian: Hessian | None = None
+
+    def __call__(self, iteration: int, point: Any) -> bool:
+        """Whether to end."""
+        w, b, _ = self.primal.parts(point.gradient)
+        allowed = self.share * self.gap_tol * size_of(point.value, self.primal.total)
+        gap = 0.5 * float(np.vdot(w, w))
+        if self.progress is not None:
+            self._report(gap, allowed)
+        if self.callback is not None and self.callback(iteration, point):
+            self.told = True
+            return True
+        bend = None if self.hessian is None else self.hessian.intercept
+        promised = 0.0 if bend is None else 0.5 * float((b**2 / bend).sum())
+        return gap <= allowed and promised <= allowed
+
+    def _report(self, gap: float, allowed: float) -> None:
+        """The share of the work by the logarithm of the gap."""
+        self.first = max(self.first, gap)
+        if gap > 0.0 and self.first > allowed:
+            share = np.log(self.first / gap) / np.log(self.first / max(allowed, 1e-300))
+            self.done = max(self.done, float(np.clip(share, 0.0, 1.0)))
+        self.progress(self.done)  # type: ignore[misc]
 
 
 def certificate(primal: Primal, position: np.ndarray, steps: int) -> Solution:
@@ -117,14 +188,8 @@ def certificate(primal: Primal, position: np.ndarray, steps: int) -> Solution:
     w, b, theta = primal.parts(position)
     engine = primal.engine.replace(scored, primal.amplitudes, w, theta)
     b = best_intercepts(engine, b, primal.total)
-    value, gradient, found = primal(primal.join(w, b, theta))
+    value, _, found = primal(primal.join(w, b, theta))
     difference = w - found.pulled
-    gap = 0.5 * float(np.vdot(difference, difference))
+    gap = 0.5 * float(np.vdot(difference, difference)) + excess_of(found.totals, primal.total, b)
     violation = float(np.abs(difference).max(initial=0.0))
     return Solution(w, b, value - gap, gap, violation, steps, True, image=found.pulled)
-
-
-def _with(solution: Solution, **changes: Any) -> Solution:
-    import dataclasses
-
-    return dataclasses.replace(solution, **changes)

@@ -9,12 +9,11 @@ inner products of two kernels take: sum_ij w_i w_j K_m,ij K_h,ij = ||S_mh||^2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from ..arrays import place_of
 from .base import Engine
 from .block import TILE, Block
 
@@ -67,56 +66,45 @@ def pulled_by(engine: Engine, n_features: int, columns: Callable[..., Any], *arg
     return engine.sum(_pulled, n_features, columns, *arguments)
 
 
-def counted(block: Block, weighted: bool) -> Any:
+def counted(block: Block, weighted: bool) -> np.ndarray:
     """How much each sample counts for each kernel, w_i p_im, of shape (n_samples, n_kernels)."""
-    place, P = place_of(block.weight), len(block.features.offsets) - 1
-    weight = place.asarray(block.weight, "float64")
-    weight = weight if weighted else place.xp.ones_like(weight)
+    weight = block.weight if weighted else np.ones(block.n_samples)
     if block.present is None:
-        return place.xp.broadcast_to(weight[:, None], (block.n_samples, P))
-    return weight[:, None] * place.xp.astype(block.present, place.xp.float64)
+        return np.broadcast_to(weight[:, None], (block.n_samples, len(block.features.offsets) - 1))
+    return weight[:, None] * block.present
 
 
-def _tiles(block: Block) -> Any:
-    place = place_of(block.weight)
+def _tiles(block: Block) -> Iterator[tuple[slice, np.ndarray]]:
     for first in range(0, block.n_samples, TILE):
         rows = slice(first, min(first + TILE, block.n_samples))
-        yield rows, place.asarray(block.features.features(rows), "float64")
+        yield rows, block.features.features(rows).astype(np.float64, copy=False)
 
 
 def _first(block: Block, weighted: bool) -> tuple[np.ndarray, np.ndarray]:
-    place = place_of(block.weight)
-    weight = place.asarray(block.weight, "float64")
-    weight = weight if weighted else place.xp.ones_like(weight)
-    sums: Any = np.zeros(int(block.features.offsets[-1]))
+    weight = block.weight if weighted else np.ones(block.n_samples)
+    sums = np.zeros(int(block.features.offsets[-1]))
     for rows, tile in _tiles(block):
-        sums = sums + place.numpy(weight[rows] @ tile)
-    return np.array(place.numpy(place.xp.sum(counted(block, weighted), axis=0))), sums
+        sums += weight[rows] @ tile
+    return counted(block, weighted).sum(axis=0), sums
 
 
 def _second(
     block: Block, offsets: np.ndarray, means: np.ndarray, wanted: list[tuple[int, int]], weighted: bool
 ) -> tuple[np.ndarray, ...]:
-    place = place_of(block.weight)
-    xp, roots, mu = place.xp, counted(block, weighted) ** 0.5, place.asarray(means, "float64")
+    roots, widths = np.sqrt(counted(block, weighted)), np.diff(offsets)
     spans = [slice(a, b) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
-    found: list[Any] = [0.0] * len(wanted)
+    found = tuple(np.zeros((widths[m], widths[h])) for m, h in wanted)
     for rows, tile in _tiles(block):
-        # features are 0 where the view is missing, and the root is, so that nothing is left there of the mean either
-        parts = [roots[rows, m : m + 1] * (tile[:, span] - mu[span]) for m, span in enumerate(spans)]
-        for place_in, (m, h) in enumerate(wanted):
-            found[place_in] = found[place_in] + xp.matrix_transpose(parts[m]) @ parts[h]
-    shapes = [(spans[m].stop - spans[m].start, spans[h].stop - spans[h].start) for m, h in wanted]
-    return tuple(
-        np.zeros(shape) if isinstance(own, float) else np.array(place.numpy(own))
-        for own, shape in zip(found, shapes, strict=True)
-    )
+        # the root is 0 where the view is missing, so that nothing is left there of the mean either
+        parts = [roots[rows, m : m + 1] * (tile[:, span] - means[span]) for m, span in enumerate(spans)]
+        for total, (m, h) in zip(found, wanted, strict=True):
+            total += parts[m].T @ parts[h]
+    return found
 
 
 def _pulled(block: Block, n_features: int, columns: Callable[..., Any], *arguments: Any) -> np.ndarray:
     z = columns(block, *arguments)
-    sums: Any = np.zeros((n_features, z.shape[1]))
-    place = place_of(block.weight)
+    sums = np.zeros((n_features, z.shape[1]))
     for rows, tile in _tiles(block):
-        sums = sums + place.numpy(place.xp.matrix_transpose(tile) @ place.asarray(z[rows, ...], "float64"))
+        sums += tile.T @ z[rows]
     return sums

@@ -103,10 +103,8 @@ class NoFeatures(FeatureMap):
     n_features : int
     """
 
-    trace_share = 0.0
-
     def __init__(self, n_features: int):
-        self.whitening = np.empty((0, n_features))
+        self.whitening, self.trace_share = np.empty((0, n_features)), 0.0
 
     @property
     def n_raw(self) -> int:

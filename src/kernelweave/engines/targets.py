@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..machines import BinaryLoss, Machine, RegressionLoss
+from ..machines import BinaryLoss, Machine, RegressionLoss, SquaredOneClassMachine
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,23 @@ class NumberTargets:
             return self.loss.several_targets(y, bound), y
         y = y.reshape(-1)
         return self.loss.for_targets(y, bound), y
+
+
+@dataclass(frozen=True)
+class NoveltyTargets:
+    """Machines of samples without targets; the offset is moved afterwards, by `novelty.at_quantile`.
+
+    Attributes
+    ----------
+    C : float
+        `machines.squared_one_class.default_cost` of the sum of all weights where the user gives none.
+    nu : float
+        The share of samples that is rejected.
+    """
+
+    C: float
+    nu: float
+
+    def __call__(self, y: Any, weight: np.ndarray) -> tuple[Machine, None]:
+        """The machine of some samples."""
+        return SquaredOneClassMachine(self.C * weight, nu=self.nu), None

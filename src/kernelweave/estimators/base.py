@@ -25,7 +25,7 @@ from ..engines.rows import Rows
 from ..features.choosing import APPROXIMATION
 from ..kernels import KernelStack
 from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
-from ..machines import Machine
+from ..machines import Machine, Solution
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import (
     check_new_data,
@@ -52,7 +52,7 @@ from .storage import TrainingKernels
 from .summary import summarize
 
 DEVICES = Choice("cpu", "cuda", "auto")
-_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "approximation_"
+_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_"
 
 
 class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
@@ -168,6 +168,10 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
     @abstractmethod
     def _targets(self, counts: Any) -> Any:
         """What makes the machine of a block of samples, from the sum of `_count`; see `engines.targets`."""
+
+    def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:
+        """What is stored of a solution on explicit features; as it is, by default."""
+        return solution
 
     def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
         """The combiner to fit, from a copy of the user's."""

@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import CombinedKernel
 from ..combiners.per_output import OutputKernels
+from ..engines.stack import ExplicitStack
+from ..features import FeatureMap
 from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
 from ..kernels.stacking.normalization import check_known
@@ -130,6 +132,18 @@ class FittedKernels:
     def _used(self) -> np.ndarray:
         """Which kernels prediction evaluates: a boolean array."""
         return self._kernel.active
+
+    @property
+    def approximation_(self) -> dict[str, FeatureMap]:
+        """The fitted features of each kernel that prediction evaluates, by name; only with an `approximation`."""
+        kernel = getattr(self, "_kernel", None)
+        kernels = kernel.kernels if isinstance(kernel, OutputKernels) else [kernel]
+        stacks = [getattr(own, "stack", None) for own in kernels]
+        if not all(isinstance(stack, ExplicitStack) for stack in stacks):
+            raise AttributeError(f"this {type(self).__name__} has no approximation_: it is exact, or not fitted")
+        return {
+            name: own.stack.maps[m] for own in kernels for m, name in enumerate(self.kernel_names_) if own.active[m]
+        }
 
 
 class FittedStack(FittedKernels):

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from ..machines import Machine, OneClassMachine
+from ..combiners import CombinedKernel
+from ..engines.novelty import at_quantile
+from ..engines.targets import NoveltyTargets
+from ..machines import Machine, OneClassMachine, Solution
+from ..machines.squared_one_class import default_cost
 from ..validation import Constraints, Number
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
@@ -21,7 +25,9 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b`` over ``f(x) = <w, phi(x)> + b`` in the space of the
     combined kernel (thesis (Gönen 2010), (1.7) and (1.8)): most training samples get ``f(x) >= 0``, at most about a
-    share `nu` does not.
+    share `nu` does not. With an `approximation` the loss is squared, ``1/2 sum_i C_i max(0, -f(x_i))^2``, which rejects
+    every sample that has a coefficient, so that its boundary says nothing about a share: `C` is then a parameter of its
+    own, and the offset is set afterwards, at the `nu`-quantile of the scores of the training samples.
 
     Parameters
     ----------
@@ -29,8 +35,11 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
         As in `MKLClassifier`.
     nu : float
         Upper bound on the share of training samples outside, and lower bound on that of support vectors; in (0, 1].
+        With an `approximation`, the share of training samples (by weight) that is outside, up to one sample.
     C : float or None
-        Cost of a sample outside, at least ``1/n``; None means ``1 / (nu n)``, and then `nu` decides.
+        Cost of a sample outside, at least ``1/n``; None means ``1 / (nu n)``, and then `nu` decides. With an
+        `approximation` any positive number, which does not depend on `nu`: small values estimate the density of the
+        samples, large ones the smallest region that holds them; None means ``10 / n``.
 
     Attributes
     ----------
@@ -167,9 +176,13 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
 
     @property
     def _machine_name(self) -> str:
-        return "svm"
+        return "svm" if self.approximation is None else "squared-hinge"
 
     _count = staticmethod(count_samples)
 
-    def _targets(self, counts: Counts) -> Any:
-        raise NotImplementedError
+    def _targets(self, counts: Counts) -> NoveltyTargets:
+        C = default_cost(counts.weight) if self.C is None else float(self.C)
+        return NoveltyTargets(C, float(self.nu))
+
+    def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:
+        return at_quantile(kernel.operand(), solution, float(self.nu))

@@ -89,13 +89,14 @@ class FourierFeatures(Approximation):
                 f"approximation={{{name!r}: NystroemFeatures(), ...}}"
             )
         n_columns = kernel.read(stack.support)[0].shape[1]
-        frequencies = _frequencies(function, n_columns, -(-given.n_components // 2), rng)
+        frequencies = frequencies_of(function, n_columns, -(-given.n_components // 2), rng)
         found = FourierMap(kernel, name, frequencies)
         found.normalized(stack, m)
         return found
 
 
-def _frequencies(function: PointFunction, n_columns: int, count: int, rng: np.random.RandomState) -> np.ndarray:
+def frequencies_of(function: PointFunction, n_columns: int, count: int, rng: np.random.RandomState) -> np.ndarray:
+    """Random frequencies of a Gaussian or Laplacian kernel of so many columns, of shape (n_columns, count)."""
     if function.kind == "laplacian":
         return rng.standard_cauchy((n_columns, count)) / function.scale
     groups = []

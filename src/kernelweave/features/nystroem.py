@@ -23,7 +23,10 @@ from .moments import moments_of
 
 SMALLEST = {"float32": 1e-6, "float64": 1e-13}  # eigenvalues that count, relative to the largest
 INDEFINITE = 1e-6  # a negative eigenvalue that is no rounding, relative to the largest
-LOW_SHARE = 0.1
+# Of the trace of the samples that are no landmarks. On four problems (handwritten digits, breast cancer, and two made
+# ones; Gaussian widths from the default down to 0.12 of it, 64 landmarks, two folds) models lost up to 23 points of
+# accuracy below 0.02, or learned nothing with the exact kernel either, and at most 12 above 0.05.
+LOW_SHARE = 0.03
 
 
 class NystroemMap(FeatureMap):
@@ -167,9 +170,12 @@ def _clipped_share(own: KernelStack, landmarks: KernelStack) -> float:
 
 
 def _warn_of_low_share(share: float, name: str, n_landmarks: int, n_samples: int) -> None:
-    if share < LOW_SHARE and n_landmarks < n_samples:
+    """Warn where landmarks are like no other samples: each captures its own part of the trace and hardly more."""
+    own = n_landmarks / n_samples
+    if own < 1.0 and (share - own) / (1.0 - own) < LOW_SHARE:
         warn(
-            f"{n_landmarks} landmarks capture {100.0 * share:.2g} % of the trace of the kernel {name!r}: samples are "
-            "hardly alike, and its explicit features tell little of them; give the kernel a larger width (scale=) or "
-            "fewer, scaled columns, or take more landmarks (n_components of NystroemFeatures)"
+            f"{n_landmarks} landmarks capture {100.0 * share:.2g} % of the trace of the kernel {name!r}, hardly more "
+            f"than their own part of {n_samples} samples: samples are so unlike each other that its explicit features "
+            "tell little of them; give the kernel a larger width (scale=) or fewer, scaled columns, or take more "
+            "landmarks (n_components of NystroemFeatures)"
         )

@@ -21,6 +21,7 @@ from .one_class import OneClassMachine
 from .posterior import PosteriorMachine
 from .regression import RegressionMachine
 from .solution import Solution
+from .squared_one_class import SquaredOneClassMachine
 from .targets import TargetsMachine
 from .terms import DualTerms
 
@@ -48,5 +49,6 @@ __all__ = [
     "SquaredError",
     "SquaredHinge",
     "SquaredMargin",
+    "SquaredOneClassMachine",
     "TargetsMachine",
 ]

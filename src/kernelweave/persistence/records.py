@@ -12,6 +12,8 @@ record              combined kernel
 `DifferenceState`   `DifferenceKernel`
 `GatedStack`        `GatedSum`
 `ProjectedStack`    `ProjectedKernel`
+`ExplicitState`     `ExplicitSum`
+`ExplicitGates`     `ExplicitGatedSum`, `ExplicitProjectedSum`
 `OutputStates`      `OutputKernels`, with a record for each output
 the kernel itself   any other class, which `load(classes=...)` names
 ==================  =====================================================================
@@ -24,13 +26,18 @@ from typing import Any
 
 import numpy as np
 
-from ..combiners import CombinedKernel, Combiner, Product, WeightedSum
+from ..combiners import CombinedKernel, Combiner, Product, Projected, WeightedSum
+from ..combiners.explicit.gated_kernel import ExplicitGatedSum
+from ..combiners.explicit.kernel import ExplicitSum
+from ..combiners.explicit.projected_kernel import ExplicitProjectedSum
 from ..combiners.localized.kernel import GatedSum
 from ..combiners.nonlinear.difference import DifferenceKernel
 from ..combiners.nonlinear.forms import FormKernel
 from ..combiners.nonlinear.product import ProductKernel
 from ..combiners.per_output import OutputKernels
 from ..combiners.projected.kernel import ProjectedKernel
+from ..engines.stack import ExplicitStack
+from ..features import FeatureMap
 from ..kernels import KernelStack
 from ..views import Views
 
@@ -77,6 +84,23 @@ class ProjectedStack(GatedStack):
     maps: Any
     points: Any
     directions: Any
+
+
+class ExplicitState(Record):
+    """``stack`` (the kernels, without samples), ``maps`` (their features), ``n_samples`` (of the fit)."""
+
+    stack: KernelStack
+    maps: list[FeatureMap]
+    n_samples: int
+
+
+class ExplicitGates(ExplicitState):
+    """As `ExplicitState`, and ``inputs``, ``active``, ``mean_weights``, ``open_share``."""
+
+    inputs: Any
+    active: np.ndarray
+    mean_weights: np.ndarray
+    open_share: np.ndarray
 
 
 class OutputStates(Record):
@@ -169,6 +193,21 @@ def _projected_record(kernel: ProjectedKernel) -> ProjectedStack:
     )
 
 
+def _explicit_fields(kernel: Any) -> dict[str, Any]:
+    stack = kernel.stack
+    return {"stack": stack.reservoir, "maps": stack.maps, "n_samples": stack.n_samples}
+
+
+def _explicit_gates(kernel: ExplicitGatedSum) -> ExplicitGates:
+    return ExplicitGates(
+        **_explicit_fields(kernel),
+        inputs=kernel.inputs,
+        active=kernel.active,
+        mean_weights=kernel.mean_weights,
+        open_share=kernel.open_share,
+    )
+
+
 def _output_record(kernel: OutputKernels) -> OutputStates:
     return OutputStates(
         states=[record_of(own) for own in kernel.kernels],
@@ -191,6 +230,27 @@ def _of_stack(combiner: Any, stack: KernelStack, theta: np.ndarray) -> CombinedK
     if hasattr(combiner, "kernel"):
         return combiner.kernel(stack, theta)
     return WeightedSum(stack, theta, owner=type(combiner).__name__)
+
+
+def _of_explicit(combiner: Any, record: ExplicitState, theta: np.ndarray) -> CombinedKernel:
+    stack = ExplicitStack(record.stack, record.maps, None, record.n_samples)
+    if hasattr(combiner, "kernel"):
+        return combiner.kernel(stack, theta)
+    return ExplicitSum(stack, theta, owner=type(combiner).__name__)
+
+
+def _of_explicit_gates(combiner: Any, record: ExplicitGates, theta: np.ndarray) -> ExplicitGatedSum:
+    stack = ExplicitStack(record.stack, record.maps, None, record.n_samples)
+    options: dict[str, Any] = {
+        "gate_tol": combiner.gate_tol,
+        "active": record.active,
+        "mean_weights": record.mean_weights,
+        "open_share": record.open_share,
+    }
+    if isinstance(combiner, Projected):
+        parts = stack, theta, combiner.gating_, record.inputs
+        return ExplicitProjectedSum(*parts, layout=combiner.layout_, **options)
+    return ExplicitGatedSum(stack, theta, combiner.gating_, record.inputs, **options)
 
 
 def _of_augmented(combiner: Any, record: AugmentedStack, theta: np.ndarray) -> FormKernel:
@@ -253,6 +313,9 @@ _RECORDS: dict[type, Callable[[Any], Any]] = {
     DifferenceKernel: _difference_record,
     GatedSum: lambda kernel: GatedStack(**_gated_fields(kernel)),
     ProjectedKernel: _projected_record,
+    ExplicitSum: lambda kernel: ExplicitState(**_explicit_fields(kernel)),
+    ExplicitGatedSum: _explicit_gates,
+    ExplicitProjectedSum: _explicit_gates,
     OutputKernels: _output_record,
 }
 _KERNELS: dict[type, Callable[[Any, Any, np.ndarray], CombinedKernel]] = {
@@ -261,5 +324,7 @@ _KERNELS: dict[type, Callable[[Any, Any, np.ndarray], CombinedKernel]] = {
     DifferenceState: _of_difference,
     GatedStack: _of_gated,
     ProjectedStack: _of_projected,
+    ExplicitState: _of_explicit,
+    ExplicitGates: _of_explicit_gates,
     OutputStates: _of_outputs,
 }

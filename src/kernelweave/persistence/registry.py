@@ -28,10 +28,13 @@ from sklearn.model_selection import (
 
 from .. import combiners, estimators, features, kernels, machines, recipes, reduction
 from ..arrays import HOST
+from ..combiners.explicit.projected_maps import ProjectedMap
+from ..combiners.explicit.projected_terms import FourierTerm, LinearTerm, NystroemTerm
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
+from ..engines.stack import NoFeatures
 from ..estimators.ensembles.discriminant import Discriminant
 from ..features.exact import ExactMap
 from ..features.fourier import FourierMap
@@ -53,7 +56,16 @@ from ..views import Views
 from ..views.handed import TableKind
 from ..views.kept import KeptColumns
 from .preparation import OPERATIONS
-from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack, packed
+from .records import (
+    AugmentedStack,
+    DifferenceState,
+    ExplicitGates,
+    ExplicitState,
+    GatedStack,
+    OutputStates,
+    ProjectedStack,
+    packed,
+)
 
 # What `save` takes.
 ESTIMATORS: tuple[type, ...] = (
@@ -110,7 +122,11 @@ CLASSES: dict[str, type] = {
         # explicit features
         ExactMap,
         FourierMap,
+        FourierTerm,
+        LinearTerm,
         NystroemMap,
+        NystroemTerm,
+        ProjectedMap,
         TransformerMap,
         features.ExactFeatures,
         features.FourierFeatures,
@@ -124,6 +140,7 @@ CLASSES: dict[str, type] = {
         machines.LeastSquaresMachine,
         machines.LossMachine,
         machines.OneClassMachine,
+        machines.SquaredOneClassMachine,
         machines.OneVsAllMachine,
         machines.OneVsOneMachine,
         machines.PosteriorMachine,
@@ -136,6 +153,9 @@ CLASSES: dict[str, type] = {
         # combiners
         DifferenceState,
         EvenGate,
+        ExplicitGates,
+        ExplicitState,
+        NoFeatures,
         FeatureSource,
         GatingInputs,
         KernelFeatures,
@@ -260,11 +280,22 @@ RENAMED: dict[str, dict[str, str]] = {
 }
 
 # Parameters that came after the first files, which are saved only where they differ from the default.
-ADDED = ("transformer", "storage")
+ADDED = ("transformer", "storage", "approximation")
 
-# Attributes of fitted models that came after the first files: they are saved only where they have another value than
-# all models had then.
-FORMER: dict[type, dict[str, str]] = {cls: {"storage_": "dense"} for cls in _WITH_STORAGE}
+
+def _first_machine(fields: Mapping[str, Any]) -> str:
+    """What `machine_` of an exact model is, from its parameters."""
+    machine = fields.get("machine", "auto")
+    if not isinstance(machine, str):
+        return type(machine).__name__
+    return "svm" if machine == "auto" else machine
+
+
+# Attributes of fitted models that came after the first files, from the others: they are saved only where they have
+# another value than all models had then.
+FORMER: dict[type, dict[str, Callable[[Mapping[str, Any]], Any]]] = {
+    cls: {"storage_": lambda fields: "dense", "machine_": _first_machine} for cls in _WITH_STORAGE
+}
 
 
 @cache
@@ -279,7 +310,8 @@ def _defaults(cls: type) -> dict[str, Any]:
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object that are saved."""
     left_out = {*TRANSIENT.get(type(value), {}), *(name for name in ADDED if _is_default(value, name))}
-    left_out |= {name for name, former in FORMER.get(type(value), {}).items() if vars(value).get(name) == former}
+    former = FORMER.get(type(value), {})
+    left_out |= {name for name, made in former.items() if vars(value).get(name) == made(vars(value))}
     renamed = RENAMED.get(type(value).__name__, {})
     return {renamed.get(name, name): part for name, part in packed(vars(value)).items() if name not in left_out}
 
@@ -321,6 +353,7 @@ def instance_of(name: str, fields: dict[str, Any], given: Mapping[str, type]) ->
     newer = {name: value for name, value in _defaults(cls).items() if name not in fields}
     instance.__dict__.update({**fields, **newer})  # in this order, so that saving again gives the same file
     instance.__dict__.update((field, make()) for field, make in TRANSIENT.get(cls, {}).items())
-    if "dual_coef_" in fields:
-        instance.__dict__.update({**FORMER.get(cls, {}), **fields})
+    if "intercept_" in fields:
+        former = {name: made(fields) for name, made in FORMER.get(cls, {}).items()}
+        instance.__dict__.update({**former, **fields})
     return instance

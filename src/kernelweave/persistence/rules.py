@@ -21,7 +21,15 @@ from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..views.kept import KeptColumns
 from .extensions import is_extension
-from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
+from .records import (
+    AugmentedStack,
+    DifferenceState,
+    ExplicitGates,
+    ExplicitState,
+    GatedStack,
+    OutputStates,
+    ProjectedStack,
+)
 from .schema import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
 
 # Those of scikit-learn and SciPy that compare vectors by themselves or with the constants that `Distance` learns.
@@ -36,6 +44,8 @@ STATES = (
     DifferenceState,
     GatedStack,
     ProjectedStack,
+    ExplicitState,
+    ExplicitGates,
     OutputStates,
     CombinedKernel,  # of a user's class
 )
@@ -143,7 +153,7 @@ def stack_rule(value: Any, sizes: Sizes, path: str) -> None:
     kept = value.reference.X
     there = None if sp.issparse(kept) else [columns for columns, *_ in [*kept.blocks, *(kept.sparse or [])]]
     for m in np.flatnonzero(value.active):
-        if "present_" not in vars(value.normalizers[m]):
+        if value.reference.n_samples and "present_" not in vars(value.normalizers[m]):
             refuse(f"{path}.normalizers[{m}]", "lacks the attribute present_")
         _check_sparse(value.kernels[m], kept, f"{path}.kernels[{m}]")
         held = [preparation for preparation, _ in vars(value.reference).get("points", [])]
@@ -268,7 +278,8 @@ def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes:
     """Check what the combiner's prediction assumes of state and theta."""
     if is_extension(type(state)) and is_extension(type(combiner)):
         return
-    if type(state) is not _state_of(combiner):
+    explicit = isinstance(state, ExplicitState)
+    if type(state) is not (_explicit_state_of(combiner) if explicit else _state_of(combiner)):
         refuse(f"{path}._state", f"is a {type(state).__name__}, which {type(combiner).__name__} never has")
     if isinstance(state, OutputStates):
         agree(sizes, "outputs", len(state.states), f"{path}._state.states")
@@ -300,6 +311,10 @@ def _state_of(combiner: Combiner) -> type:
     return next((state for base, state in states.items() if isinstance(combiner, base)), kernels.KernelStack)
 
 
+def _explicit_state_of(combiner: Combiner) -> type:
+    return ExplicitGates if isinstance(combiner, GatedCombiner) else ExplicitState
+
+
 def _uses_all(combiner: Combiner) -> bool:
     return isinstance(combiner, combiners.Product | combiners.KernelDifference)
 
@@ -328,7 +343,8 @@ def _check_gating(combiner: Any, state: Any, theta: np.ndarray, sizes: Sizes, pa
         n_gating = layout.n_gating
         in_all = layout.first_projection + sum(rows * columns for rows, columns in layout.shapes)
         agree({"parameters": in_all}, "parameters", len(theta), f"{path}._theta")
-        for m, (shape, points) in enumerate(zip(layout.shapes, state.points, strict=True)):
+        points_of = vars(state).get("points") or [vars(each).get("directions", np.empty((0, 0))) for each in state.maps]
+        for m, (shape, points) in enumerate(zip(layout.shapes, points_of, strict=True)):
             agree({"components": shape[1]}, "components", points.shape[1], f"{path}._state.points[{m}]")
     if is_extension(type(combiner.gating_)):
         return

@@ -226,6 +226,21 @@ def several(kind: Kind, length: str | int | None = None, own: tuple[str, ...] = 
     return check
 
 
+def by_name(kind: Kind, own: tuple[str, ...] = ()) -> Kind:
+    """A dict from text to values of a kind; sizes named in `own` differ from entry to entry."""
+
+    def check(value: Any, sizes: Sizes, path: str) -> None:
+        if type(value) is not dict:
+            refuse(path, f"is a {type(value).__name__} where a dict is expected")
+        for name, entry in value.items():
+            text(name, sizes, path)
+            kind(entry, sizes, f"{path}[{name!r}]")
+            for size_name in own:
+                sizes.pop(size_name, None)
+
+    return check
+
+
 def together(*kinds: Kind) -> Kind:
     """A tuple with an entry of each kind."""
 

@@ -42,17 +42,24 @@ from ..machines import Machine
 from ..reduction.base import KernelTransformer
 from ..views import Views
 from . import rules
-from .feature_schemas import FEATURE_SCHEMAS
+from .feature_schemas import FEATURE_SCHEMAS, coefficients_rule
 from .kernel_schemas import KERNEL_SCHEMAS
 from .operations import OPERATION_SCHEMAS
 from .recipe_schemas import RECIPE_SCHEMAS
-from .records import AugmentedStack, DifferenceState, GatedStack, OutputStates, ProjectedStack
+from .records import (
+    AugmentedStack,
+    DifferenceState,
+    GatedStack,
+    OutputStates,
+    ProjectedStack,
+)
 from .rival_schemas import RIVAL_SCHEMAS
 from .schema import (
     SCHEMAS,
     Schema,
     anything,
     array,
+    by_name,
     count,
     flag,
     flags,
@@ -232,15 +239,17 @@ SCHEMAS |= {
     | _KERNELS
     | Schema(
         {
-            "dual_coef_": numbers("outputs", "support"),
+            "dual_coef_": optional(numbers("outputs", "support")),
             "intercept_": numbers("outputs"),
-            "support_": positions("support"),
+            "support_": optional(positions("support")),
+            "feature_coef_": optional(by_name(numbers("own", "outputs"), own=("own",))),
             "storage_": optional(one_of("dense", "lazy")),
             "_rule": part(Machine),
         }
     )
     | _COMBINED
-    | Schema(rule=rules.combined_rule),
+    | Schema(rule=rules.combined_rule)
+    | Schema(rule=coefficients_rule),
     estimators.MKLClassifier: _CLASSES | Schema(rule=rules.machine_rule),
     estimators.MKLRegressor: Schema({"target_names_": optional(several(rules.label, "outputs"))}, rules.machine_rule),
     estimators.MKLOneClass: Schema(rule=rules.machine_rule),

@@ -13,12 +13,16 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.base import APPROXIMATION
+from ..estimators.explicit.prediction import wherever_X_is
 from ..estimators.fitted import lookups_of
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
 from ..validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
 from ..validation.tables import as_pandas
+from ..views import TableInBlocks
 from .extending import extended
 from .fitting import CohortFit, checked_groups
+from .in_blocks import fit_in_blocks, in_memory
 from .kinds import as_frame
 from .likeness.summary import CohortSummary
 
@@ -57,6 +61,9 @@ class CohortModel(CohortFit, BaseEstimator):
         Whether to fit what `predict_proba` needs.
     cv : int
         Folds of the inner cross-validation.
+    approximation : object
+        Explicit features in the place of exact kernels, as in `MKLClassifier`: "nystroem", for example. With it `fit`
+        takes files that are larger than memory, see `open_views`.
     n_jobs : int or None
         Threads, or processes of a forest; the result does not depend on it.
     random_state : int, RandomState or None
@@ -117,6 +124,7 @@ class CohortModel(CohortFit, BaseEstimator):
         effort=Choice("full", "quick"),
         calibrate=Flag(),
         cv=Whole(2),
+        approximation=APPROXIMATION | None,
         n_jobs=Whole(but_not=0) | None,
         random_state=Seed(),
         verbose=Flag() | Whole(0),
@@ -132,6 +140,7 @@ class CohortModel(CohortFit, BaseEstimator):
         effort: str = "full",
         calibrate: bool = True,
         cv: int = 3,
+        approximation: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -143,20 +152,23 @@ class CohortModel(CohortFit, BaseEstimator):
         self.effort = effort
         self.calibrate = calibrate
         self.cv = cv
+        self.approximation = approximation
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> CohortModel:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> CohortModel:
         """Choose the setting by inner cross-validation, fit it to all samples, and calibrate.
 
         Parameters
         ----------
-        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features), or OpenViews
             As `read_views` and `stack_views` make it; columns of an array, and of a data frame without view names, are
-            the one view ``"X"``.
+            the one view ``"X"``. Of files (`open_views`), with an `approximation`, a fifth of the samples, at most
+            5000, are read into memory: they decide what columns hold, choose the setting and calibrate. The model is
+            fitted to the others, block by block. Without an approximation all samples are read into memory.
         y : array of shape (n_samples,)
-            Class labels of any type, or numbers.
+            Class labels of any type, or numbers; None where X is an `OpenViews` with a target.
         groups : array of shape (n_samples,), optional
             Samples of one group stay together in inner folds.
 
@@ -166,6 +178,10 @@ class CohortModel(CohortFit, BaseEstimator):
         """
         with unchanged_on_failure(self):
             given = check_parameters(self)
+            if isinstance(X, TableInBlocks):
+                if given.approximation is not None:
+                    return fit_in_blocks(self, X, y, groups)
+                X, y = in_memory(self, X, y)
             check_row_labels(X, y=y, groups=groups)
             _check_unique(X)
             X, _ = check_training_data(self, X)
@@ -223,6 +239,7 @@ class CohortModel(CohortFit, BaseEstimator):
         return self._layout.names
 
     @available_if(_classifies)
+    @wherever_X_is
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
@@ -240,6 +257,7 @@ class CohortModel(CohortFit, BaseEstimator):
         table, decided = self._table(X)
         return self._with_constants(self.model_, table, decided), decided
 
+    @wherever_X_is
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value, or predicted numbers.
 
@@ -253,6 +271,7 @@ class CohortModel(CohortFit, BaseEstimator):
         return self._labels(values)
 
     @available_if(_calibrates)
+    @wherever_X_is
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities, a column for each of `classes_`.
 
@@ -281,6 +300,7 @@ class CohortModel(CohortFit, BaseEstimator):
         predicted = self.predict(X)
         return float((accuracy_score if self.task_ == "classification" else r2_score)(y, predicted))
 
+    @wherever_X_is
     def contributions(self, X: Any) -> pd.DataFrame:
         """What each kernel (of "linear", "forest" and "boosting", each view) adds to the decision value of each sample.
 

@@ -128,7 +128,9 @@ class CohortFit:
             if view.is_matrix:
                 matrices[view.name] = Precomputed(given.matrices[view.name], view.name, repair="clip")
                 self.decisions_ += about_matrix(matrices[view.name], table)
-        maker = ModelMaker(self.method, self.task_, given.effort, self._layout, matrices, self._needs, options)
+        maker = ModelMaker(
+            self.method, self.task_, given.effort, self._layout, matrices, self._needs, options, given.approximation
+        )
         is_classes = self.task_ == "classification"
         y = self.classes_[targets] if is_classes else targets
         found = self._search(given, maker, table, present, targets, groups)
@@ -141,12 +143,16 @@ class CohortFit:
             warnings.simplefilter("always", UserWarning)
             self.model_ = fitted(model, table, y, groups)
         self._pass_on(issued)
-        self._needs = self._read_views()
-        is_machine = hasattr(self.model_, "support_") or hasattr(self.model_, "feature_coef_")
-        self.n_stored_ = n_compared(self.model_) if is_machine else getattr(self.model_, "n_stored_", None)
+        self._store_use()
         self.calibration_ = None
         if is_classes and given.calibrate:
             self.calibration_ = self._calibrated(found.values, targets, table)
+
+    def _store_use(self) -> None:
+        """Store which views the fitted model reads, and how many samples it compares new ones with."""
+        self._needs = self._read_views()
+        is_machine = hasattr(self.model_, "support_") or hasattr(self.model_, "feature_coef_")
+        self.n_stored_ = n_compared(self.model_) if is_machine else getattr(self.model_, "n_stored_", None)
 
     def _pass_on(self, issued: list[warnings.WarningMessage]) -> None:
         """Note the advice of the model's warnings, and issue those that are about convergence again."""

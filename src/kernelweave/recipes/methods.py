@@ -174,6 +174,8 @@ class ModelMaker:
         Views of which each sample has one, see `needed_views`.
     options : dict
         Parameters of the model: n_jobs, random_state.
+    approximation : object
+        As that of `MKLClassifier`: None for exact kernels.
     notes : list of str
         What was decided for the last model, in words.
     """
@@ -185,6 +187,7 @@ class ModelMaker:
     matrices: Mapping[str, Precomputed]
     needs: list[str]
     options: dict[str, Any]
+    approximation: Any = None
     notes: list[str] = field(default_factory=list)
 
     def model(self, table: pd.DataFrame, present: np.ndarray) -> Any:
@@ -269,9 +272,10 @@ class ModelMaker:
     def _machine(self, kernels: list[tuple[str, Kernel]], combiner: Any) -> MKLClassifier | MKLRegressor:
         if not kernels:
             raise ValueError(f"the method {self.method!r} finds no view that at least two training samples have")
+        options = {**self.options, "approximation": self.approximation}
         if self.task == "classification":
-            return MKLClassifier(kernels, combiner, **self.options)
-        return MKLRegressor(kernels, combiner, epsilon=EPSILON, **self.options)
+            return MKLClassifier(kernels, combiner, **options)
+        return MKLRegressor(kernels, combiner, epsilon=EPSILON, **options)
 
     def _stacking(self, table: pd.DataFrame, present: np.ndarray) -> Any:
         from .rivals import StackedViews

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from explicit_problem import Twin, X, some_missing
 
+from explicit_problem import Twin, X, some_missing
 from kernelweave.combiners import EasyMKL
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from explicit_problem import CASES, KERNELS, NUMBERS, Twin, X, some_missing
 
+from explicit_problem import CASES, KERNELS, Twin, X, some_missing
 from kernelweave.combiners import BinaryMKL, ConvexMKL, ElasticMKL, FixedWeights, GroupMKL, LpMKL, Mean, SparseMKL
 from kernelweave.combiners.mkl.problem import WeightProblem
 
@@ -30,9 +30,11 @@ def test_every_learner_agrees_with_the_exact_path(name):
     assert all("n_support" not in line for line in found.history)
 
 
-@pytest.mark.parametrize("solver", ["newton", "reduced-gradient", "silp", "level"])
-def test_every_solver_of_convex_weights_agrees(solver):
-    Twin("squared-hinge").check(lambda: ConvexMKL(solver=solver), tol=1e-7, allowed=1e-4)
+@pytest.mark.parametrize(("solver", "tol"), [("reduced-gradient", 1e-2), ("silp", 1e-4), ("level", 1e-4)])
+def test_every_solver_of_convex_weights_agrees(solver, tol):
+    exact, found = Twin("squared-hinge").fits(lambda: ConvexMKL(solver=solver), tol=tol)
+    np.testing.assert_allclose(found.solution.objective, exact.solution.objective, rtol=tol)
+    assert found.solution.gap <= 2 * tol * found.solution.objective
 
 
 @pytest.mark.parametrize("combiner", [lambda: Mean(), lambda: ConvexMKL(), lambda: LpMKL(), lambda: BinaryMKL(2)])
@@ -58,7 +60,9 @@ def test_kernels_of_weight_zero_have_their_forms():
     np.testing.assert_allclose(mine.forms, theirs.forms, rtol=1e-4)
 
 
-@pytest.mark.parametrize("case", ["squared-hinge", "one-vs-all", "squared-epsilon-insensitive", "several least squares"])
+@pytest.mark.parametrize(
+    "case", ["squared-hinge", "one-vs-all", "squared-epsilon-insensitive", "several least squares"]
+)
 def test_slopes_and_second_derivatives_are_those_of_the_solved_machine(case):
     twin = Twin(case, X=some_missing(X))
     eta = np.array([0.4, 0.3, 0.5, 0.2])
@@ -66,17 +70,17 @@ def test_slopes_and_second_derivatives_are_those_of_the_solved_machine(case):
     problem.evaluate(eta, None)
 
     def forms(eta):
-        return problem.evaluate(eta, 1e-12).forms
+        return problem.evaluate(eta, 1e-10).forms
 
     def optimum(eta):
-        return problem.evaluate(eta, 1e-12).value
+        return problem.evaluate(eta, 1e-10).value
 
-    step = 1e-4
+    step = 2e-3
     ways = step * np.eye(4)
     slopes = [(optimum(eta + e) - optimum(eta - e)) / (2 * step) for e in ways]
-    np.testing.assert_allclose(-0.5 * forms(eta), slopes, rtol=1e-5)
+    np.testing.assert_allclose(-0.5 * forms(eta), slopes, rtol=1e-4)
     bends = np.array([(forms(eta - e) - forms(eta + e)) / (4 * step) for e in ways])
-    H = problem.evaluate(eta, 1e-12).curvature()
+    H = problem.evaluate(eta, 1e-10).curvature()
     np.testing.assert_allclose(H, 0.5 * (bends + bends.T), atol=0.03 * np.abs(bends).max())
     # what the descent leaves open makes it larger, never smaller
     assert np.linalg.eigvalsh(H - 0.5 * (bends + bends.T)).min() > -1e-3 * np.abs(bends).max()
@@ -98,14 +102,15 @@ def test_a_sample_without_any_used_view_is_refused_or_warned_of():
         twin.fits(lambda: FixedWeights({"product": 1.0}))
     with pytest.raises(ValueError, match="sample 0 has none of the views"):
         FixedWeights({"product": 1.0}).fit(twin.explicit, twin.machine, None)
-    alone = [KERNELS[0], ("noise", KERNELS[3][1])]
-    with pytest.warns(UserWarning, match="has none of the views"):
-        missing = Twin("squared-epsilon-insensitive", X=some_missing(X), kernels=alone)
-        combiner = ConvexMKL({"noise": 20.0})
-        combiner.fit(missing.explicit, missing.machine, None)
+    X_lacking = X.copy()
+    X_lacking[4, 4:] = np.nan
+    missing = Twin("squared-hinge", X=X_lacking, kernels=[KERNELS[0], KERNELS[3]])
+    with pytest.warns(UserWarning, match=r"sample 4 has none of the views .*\(noise\); its prediction is the bias"):
+        kernel = ConvexMKL({"product": 50.0}).fit(missing.explicit, missing.machine, None)
+    with pytest.warns(UserWarning, match="sample 4 has none of the views"):
+        kernel.values(missing.dense.support, kernel.solution.coef)
 
 
 def test_only_the_cone_solver_needs_exact_kernels():
     assert ConvexMKL().why_exact is None and LpMKL().why_exact is None and BinaryMKL(1).why_exact is None
     assert "cone solver" in ConvexMKL(solver="conic").why_exact
-    assert NUMBERS.shape == (90, 2)

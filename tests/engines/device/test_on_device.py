@@ -6,7 +6,7 @@ import pytest
 from device_problem import KERNELS, N, Steady, problem, same, sums
 from kernelweave.arrays import Place
 from kernelweave.engines.certificate import best_intercepts, scored
-from kernelweave.engines.device import blocks_on_device
+from kernelweave.engines.device import blocks_on_device as made_on_device
 from kernelweave.engines.device.computed import ComputedFeatures
 from kernelweave.engines.device.held import HeldFeatures
 from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine
@@ -18,6 +18,12 @@ from kernelweave.machines import SquaredEpsilonInsensitive
 from places import ON_TORCH, STRICT
 
 OFF_HOST = [pytest.param(lambda: STRICT, id="strict"), *ON_TORCH]
+
+
+def blocks_on_device(*given):
+    return made_on_device(*given)[0]
+
+
 off_host = pytest.mark.parametrize("place_of", OFF_HOST)
 
 
@@ -157,12 +163,13 @@ def test_kernels_of_the_host_are_named_and_must_be_held():
 
 
 def test_small_blocks_are_joined(monkeypatch):
-    from kernelweave.engines.device import making
+    from kernelweave.engines.device import block, making
 
     rows, preparation = problem(KERNELS["gaussian"])
     assert len(blocks_on_device(rows.blocks, N, preparation, STRICT).blocks) == 1
     monkeypatch.setattr(making, "MOST_ROWS", 150)
-    monkeypatch.setattr(making, "PIECE", 50)
+    for module in (making, block):
+        monkeypatch.setattr(module, "PIECE", 50)
     engine = blocks_on_device(rows.blocks, N, preparation, STRICT)
     assert [block.n_samples for block in engine.blocks] == [128, 128, 44]
     assert [block.first for block in engine.blocks] == [0, 128, 256]

@@ -12,7 +12,8 @@ import pytest
 
 from device_problem import KERNELS, N, problem, same, sums
 from kernelweave.arrays import torch_place
-from kernelweave.engines.device import blocks_on_device, fused, making
+from kernelweave.engines.device import blocks_on_device as made_on_device
+from kernelweave.engines.device import fused, making
 from kernelweave.engines.device.landmarks import LandmarkFeatures
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
 from places import HAS_TORCH, has_cuda
@@ -21,6 +22,12 @@ pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(not HAS_TORCH or find_spec("triton") is None, reason="torch or Triton is not installed"),
 ]
+
+
+def blocks_on_device(*given):
+    return made_on_device(*given)[0]
+
+
 PROGRAMS = "kernelweave.engines.device._triton"
 
 
@@ -62,7 +69,7 @@ def test_several_outputs_and_wide_rows_go_the_plain_way(place, monkeypatch):
     device, host, preparation = engines(KERNELS["gaussian"], place, "dense", n_classes=3)
     assert not fused.serves(device.blocks[0], 3)
     same(sums(device, preparation, 3), sums(host, preparation, 3), 1e-4)
-    monkeypatch.setattr(fused, "MOST_CHUNKS", 1)
+    monkeypatch.setattr(fused, "MOST_NUMBERS", 1)
     assert not fused.serves(device.blocks[0], 1)
 
 

@@ -45,7 +45,7 @@ def assigned(words: Sequence[str], columns: Mapping[str, Collection[str]], chose
     for word in words:
         file = Path(os.path.expanduser(word))
         view = None
-        if file.exists() and without_suffix(file.name) not in columns:  # no "view=path"
+        if file.is_file() and without_suffix(file.name) not in columns:  # no "view=path"
             options = Options(None, chosen.sep, chosen.decimal, chosen.encoding)
             found = set(column_names(file, options))
             shared = {name: len(found & set(own)) for name, own in columns.items()}

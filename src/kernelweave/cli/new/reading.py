@@ -14,6 +14,7 @@ from ...files.matrices import read_matrix, with_text_labels
 from ...files.sources import sources
 from ...files.table import Options
 from ...persistence import load
+from ..in_blocks import OpenBlocks, opened
 from .assigning import assigned
 from .predicting import PREDICTS, ModelColumns, columns_of
 
@@ -69,9 +70,11 @@ class NewSamples:
         self._size = getattr(chosen, "block_size", _BLOCK)
         if len(unread) == len(files) and not self.matrices:
             raise ValueError(_no_view(columns))
-        self._blocks = None
+        self._blocks: ViewBlocks | OpenBlocks | None = None
         if len(unread) < len(files):
-            self._blocks = _blocks(chosen, columns, files, unread, self._size)
+            read = [word for word in files if word.partition("=")[0] not in unread]
+            table = opened(chosen, read, block_size=self._size) if hasattr(chosen, "in_blocks") else None
+            self._blocks = _blocks(chosen, columns, files, unread, self._size) if table is None else OpenBlocks(table)
         if self.matrices and self._blocks is not None and (self._blocks.matched_by == "row order").all():
             raise ValueError(
                 "the files have no sample ids, by which the rows of --kernel are found; give them a column of ids and "

@@ -10,15 +10,17 @@ and held beside them, in the same precision (`Coding`); where features are compu
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ...arrays import place_of
 from ...engines.block import Block, StoredFeatures
 from ...views import Views
-from ..gates.base import Gate
+from ..gates.base import Gate, Sigmoid, Softmax
 from ..gates.inputs import GatingInputs
+from . import linear_gates
 
 FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite
 
@@ -54,20 +56,33 @@ class GateAmplitudes:
 
     def values(self, theta: np.ndarray, block: Block, rows: slice) -> np.ndarray:
         """The gates of some samples."""
-        present = self.presence(block, rows)
-        return self.gate.values(theta if self.fixed is None else self.fixed, block.codes[rows], present, self.tol)
+        codes = block.codes[rows]
+        place = place_of(codes)
+        present: Any = place.asarray(self.active)
+        if block.present is not None:
+            present = present & block.present[rows]
+        else:
+            present = place.xp.broadcast_to(present, (codes.shape[0], len(self.active)))
+        theta = theta if self.fixed is None else self.fixed
+        if self.tol == 0.0 and linear_gates.serves(self.gate, codes):
+            return linear_gates.values(self.gate, theta, codes, present)
+        return self.gate.values(theta, codes, present, self.tol)
 
     def pullback(
         self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
         """dP/dV from the slopes of P by the gates, where the codes are."""
-        return self.gate.pullback(theta, block.codes[rows], amplitudes, slopes)
+        codes = block.codes[rows]
+        if linear_gates.serves(self.gate, codes):
+            return linear_gates.pullback(self.gate, theta, codes, amplitudes, slopes)
+        return self.gate.pullback(theta, codes, amplitudes, slopes)
 
-    def presence(self, block: Block, rows: slice) -> np.ndarray:
-        """Which samples can have a gate for which kernel."""
-        if block.present is None:
-            return np.broadcast_to(self.active, (rows.stop - rows.start, len(self.active)))
-        return block.present[rows] & self.active
+    @property
+    def linear_kind(self) -> str | None:
+        """Softmax or sigmoid, and its norm, where gates are linear and none is closed; for `engines.device.gates`."""
+        if type(self.gate) not in (Softmax, Sigmoid) or self.tol > 0.0 or not self.active.all():
+            return None
+        return f"{'softmax' if self.gate.competes else 'sigmoid'}-{self.gate.norm}"
 
 
 @dataclass(frozen=True)
@@ -78,10 +93,17 @@ class CodesOnDemand:
     gate: Gate
     views: Views
     dtype: np.dtype
+    last: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False)  # read twice in a pass
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Codes of some samples."""
-        return encoded(self.gate, self.inputs.transform(self.views.rows(rows)), self.dtype)
+        """Codes of some samples; those of the last ones are kept."""
+        key = rows.start, rows.stop
+        found = self.last.get(key)
+        if found is None:
+            found = encoded(self.gate, self.inputs.transform(self.views.rows(rows)), self.dtype)
+            self.last.clear()
+            self.last[key] = found
+        return found
 
 
 @dataclass(frozen=True)
@@ -98,6 +120,10 @@ class Coding:
         if isinstance(block.features, StoredFeatures):
             codes = codes[slice(0, block.n_samples)]
         return dataclasses.replace(block, codes=codes, views=None)
+
+    def on_device(self, block: Any) -> Any:
+        """The same for a block on a device, where codes are always held."""
+        return block.with_codes(CodesOnDemand(self.inputs, self.gate, block.views, np.dtype(block.features.dtype)))
 
 
 def encoded(gate: Gate, inputs: np.ndarray, dtype: np.dtype) -> np.ndarray:

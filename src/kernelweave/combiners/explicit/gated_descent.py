@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...engines.base import Engine
+from ...engines.descent import MEMORY, Hessian
 from ...engines.machine import ExplicitKernel, ExplicitMachine
 from ...engines.primal import Primal
 from ...engines.stack import ExplicitStack
@@ -28,7 +29,6 @@ from .amplitudes import WeightAmplitudes
 from .gated import GateAmplitudes
 
 WINDOW = 10
-MEMORY = 10  # steps whose curvature is remembered
 ROUNDING = 1e-10  # relative, of sums over samples
 PRECISION = 1e-4  # relative duality gap of J0, the optimum under the mean kernel
 
@@ -182,16 +182,15 @@ class GatedProblem:
                     return True
             return iteration >= WINDOW and progress() < tol
 
-        size = float(np.linalg.norm(start.theta))
         end = minimize_lbfgs(
             primal,
             primal.join(start.weights, start.intercept, start.theta),
             tol=0.0,
             precision=ROUNDING,
             max_iterations=self.max_iter,
-            first_step=size if size > 0.0 else 1.0,
             memory=MEMORY,
             callback=after,
+            diagonal=Hessian(primal),
         )
         solution, value, risk = end.solution, end.objective, np.inf
         if best is not None:

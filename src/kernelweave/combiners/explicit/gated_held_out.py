@@ -75,7 +75,8 @@ def divided(block: Block, split: Split) -> SplitBlock:
 
 def some(block: Block, index: np.ndarray) -> Block:
     """Some of the samples of a block, with features and codes of their own."""
-    features, codes = [], []
+    nobody = slice(0, 0)
+    features, codes = [np.asarray(block.features.features(nobody))], [np.asarray(block.codes[nobody])]
     for rows in tiles(block.n_samples):
         own = index[(index >= rows.start) & (index < rows.stop)] - rows.start
         features.append(np.asarray(block.features.features(rows))[own])
@@ -179,7 +180,7 @@ class Judge:
     def __call__(self, block: SplitBlock) -> LossSums:
         """Sums over the held-out samples of a block; one pass."""
         count, q = self.intercepts.shape
-        found = LossSums(0.0, 0.0, 0.0, *(np.zeros(count) for _ in range(3)), np.zeros((count, count)))
+        found = _sums(np.empty((0, count)), np.empty(0))
         parts = [found]
 
         def respond(rows: slice, scores: np.ndarray) -> np.ndarray:

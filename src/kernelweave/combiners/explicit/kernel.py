@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import Place
 from ...engines.block import Block
+from ...engines.device.prediction import values_on_device
 from ...engines.machine import ExplicitKernel
 from ...engines.stack import ExplicitStack
 from ...kernels import Kernel
@@ -76,9 +78,7 @@ class ExplicitSum(CombinedKernel):
 
     is_sum = True
 
-    def __init__(
-        self, stack: ExplicitStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"
-    ):
+    def __init__(self, stack: ExplicitStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
         self.stack, self.theta = stack, theta  # type: ignore[assignment]
         self.missing, self.owner = missing, owner
         self.amplitudes = WeightAmplitudes(theta)
@@ -119,6 +119,12 @@ class ExplicitSum(CombinedKernel):
         for m, found in self._features(views):
             values += found @ coef[offsets[m] : offsets[m + 1]]
         return values
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The same in a place such as a CUDA device."""
+        present = self.stack.presence(views, self.active)
+        amplitudes = np.where(self.active, self._amplitudes(present, views), 0.0)
+        return values_on_device(self.stack, place, views, amplitudes, present, coef)  # type: ignore[arg-type]
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """What each kernel adds to `values`, of shape (n_new, n_outputs, n_kernels)."""

@@ -1,7 +1,7 @@
 """The margins of `EasyMKL` on explicit features.
 
-The hard-margin machine on (1 - lam) K + lam I is, up to the scale of its coefficients, the squared-hinge machine on K at
-C = (1 - lam) / lam, the same for every sample. Blocks keep their features and get its losses; a kernel's weight is its
+The hard-margin machine on (1 - lam) K + lam I is, up to the scale of its coefficients, the squared-hinge machine on K
+at C = (1 - lam) / lam, the same for every sample. Blocks keep their features and get its losses; a kernel's weight is its
 share in ||F'c||^2. At lam = 1 coefficients are those of the class means: 1/n of each class.
 """
 
@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...arrays import place_of
 from ...engines.block import Block
 from ...engines.losses import losses_of
 from ...engines.machine import certified_descent
@@ -67,14 +66,13 @@ def signs_of(block: Block, n_outputs: int) -> np.ndarray:
 
 def _margins(block: Block, n_outputs: int, C: float) -> Block:
     """The same samples with the squared hinge."""
-    labels, place = np.asarray(block.y), place_of(block.weight)
+    labels = np.asarray(block.y)
     bound = np.full(len(labels), C)
     if n_outputs == 1:
         losses = losses_of(SquaredHinge().for_targets(2.0 * labels - 1.0, bound))
     else:
         losses = losses_of(SquaredHinge().one_vs_all(labels, bound, n_classes=n_outputs))
-    moved = {name: place.asarray(getattr(losses, name)) for name in ("linear", "lower", "upper", "quadratic")}
-    return dataclasses.replace(block, losses=dataclasses.replace(losses, **moved))
+    return dataclasses.replace(block, losses=losses)
 
 
 def _counts(block: Block, n_outputs: int) -> np.ndarray:

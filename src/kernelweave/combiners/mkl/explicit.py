@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import place_of
 from ...engines.block import Block
 from ...engines.losses import Losses
 from ...engines.machine import NOTHING, ExplicitKernel, certified_descent
@@ -126,52 +125,43 @@ class ExplicitOperands(Operands):
 
 def _seen(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
     """d_i of a block, of shape (n_samples, n_outputs), and g, of shape (n_samples, n_kernels, n_outputs)."""
-    q, place = len(intercept), place_of(block.weight)
-    biases = place.asarray(intercept, "float64")
-    tiles: list[tuple[Any, Any]] = []
+    q = len(intercept)
+    d, g = np.empty((block.n_samples, q)), np.empty((block.n_samples, len(free.eta), q))
 
-    def respond(rows: slice, scores: Any) -> Any:
+    def respond(rows: slice, scores: np.ndarray) -> None:
         seen = free.values(NOTHING, block, rows)[:, :, None] * scores
-        d = block.losses.of(rows).curvature(place.xp.sum(seen[:, :, :q], axis=1) + biases)
-        tiles.append((d, seen[:, :, q:]))
-        return place.xp.zeros_like(scores)
+        d[rows] = block.losses.of(rows).curvature(seen[:, :, :q].sum(axis=1) + intercept)
+        g[rows] = seen[:, :, q:]
 
     block.features.sweep(weights, respond)
-    d, g = zip(*tiles, strict=True)
-    return place.xp.concat(list(d), axis=0), place.xp.concat(list(g), axis=0)
+    return d, g
 
 
 def _size(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray) -> float:
     """sum_i d_i g_im^2 over all kernels and outputs."""
     d, g = _seen(block, free, weights, intercept)
-    return float(place_of(d).xp.sum(d[:, None, :] * g**2))
+    return float((d[:, None, :] * g**2).sum())
 
 
 def _bent(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray, unit: float) -> Block:
     """The same samples with the losses of the least-squares problem, columns being those of g times a unit."""
     d, g = _seen(block, free, weights, intercept)
-    xp, shape = place_of(d).xp, (g.shape[0], g.shape[1] * g.shape[2])
-    wide = xp.reshape(xp.broadcast_to(d[:, None, :], g.shape), shape)
-    some, zero = wide > 0.0, xp.zeros_like(wide)
-    end = xp.where(some, zero + np.inf, zero)
-    quadratic = 1.0 / xp.where(some, wide, zero + 1.0)
-    losses = Losses(unit * xp.reshape(g, shape), -end, end, quadratic)
-    return dataclasses.replace(block, losses=losses)
+    wide = np.repeat(d[:, None, :], g.shape[1], axis=1).reshape(len(d), -1)
+    end = np.where(wide > 0.0, np.inf, 0.0)
+    quadratic = 1.0 / np.where(wide > 0.0, wide, 1.0)
+    return dataclasses.replace(block, losses=Losses(unit * g.reshape(len(d), -1), -end, end, quadratic))
 
 
 def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, q: int) -> np.ndarray:
     """sum_i d_i e_im e_il of what the least-squares problem leaves, summed over outputs."""
-    place, P = place_of(block.weight), weights.shape[1] // q
-    xp, biases = place.xp, place.asarray(intercept, "float64")
+    P = weights.shape[1] // q
     total = np.zeros((P, P))
 
-    def respond(rows: slice, scores: Any) -> Any:
+    def respond(rows: slice, scores: np.ndarray) -> None:
         a, own = amplitudes.values(NOTHING, block, rows), block.losses.of(rows)
-        c = own.respond(xp.sum(a[:, :, None] * scores, axis=1) + biases)[1]  # d_i e_i
-        rooted = xp.reshape(c * own.quadratic**0.5, (-1, P, q))
-        flat = xp.reshape(xp.permute_dims(rooted, (1, 0, 2)), (P, -1))
-        total[:] += place.numpy(flat @ flat.T)
-        return xp.zeros_like(scores)
+        c = own.coefficients((a[:, :, None] * scores).sum(axis=1) + intercept)  # d_i e_i
+        rooted = (c * np.sqrt(own.quadratic)).reshape(len(c), P, q)
+        total[:] += np.einsum("imr,ilr->ml", rooted, rooted)
 
     block.features.sweep(weights, respond)
     return total

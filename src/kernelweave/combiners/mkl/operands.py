@@ -3,8 +3,8 @@
     K = F (sum_m eta_m K_m) F,      images F K_m F C      (F: the diagonal matrix of `factor`)
 
 `operands_of` chooses by the storage of the stack. Whole matrices are summed and multiplied; in parts the images K_m C
-are what the solver of the machine keeps anyway, so that they cost nothing and stay true when the weights change. Kernels
-with explicit features are in `explicit`.
+are what the solver of the machine keeps anyway, so that they cost nothing and stay true when the weights change.
+Kernels with explicit features are in `explicit`.
 """
 
 from __future__ import annotations

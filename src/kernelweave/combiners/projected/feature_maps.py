@@ -97,7 +97,11 @@ class ViewFeatures:
 
     def read(self, stack: KernelStack, m: int, views: Views) -> Any:
         """What `directions` are applied to, of new samples: their normalised features."""
-        return self._normalized(*stack.kernels[m].read(views))
+        return self.of(stack.kernels[m], views)
+
+    def of(self, kernel: Any, views: Views) -> Any:
+        """The normalised features of samples, as the fitted kernel reads them."""
+        return self._normalized(*kernel.read(views))
 
     def directions(self, W: np.ndarray) -> np.ndarray:
         """A projection of features as one of what `read` gives."""

@@ -24,11 +24,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from ..._warnings import warn
 from ...kernels import Kernel, KernelStack
 from ...machines import Machine
-from ...validation import Choice, Constraints, Instance, Number, Whole
+from ...validation import Choice, Constraints, Instance, Number, Whole, check_parameters
 from ..base import FitControl
+from ..explicit.gated_descent import WINDOW
+from ..explicit.projected_fit import ProjectedFit
 from ..gates.base import Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import GatingInputs, NoInputs, ProjectedFeatures
@@ -198,6 +202,47 @@ class Projected(GatedCombiner):
         if "map" in named:
             return "Projected takes the kernel values of all pairs of samples for its features"
         return super().why_dense
+
+    @property
+    def why_exact(self) -> str | None:
+        """On explicit features all parameters are learned together, of features of views, on all samples."""
+        if self.gating is not None and self.gating.per_sample:
+            return f"{type(self.gating).__name__} has parameters of its own for each training sample"
+        if self.why_dense is not None:
+            return self.why_dense
+        if self.optimizer != "lbfgs":
+            return f"Projected(optimizer={self.optimizer!r}) solves the machine on whole kernels at every step"
+        if self.validation_fraction > 0.0:
+            return "Projected(validation_fraction=...) holds out samples of whole kernels"
+        return None
+
+    def fit(self, stack: Any, machine: Any, y: np.ndarray | None, control: FitControl | None = None) -> Any:
+        """Learn projections and the gating model, close small gates, then solve the machine.
+
+        Parameters
+        ----------
+        stack : KernelStack or ExplicitStack
+            The base kernels over the training samples.
+        machine : Machine or ExplicitMachine
+            The dual problem, with its targets and bounds.
+        y : ndarray or None
+            The targets as the user gave them (encoded labels for classification).
+        control : FitControl, optional
+        """
+        if stack.storage != "explicit":
+            return super().fit(stack, machine, y, control)
+        control = control or FitControl()
+        check_parameters(self)
+        found = ProjectedFit(self, stack, machine, control).run()
+        if not found.converged:
+            warn(
+                f"Projected stopped after {found.steps} iterations with a relative progress of {found.progress:.2g} in "
+                f"the last {WINDOW} (tol is {control.tol:g}); raise the combiner's max_iter, or tol",
+                ConvergenceWarning,
+            )
+        self.gating_, self.layout_, self.l2_ = found.gate, found.layout, found.l2
+        self.__dict__.pop("l2_path_", None)
+        return found.kernel
 
     def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
         """Kernels without derivatives by their features enter through kernel PCA of their whole Gram matrix."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import place_of
 from ...engines.block import Block
 from ...engines.moments import means_of, products_of, pulled_by
 from .inner_products import CONSTANT, Similarity
@@ -46,7 +45,7 @@ class IdealColumns:
             k = self.n_classes
             z = np.sqrt(k / (k - 1)) * (np.eye(k)[y] - 1.0 / k)
         z = z - self.mean
-        return host_weight(block)[:, None] * z if self.weighted else z
+        return block.weight[:, None] * z if self.weighted else z
 
 
 def n_classes_of(machine: Any, combiner: object) -> int | None:
@@ -56,11 +55,6 @@ def n_classes_of(machine: Any, combiner: object) -> int | None:
     if machine.strata is None:
         return None
     return 2 if machine.n_outputs == 1 else machine.n_outputs
-
-
-def host_weight(block: Block) -> np.ndarray:
-    """The weights of a block's samples as a NumPy array."""
-    return np.asarray(place_of(block.weight).numpy(block.weight), dtype=float)
 
 
 def explicit_similarities(stack: Any, machine: Any, combiner: object, centered: bool, pairs: bool) -> Similarity:
@@ -78,17 +72,15 @@ def explicit_similarities(stack: Any, machine: Any, combiner: object, centered: 
     total, sums = engine.sum(_target_sums, IdealColumns(n_classes, weighted=True))
     mean = sums / total
     shift = mean if n_classes is None or centered else np.zeros_like(mean)
-    if n_classes is None:
-        scale = 1.0 / len(mean)  # of T: an average over targets
-    else:
-        scale = 1.0
+    scale = 1.0 / len(mean) if n_classes is None else 1.0  # T is an average over targets
     target = scale * engine.sum(_target_square, IdealColumns(n_classes, shift))
     totals, means = means_of(engine, offsets)
     means = means if centered else np.zeros_like(means)
     mine = mean if n_classes is None else 0.0
     vectors = pulled_by(engine, stack.n_features, IdealColumns(n_classes, mine, weighted=True))
     if centered:
-        vectors = vectors - means[:, None] * np.repeat(_target_by_kernel(stack, n_classes, mine), np.diff(offsets), axis=0)
+        sums = engine.sum(_present_targets, IdealColumns(n_classes, mine, weighted=True))
+        vectors = vectors - means[:, None] * np.repeat(sums, np.diff(offsets), axis=0)
     to_target = scale * stack.norms(vectors)
     products = products_of(engine, offsets, means, pairs=pairs)
     between = np.zeros((stack.n_kernels,) * 2)
@@ -104,22 +96,18 @@ def explicit_similarities(stack: Any, machine: Any, combiner: object, centered: 
     return Similarity(to_target, np.sqrt(squares), float(np.linalg.norm(target)), between if pairs else None)
 
 
-def _target_by_kernel(stack: Any, n_classes: int | None, mean: Any) -> np.ndarray:
-    """sum_i w_i p_im z_i of each kernel, of shape (n_kernels, n_columns)."""
-    return stack.engine.sum(_present_targets, IdealColumns(n_classes, mean, weighted=True))
-
-
 def _present_targets(block: Block, columns: IdealColumns) -> np.ndarray:
+    """sum_i w_i p_im z_i of each kernel, of shape (n_kernels, n_columns)."""
     z = columns(block)
     if block.present is None:
         return np.repeat(z.sum(axis=0)[None], len(block.features.offsets) - 1, axis=0)
-    return np.asarray(place_of(block.present).numpy(block.present), dtype=float).T @ z
+    return block.present.astype(float).T @ z
 
 
 def _target_sums(block: Block, columns: IdealColumns) -> tuple[float, np.ndarray]:
-    return float(host_weight(block).sum()), columns(block).sum(axis=0)
+    return float(block.weight.sum()), columns(block).sum(axis=0)
 
 
 def _target_square(block: Block, columns: IdealColumns) -> np.ndarray:
     z = columns(block)
-    return z.T @ (host_weight(block)[:, None] * z)
+    return z.T @ (block.weight[:, None] * z)

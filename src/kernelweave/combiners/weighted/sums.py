@@ -30,6 +30,7 @@ from ...views import Views
 from ..base import Combiner, FitControl
 from ..combined import CombinedKernel
 from ..explicit.kernel import ExplicitSum
+from .missing import without_views
 
 
 class WeightedSum(CombinedKernel):

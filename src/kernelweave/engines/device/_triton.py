@@ -1,9 +1,9 @@
-"""The compiled programs of `fused` and `landmarks`: passes over features that are held, or computed again.
+"""The compiled programs of `fused`, `gates` and `landmarks`: passes over features that are held, or computed again.
 
-`pass_tiles` reads features once: a tile of samples stays in registers between its scores and what it pulls. Sums over
-the columns of a tile are in float32, over samples in float64; their order is fixed. `score_tiles` and `pull_tiles` hold
+`pass_tiles` reads features once: rows stay in registers between their scores and what they pull. Sums over the samples
+of a program are in float32, over programs in float64; their order is fixed. `score_tiles` and `pull_tiles` hold
 kernel values to landmarks in registers only: products of float32 on the tensor cores, each as three of TF32, then their
-exponentials. `KIND` is a position in `landmarks.KINDS`.
+exponentials. Kinds of kernels are positions in `landmarks.KINDS`.
 """
 
 from __future__ import annotations
@@ -17,58 +17,59 @@ except ImportError:  # `fused.is_fused` is false then
     triton = None
 
 # Whole numbers of which no machine code depends: one program serves all sizes.
-SIZES = ("n_rows", "n_tiles", "per_split", "step", "amplitude_step", "loss_step")
+SIZES = ("n_rows", "n_share", "n_tiles", "per_split", "amplitude_step", "n_codes", "n_kernels")
 
 
 def jit(function):
     """The function compiled by Triton; where there is no Triton, the function itself, which is not called then."""
     if triton is None:
         return function
-    names = [name for name in SIZES if name in inspect.signature(function).parameters and name != "step"]
+    names = [name for name in SIZES if name in inspect.signature(function).parameters]
     return triton.jit(function, do_not_specialize=names)
 
 
 @jit
 def pass_tiles(
     features, starts, widths, weights, amplitudes, linear, lower, upper, quadratic, constants, slopes, pulled, sums,
-    n_rows, step, amplitude_step,
-    N_KERNELS: tl.constexpr, PADDED: tl.constexpr, CHUNKS: tl.constexpr, CHUNK: tl.constexpr, ROWS: tl.constexpr,
-    STAGES: tl.constexpr, GATED: tl.constexpr,
+    n_rows, n_share, step, amplitude_step,
+    N_KERNELS: tl.constexpr, PADDED: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
+    LEARNS: tl.constexpr,
 ):  # fmt: skip
-    """One pass for one output: each program takes tile after tile of `ROWS` samples.
+    """One pass for one output: each program takes `n_share` samples, in tiles of `ROWS`.
 
-    The columns of a kernel are `CHUNKS` chunks of `CHUNK`; `PADDED` is a power of 2 from `N_KERNELS` on. `pulled` gets
-    the float64 sums of each program, by chunk and column; `sums` the losses and the coefficients; `slopes`, where
-    `GATED`, dP/da. `constants` are the bias and the insensitivity.
+    The columns of a kernel are at most `WIDTH`, and `PADDED` is a power of 2 from `N_KERNELS` on. A program leaves its
+    sums: `pulled` by kernel and column in float32, `sums` of losses and coefficients in float64. dP/da goes to
+    `slopes` where `LEARNS`. `constants` are the bias and the insensitivity.
     """
-    chunk = tl.arange(0, PADDED * CHUNKS)
-    kernel = chunk // CHUNKS
-    start = tl.multiple_of(tl.load(starts + kernel, mask=kernel < N_KERNELS, other=0), [8])
-    width = tl.multiple_of(tl.load(widths + kernel, mask=kernel < N_KERNELS, other=0), [8])
-    inner = (chunk % CHUNKS)[:, None] * CHUNK + tl.arange(0, CHUNK)[None, :]
-    there = inner < width[:, None]
-    column = start[:, None] + inner
-    w = tl.load(weights + column, mask=there, other=0.0)
+    program = tl.program_id(0)
     m = tl.arange(0, PADDED)
+    inside = m < N_KERNELS
+    start = tl.multiple_of(tl.load(starts + m, mask=inside, other=0), [8])
+    width = tl.multiple_of(tl.load(widths + m, mask=inside, other=0), [8])
+    j = tl.arange(0, WIDTH)
+    there = j[None, :] < width[:, None]
+    column = start[:, None] + j[None, :]
+    w = tl.load(weights + column, mask=there, other=0.0)
     bias, insensitivity = tl.load(constants), tl.load(constants + 1)
-    total = tl.zeros([PADDED * CHUNKS, CHUNK], dtype=tl.float64)
+    total = tl.zeros([ROWS, PADDED, WIDTH], dtype=tl.float32)
     cost = tl.zeros([ROWS], dtype=tl.float64)
     count = tl.zeros([ROWS], dtype=tl.float64)
-    for tile in tl.range(tl.program_id(0), tl.cdiv(n_rows, ROWS), tl.num_programs(0), num_stages=STAGES):
-        i = tile * ROWS + tl.arange(0, ROWS)
+    features += program.to(tl.int64) * n_share * step
+    for tile in tl.range(0, n_share // ROWS, num_stages=STAGES):
+        row = tile * ROWS + tl.arange(0, ROWS)
+        i = program * n_share + row
         known = i < n_rows
-        place = i.to(tl.int64)[:, None, None] * step + column[None, :, :]
-        f = tl.load(features + place, mask=known[:, None, None] & there[None, :, :], other=0.0)
-        a = tl.load(
-            amplitudes + i.to(tl.int64)[:, None] * amplitude_step + m[None, :],
-            mask=known[:, None] & (m < N_KERNELS)[None, :], other=0.0,
+        f = tl.load(
+            features + row[:, None, None] * step + column[None, :, :],
+            mask=known[:, None, None] & there[None, :, :], other=0.0,
         )  # fmt: skip
+        target = i.to(tl.int64)[:, None] * amplitude_step + m[None, :]
+        a = tl.load(amplitudes + target, mask=known[:, None] & inside[None, :], other=0.0)
         p = tl.load(linear + i, mask=known, other=0.0)
         h = tl.load(quadratic + i, mask=known, other=1.0)
         low = tl.load(lower + i, mask=known, other=0.0)
         high = tl.load(upper + i, mask=known, other=0.0)
         s = tl.sum(f * w[None, :, :], axis=2)
-        s = tl.sum(tl.reshape(s, [ROWS, PADDED, CHUNKS]), axis=2)
         z = p - (tl.sum(a * s, axis=1) + bias)
         free = tl.maximum(tl.abs(z) - insensitivity, 0.0)
         free = tl.where(z < 0.0, -free, free)
@@ -76,18 +77,100 @@ def pass_tiles(
         c = tl.where(known, c, 0.0)
         cost += (z * c - insensitivity * tl.abs(c) - 0.5 * h * c * c).to(tl.float64)
         count += c.to(tl.float64)
-        if GATED:
+        if LEARNS:
             target = slopes + i.to(tl.int64)[:, None] * N_KERNELS + m[None, :]
-            tl.store(target, -c[:, None] * s, mask=known[:, None] & (m < N_KERNELS)[None, :])
-        g = tl.broadcast_to((a * c[:, None])[:, :, None], [ROWS, PADDED, CHUNKS])
-        g = tl.reshape(g, [ROWS, PADDED * CHUNKS])
-        total += tl.sum(f * g[:, :, None], axis=0).to(tl.float64)
-    program = tl.program_id(0)
-    size: tl.constexpr = PADDED * CHUNKS * CHUNK
-    position = chunk[:, None] * CHUNK + tl.arange(0, CHUNK)[None, :]
-    tl.store(pulled + program.to(tl.int64) * size + position, total)
+            tl.store(target, -c[:, None] * s, mask=known[:, None] & inside[None, :])
+        total += f * (a * c[:, None])[:, :, None]
+    out = pulled + program.to(tl.int64) * PADDED * WIDTH + m[:, None] * WIDTH + j[None, :]
+    tl.store(out, tl.sum(total, axis=0))
     tl.store(sums + 2 * program, tl.sum(cost, axis=0))
     tl.store(sums + 2 * program + 1, tl.sum(count, axis=0))
+
+
+@jit
+def _opened(scores):
+    """1 / (1 + exp(-s))."""
+    small = tl.exp(-tl.abs(scores))
+    return tl.fdiv(tl.where(scores < 0.0, small, 1.0), 1.0 + small)
+
+
+@jit
+def _scores(codes, theta, i, known, n_codes, n_kernels, PADDED: tl.constexpr, CODES: tl.constexpr):
+    """Codes of a tile, and scores of linear gates."""
+    m = tl.arange(0, PADDED)
+    k = tl.arange(0, CODES)
+    there = (m < n_kernels)[:, None] & (k < n_codes)[None, :]
+    V = tl.load(theta + m[:, None] * n_codes + k[None, :], mask=there, other=0.0)
+    bias = tl.load(theta + n_kernels * n_codes + m, mask=m < n_kernels, other=0.0)
+    place = codes + i.to(tl.int64)[:, None] * n_codes + k[None, :]
+    x = tl.load(place, mask=known[:, None] & (k < n_codes)[None, :], other=0.0)
+    scores = tl.dot(x, tl.trans(V), input_precision="ieee") + bias[None, :]
+    return x, tl.minimum(tl.maximum(scores, -1e37), 1e37)
+
+
+@jit
+def gate_tiles(
+    codes, theta, gates, n_rows, n_codes, n_kernels,
+    KIND: tl.constexpr, PADDED: tl.constexpr, CODES: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Linear gates of samples that have all views; kinds are those of `gates.KINDS`."""
+    i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    known = i < n_rows
+    _, scores = _scores(codes, theta, i, known, n_codes, n_kernels, PADDED, CODES)
+    m = tl.arange(0, PADDED)
+    if KIND == 3:
+        found = _opened(scores)
+    else:
+        if KIND == 0:
+            logs = 0.5 * scores
+        elif KIND == 1:
+            logs = scores
+        else:  # of a sigmoid
+            logs = tl.minimum(scores, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(scores)))
+        logs = tl.where((m < n_kernels)[None, :], logs, -float("inf"))
+        opened = tl.exp(logs - tl.max(logs, axis=1)[:, None])
+        if KIND == 1:
+            size = tl.sum(opened, axis=1)
+        else:
+            size = tl.sqrt(tl.sum(opened * opened, axis=1))
+        found = opened * tl.fdiv(1.0, size)[:, None]
+    target = gates + i.to(tl.int64)[:, None] * n_kernels + m[None, :]
+    tl.store(target, found, mask=known[:, None] & (m < n_kernels)[None, :])
+
+
+@jit
+def gate_pull_tiles(
+    codes, theta, gates, slopes, out, n_rows, n_share, n_codes, n_kernels,
+    KIND: tl.constexpr, PADDED: tl.constexpr, CODES: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """Sums of dP/dtheta over the `n_share` samples of a program, from dP/dgates: by kernel and code, then biases."""
+    program = tl.program_id(0)
+    m = tl.arange(0, PADDED)
+    k = tl.arange(0, CODES)
+    total = tl.zeros([PADDED, CODES], dtype=tl.float32)
+    count = tl.zeros([ROWS, PADDED], dtype=tl.float32)
+    for tile in range(n_share // ROWS):
+        i = program * n_share + tile * ROWS + tl.arange(0, ROWS)
+        known = i < n_rows
+        x, scores = _scores(codes, theta, i, known, n_codes, n_kernels, PADDED, CODES)
+        place = i.to(tl.int64)[:, None] * n_kernels + m[None, :]
+        there = known[:, None] & (m < n_kernels)[None, :]
+        a = tl.load(gates + place, mask=there, other=0.0)
+        t = tl.load(slopes + place, mask=there, other=0.0)
+        along = tl.sum(a * t, axis=1)[:, None]
+        if KIND == 0:
+            by_score = 0.5 * a * (t - a * along)
+        elif KIND == 1:
+            by_score = a * (t - along)
+        elif KIND == 2:
+            by_score = _opened(-scores) * a * (t - a * along)
+        else:
+            by_score = a * (1.0 - a) * t
+        count += by_score
+        total = tl.dot(tl.trans(by_score), x, total, input_precision="ieee")
+    out += program.to(tl.int64) * PADDED * (CODES + 1)
+    tl.store(out + m[:, None] * CODES + k[None, :], total)
+    tl.store(out + PADDED * CODES + m, tl.sum(count, axis=0))
 
 
 @jit

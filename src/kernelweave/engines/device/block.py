@@ -12,15 +12,17 @@ Losses, gating inputs and presence are in the place too. Functions of a block th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Place
+from ...kernels.threads import in_blas_threads
 from ..block import TILE, Block, FeatureBlock, Respond
 from ..losses import Losses
 
+PIECE = 2**17  # samples that cross over at once
 TERMS = ("linear", "lower", "upper", "quadratic")
 
 
@@ -83,6 +85,8 @@ class DeviceBlock:
     views : Views or None
     host : Block or None
         What `on_host` returns, where that has more than the attributes of a `Block`.
+    kept : dict
+        The amplitudes of the last solve, where they have no parameters.
     """
 
     first: int
@@ -94,6 +98,7 @@ class DeviceBlock:
     codes: Any = None
     views: Any = None
     host: Block | None = None
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def place(self) -> Place:
@@ -105,17 +110,31 @@ class DeviceBlock:
         """Number of samples."""
         return self.features.n_samples
 
+    def with_codes(self, codes: Any) -> DeviceBlock:
+        """The block with codes, which some threads compute from slices, and without views."""
+        pieces = [slice(a, min(a + PIECE, self.n_samples)) for a in range(0, self.n_samples, PIECE)]
+        found = in_blas_threads(lambda piece: self._placed(codes[piece]), pieces)
+        return replace(self, codes=self.place.xp.concat(found), views=None, kept={})
+
+    def _placed(self, codes: np.ndarray) -> Any:
+        floats = codes.dtype.kind == "f"
+        return self.place.asarray(np.ascontiguousarray(codes), self.features.dtype if floats else None)
+
     def on_host(self) -> Block:
         """The same block for functions that read NumPy arrays."""
         if self.host is not None:
             return self.host
         numpy = self.place.numpy
-        terms = (numpy(getattr(self.losses, name)).astype(np.float64) for name in TERMS)
-        losses = replace(self.losses, **dict(zip(TERMS, terms, strict=True)))
+        losses = losses_on_host(self.losses, self.place)
         present, codes = (None if each is None else numpy(each) for each in (self.present, self.codes))
         weight = numpy(self.weight).astype(np.float64)
         found = Block(self.first, FeaturesFromHost(self.features), losses, self.y, weight, present, codes)
         return found if self.views is None else replace(found, views=self.views)
+
+
+def losses_on_host(losses: Losses, place: Place) -> Losses:
+    """Losses of arrays of a place as NumPy arrays."""
+    return replace(losses, **{name: place.numpy(getattr(losses, name)).astype(np.float64) for name in TERMS})
 
 
 class FeaturesFromHost(FeatureBlock):
@@ -128,10 +147,14 @@ class FeaturesFromHost(FeatureBlock):
         """Scores of all samples come to the host, tile by tile to `respond`, and what it returns goes back."""
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
-        G = np.empty_like(scores)
+        G, pulls = np.zeros_like(scores), False
         for first in range(0, self.n_samples, TILE):
             rows = slice(first, min(first + TILE, self.n_samples))
-            G[rows] = respond(rows, scores[rows])
+            own = respond(rows, scores[rows])
+            if own is not None:
+                G[rows], pulls = own, True
+        if not pulls:
+            return np.zeros(weights.shape)
         return np.asarray(place.numpy(self.placed.pull(place.asarray(G, self.placed.dtype))))
 
     def features(self, rows: slice) -> np.ndarray:
@@ -144,10 +167,22 @@ def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
     place, dtype = features.place, features.dtype
     terms = {name: place.asarray(np.ascontiguousarray(getattr(block.losses, name)), dtype) for name in TERMS}
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
-    codes = block.codes
-    if codes is not None:  # held here, also where they would be computed on demand
-        codes = np.ascontiguousarray(codes[0 : features.n_samples])
-        codes = place.asarray(codes, dtype if codes.dtype.kind == "f" else None)
     losses, weight = replace(block.losses, **terms), place.asarray(block.weight, dtype)
     views, host = getattr(block, "views", None), None if type(block) is Block else block
-    return DeviceBlock(block.first, features, losses, block.y, weight, present, codes, views, host)
+    found = DeviceBlock(block.first, features, losses, block.y, weight, present, None, views, host)
+    return found if block.codes is None else found.with_codes(block.codes)  # held, also where they were on demand
+
+
+def joined(blocks: list[Block], views: Any) -> Block:
+    """Consecutive blocks without features as one, with the views of all of them."""
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    parts = {name: np.concatenate([getattr(each.losses, name) for each in blocks]) for name in TERMS}
+    present, P = None, next((each.present.shape[1] for each in blocks if each.present is not None), 0)
+    if P:
+        whole = [np.ones((len(b.weight), P), dtype=bool) if b.present is None else b.present for b in blocks]
+        present = np.concatenate(whole)
+    y = None if first.y is None else np.concatenate([each.y for each in blocks])
+    weight = np.concatenate([each.weight for each in blocks])
+    return replace(first, losses=replace(first.losses, **parts), y=y, weight=weight, present=present, views=views)

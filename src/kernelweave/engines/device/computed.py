@@ -35,26 +35,27 @@ class ComputedFeatures(DeviceFeatures):
     ----------
     parts : list of Part
         One for each kernel.
-    whitenings : list of ndarray of shape (n_raw, n_features)
+    whitenings : list of array of shape (n_raw, n_features)
+        In the place, float64.
     n_samples : int
     place : Place
     dtype : {"float32", "float64"}
     """
 
-    def __init__(self, parts: list[Part], whitenings: list[np.ndarray], n_samples: int, place: Place, dtype: str):
+    def __init__(self, parts: list[Part], whitenings: list[Any], n_samples: int, place: Place, dtype: str):
         self.parts, self.whitenings, self.n_samples = parts, whitenings, n_samples
         self.place, self.dtype = place, dtype
         self.offsets = np.cumsum([0, *(each.shape[1] for each in whitenings)])
 
-    def folded(self, weights: np.ndarray) -> list[np.ndarray]:
-        """Weights of raw values for each kernel."""
-        return [white @ weights[span] for white, span in zip(self.whitenings, self.spans, strict=True)]
+    def folded(self, weights: np.ndarray) -> list[Any]:
+        """Weights of raw values for each kernel, arrays of float64 of the place."""
+        w = self.place.asarray(weights, "float64")
+        return [white @ w[span, :] for white, span in zip(self.whitenings, self.spans, strict=True)]
 
     def unfolded(self, pulled: list[Any]) -> Any:
         """What features are pulled to, from what raw values are; arrays of float64 of the place."""
-        place = self.place
-        found = [place.asarray(white.T) @ raw for white, raw in zip(self.whitenings, pulled, strict=True)]
-        return place.xp.concat(found)
+        found = [white.T @ raw for white, raw in zip(self.whitenings, pulled, strict=True)]
+        return self.place.xp.concat(found)
 
     def tiles(self, n_raw: int) -> list[slice]:
         """Samples that are worked on at once."""
@@ -65,22 +66,23 @@ class ComputedFeatures(DeviceFeatures):
         """Tile by tile for each kernel."""
         xp, found = self.place.xp, []
         for part, folded in zip(self.parts, self.folded(weights), strict=True):
-            w = self.place.asarray(folded, self.dtype)
-            found.append(xp.concat([part.raw(rows) @ w for rows in self.tiles(len(folded))]))
+            w = xp.astype(folded, getattr(xp, self.dtype), copy=False)
+            found.append(xp.concat([part.raw(rows) @ w for rows in self.tiles(folded.shape[0])]))
         return xp.stack(found, axis=1)
 
     def pull(self, G: Any) -> Any:
         """Tile by tile for each kernel; sums over tiles are in float64."""
         xp, found = self.place.xp, []
         for m, (part, white) in enumerate(zip(self.parts, self.whitenings, strict=True)):
-            total = self.place.zeros((len(white), G.shape[2]))
-            for rows in self.tiles(len(white)):
+            total = self.place.zeros((white.shape[0], G.shape[2]))
+            for rows in self.tiles(white.shape[0]):
                 total = total + xp.astype(part.raw(rows).T @ G[rows, m, :], xp.float64)
             found.append(total)
         return self.unfolded(found)
 
     def features(self, rows: slice) -> Any:
         """Raw values, whitened."""
-        whitenings = (self.place.asarray(white, self.dtype) for white in self.whitenings)
+        wanted = getattr(self.place.xp, self.dtype)
+        whitenings = (self.place.xp.astype(white, wanted, copy=False) for white in self.whitenings)
         found = [part.raw(rows) @ white for part, white in zip(self.parts, whitenings, strict=True)]
         return self.place.xp.concat(found, axis=1)

@@ -1,7 +1,7 @@
 """`OnDevice`: an engine over blocks whose arrays are on a device.
 
-Functions of blocks that a fit calls again and again have a form for devices, in `PLACED`. All others are given the
-block as NumPy arrays; features stay on the device, see `block`.
+Functions of blocks that a fit calls again and again have a form for devices, in `PLACED` or given by `base.on_device`.
+All others are given the block as NumPy arrays; features stay on the device, see `block`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from .. import certificate, primal
+from .. import certificate, descent, primal
 from ..base import Engine, added
 from ..block import Block
 from . import passes
@@ -25,7 +25,8 @@ from .layout import aligned
 PLACED: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (primal.sweep, passes.sweep),
     (certificate.scored, passes.scored),
-    (certificate._slopes, passes.slopes),
+    (certificate.slopes, passes.slopes),
+    (descent.curvature, passes.curvature),
 )
 
 
@@ -50,12 +51,14 @@ class OnDevice(Engine):
         return OnDevice(list(self._results(function, arguments)), self.place)
 
     def _results(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        own = next((placed for known, placed in PLACED if known is function), None)
+        own = next((placed for known, placed in PLACED if known is function), getattr(function, "on_device", None))
         for block in self.blocks:
             if own is not None:
                 yield own(block, *arguments)
             elif isinstance(block, DeviceBlock):
                 yield self._placed(function(block.on_host(), *arguments), block.features)
+            elif isinstance(block, passes.ScoredOnDevice):
+                yield function(block.on_host(), *arguments)
             else:
                 yield function(block, *arguments)
 

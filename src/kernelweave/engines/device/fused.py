@@ -14,13 +14,13 @@ import numpy as np
 from ...arrays import Place
 from .block import DeviceBlock
 from .held import HeldFeatures
-from .layout import CHUNK
 
-MOST_CHUNKS = 32  # chunks of a row, with those of kernels that fill up to a power of 2
-# Samples of a tile, warps, stages and programs for each multiprocessor, by the number of chunks. The fastest of a dozen
-# each on an H200.
-TILES = {8: (8, 8, 3, 2), 16: (4, 8, 3, 2), 32: (2, 8, 3, 2)}
-ON_CPU = 4  # programs where Triton's interpreter runs them
+MOST_NUMBERS = 2**12  # of a row, with those that fill up to powers of 2
+# Samples of a tile, warps and stages, by the numbers of a row. The fastest of a dozen each on an H200.
+TILES = {1024: (1, 1, 3), 2048: (1, 1, 3), 4096: (1, 2, 3)}
+SHARE = 1024  # about so many samples for each program
+PROGRAMS = 6  # programs of a multiprocessor at a time, of which there are whole multiples
+ON_CPU = 4  # multiprocessors where Triton's interpreter runs programs
 
 
 @cache
@@ -34,7 +34,7 @@ def serves(block: DeviceBlock, n_outputs: int) -> bool:
     features = block.features
     if n_outputs != 1 or features.dtype != "float32" or not isinstance(features, HeldFeatures):
         return False
-    return is_fused(features.place) and features.layout.padded * features.layout.chunks <= MOST_CHUNKS
+    return is_fused(features.place) and features.layout.padded * features.layout.width <= MOST_NUMBERS
 
 
 def sweep(
@@ -57,9 +57,11 @@ def sweep(
     features: Any = block.features
     place, n, xp = features.place, features.n_samples, features.place.xp
     layout = features.layout
-    padded, chunks = layout.padded, layout.chunks
-    rows, warps, stages, share = TILES[max(8, padded * chunks)]
-    programs = max(1, min(_multiprocessors(place) * share, -(-n // rows)))
+    padded, width = layout.padded, layout.width
+    rows, warps, stages = TILES[max(1024, padded * width)]
+    wave = _multiprocessors(place) * PROGRAMS
+    share = rows * -(-n // (rows * wave * max(1, round(n / (wave * SHARE)))))
+    programs = -(-n // share)
     narrow = np.zeros(features.step + 2, dtype=np.float32)
     narrow[layout.columns] = weights[:, 0]
     narrow[-2:] = intercept[0], block.losses.insensitivity
@@ -67,15 +69,15 @@ def sweep(
     if a.stride(1) != 1:
         a = a.contiguous()
     by_amplitude = xp.empty((n, features.n_kernels) if learns else (1,), dtype=xp.float32, device=place.device)
-    pulled = xp.empty((programs, padded * chunks * CHUNK), dtype=xp.float64, device=place.device)
+    pulled = xp.empty((programs, padded * width), dtype=xp.float32, device=place.device)
     sums = xp.empty((programs, 2), dtype=xp.float64, device=place.device)
     terms = (getattr(block.losses, name) for name in ("linear", "lower", "upper", "quadratic"))
     _triton.pass_tiles[(programs,)](
         features.matrix, layout.starts, layout.widths, w, a, *terms, w[features.step :], by_amplitude, pulled, sums, n,
-        features.step, a.stride(0), N_KERNELS=features.n_kernels, PADDED=padded, CHUNKS=chunks, CHUNK=CHUNK, ROWS=rows,
-        STAGES=stages, GATED=learns, num_warps=warps,
+        share, features.step, a.stride(0), N_KERNELS=features.n_kernels, PADDED=padded, WIDTH=width, ROWS=rows,
+        STAGES=stages, LEARNS=learns, num_warps=warps,
     )  # fmt: skip
-    found = xp.sum(pulled, axis=0)[layout.places]
+    found = xp.sum(pulled, axis=0, dtype=xp.float64)[layout.places]
     both = xp.sum(sums, axis=0)
     return both[:1], found[:, None], both[1:], by_amplitude if learns else None
 

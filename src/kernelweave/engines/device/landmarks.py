@@ -19,7 +19,10 @@ from .computed import ComputedFeatures, Part
 
 #: Kinds that the programs serve, in the order of their numbers there.
 KINDS = ("gaussian", "polynomial", "linear")
-TILE = 64, 128, 4  # rows and columns of a tile, and warps
+# Rows and columns of a tile, and warps: of samples and landmarks for scores, the other way for pulls. The fastest of a
+# few on an H200.
+TILE = 128, 64, 4
+UNIT = 128  # landmarks are filled up to whole multiples
 PROGRAMS = 2048  # samples are shared out among about so many programs
 
 
@@ -96,7 +99,7 @@ class Group:
 class LandmarkFeatures(ComputedFeatures):
     """Kernel values to landmarks, by programs where they serve; parameters are those of `ComputedFeatures`."""
 
-    def __init__(self, parts: list[Part], whitenings: list[np.ndarray], n_samples: int, place: Place, dtype: str):
+    def __init__(self, parts: list[Part], whitenings: list[Any], n_samples: int, place: Place, dtype: str):
         from . import _triton  # imports Triton
 
         super().__init__(parts, whitenings, n_samples, place, dtype)
@@ -106,14 +109,14 @@ class LandmarkFeatures(ComputedFeatures):
             if is_served(part):
                 source: Any = part.source  # type: ignore[attr-defined]
                 kind, degree = source.function.kind, source.function.degree
-                tiles = -(-source.n_columns // TILE[1])
-                kinds[kind, degree, _width(part.features.shape[1]), tiles].append(m)  # type: ignore[attr-defined]
+                size = UNIT * -(-source.n_columns // UNIT)
+                kinds[kind, degree, _width(part.features.shape[1]), size].append(m)  # type: ignore[attr-defined]
         self.groups = [self._group(kernels, *key) for key, kernels in kinds.items()]
         self.served = {m for group in self.groups for m in group.kernels}
 
-    def _group(self, kernels: list[int], kind: str, degree: int, width: int, n_tiles: int) -> Group:
+    def _group(self, kernels: list[int], kind: str, degree: int, width: int, size: int) -> Group:
         """Pack the samples of some kernels; their parts keep views of the pack."""
-        place, n, size = self.place, self.n_samples, n_tiles * TILE[1]
+        place, n = self.place, self.n_samples
         samples, halves = place.zeros((len(kernels), n, width), "float32"), place.zeros((len(kernels), n), "float32")
         landmarks = place.zeros((len(kernels), size, width), "float32")
         others, by_landmark = place.zeros((len(kernels), size), "float32"), place.zeros((len(kernels), size))
@@ -150,10 +153,10 @@ class LandmarkFeatures(ComputedFeatures):
         rows, columns, warps = TILE
         for group in self.groups:
             size = group.by_landmark.shape[1]
-            own = np.zeros((len(group.kernels), size))
+            w = xp.zeros_like(group.others)
             for g, m in enumerate(group.kernels):
-                own[g, : len(folded[m])] = folded[m][:, 0]
-            w = xp.astype(place.asarray(own) * group.by_landmark, xp.float32)
+                count = folded[m].shape[0]
+                w[g, :count] = folded[m][:, 0] * group.by_landmark[g, :count]
             out = xp.empty((len(group.kernels), self.n_samples), dtype=xp.float32, device=place.device)
             self.programs.score_tiles[(-(-self.n_samples // rows), len(group.kernels))](
                 group.samples, group.halves, group.landmarks, group.others, w, out, group.constants, self.n_samples,
@@ -165,8 +168,8 @@ class LandmarkFeatures(ComputedFeatures):
             found[place.positions(np.array(group.kernels))] = out
         for m in range(self.n_kernels):
             if m not in self.served:
-                w = place.asarray(folded[m], self.dtype)
-                tiles = self.tiles(len(folded[m]))
+                w = xp.astype(folded[m], xp.float32)
+                tiles = self.tiles(w.shape[0])
                 found[m] = xp.concat([(self.parts[m].raw(part) @ w)[:, 0] for part in tiles])
         return found.T[:, :, None]
 
@@ -190,10 +193,10 @@ class LandmarkFeatures(ComputedFeatures):
             )  # fmt: skip
             total = xp.sum(out, axis=0) * group.by_landmark
             for g, m in enumerate(group.kernels):
-                found[m] = total[g, : len(self.whitenings[m]), None]
+                found[m] = total[g, : self.whitenings[m].shape[0], None]
         for m, white in enumerate(self.whitenings):
             if m not in self.served:
-                parts = [self.parts[m].raw(part).T @ G[part, m, :] for part in self.tiles(len(white))]
+                parts = [self.parts[m].raw(part).T @ G[part, m, :] for part in self.tiles(white.shape[0])]
                 found[m] = sum(xp.astype(part, xp.float64) for part in parts)
         return self.unfolded(found)
 

@@ -1,7 +1,7 @@
 """Where the features of each kernel are in a row, and where a program finds them.
 
 The columns of a kernel begin at a multiple of 8, so that the programs of a CUDA device read 16 bytes at a time; the
-columns between are 0. A program takes the columns of a kernel in chunks.
+columns between are 0.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays import Place
 
 ALIGNED = 8  # numbers
-CHUNK = 128  # columns of a chunk
+LEAST_WIDTH = 128  # columns of a kernel, filled up, that a program takes
 
 
 def aligned(offsets: np.ndarray) -> tuple[np.ndarray, int]:
@@ -41,10 +41,10 @@ class Layout:
     ----------
     columns : ndarray of int
         The column of each weight.
-    padded, chunks : int
-        Powers of 2 from the number of kernels on, and from the chunks of the widest kernel on.
+    padded, width : int
+        Powers of 2 from the number of kernels on, and from the columns of the widest kernel on.
     places : array of int
-        Where each weight's column is among all chunks.
+        Where each weight's column is among `padded` x `width`.
     starts, widths : array of int, shape (n_kernels,)
         Of the columns of each kernel, with those that are 0.
     """
@@ -52,8 +52,8 @@ class Layout:
     def __init__(self, offsets: np.ndarray, place: Place):
         widths, (starts, _) = np.diff(offsets), aligned(offsets)
         self.columns = np.concatenate([a + np.arange(width) for a, width in zip(starts, widths, strict=True)])
-        chunks = -(-int(widths.max(initial=1)) // CHUNK)
-        self.padded, self.chunks = 1 << (len(widths) - 1).bit_length(), 1 << (chunks - 1).bit_length()
-        size = self.chunks * CHUNK
-        self.places = place.positions(np.concatenate([m * size + np.arange(width) for m, width in enumerate(widths)]))
+        self.padded = 1 << (len(widths) - 1).bit_length()
+        self.width = max(LEAST_WIDTH, 1 << (int(widths.max(initial=1)) - 1).bit_length())
+        places = [m * self.width + np.arange(width) for m, width in enumerate(widths)]
+        self.places = place.positions(np.concatenate(places))
         self.starts, self.widths = place.positions(starts), place.positions(ALIGNED * -(-widths // ALIGNED))

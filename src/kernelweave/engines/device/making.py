@@ -28,7 +28,7 @@ from ...kernels.stacking.memory import KernelMemoryError
 from ...kernels.threads import in_blas_threads
 from ...views import Views
 from ..rows import Rows
-from .block import DeviceBlock, placed_block
+from .block import PIECE, DeviceBlock, joined, placed_block
 from .computed import ComputedFeatures
 from .engine import OnDevice
 from .fused import is_fused
@@ -37,7 +37,6 @@ from .landmarks import LandmarkFeatures, joined_sides
 from .layout import aligned
 
 MOST_ROWS = 2**22  # samples of a block
-PIECE = 2**17  # samples that cross over at once
 WORK = 24  # arrays of one number for each sample of a block and kernel, that a pass makes beside
 SHARE = 0.92  # of the free memory, that may be used
 
@@ -60,11 +59,16 @@ class PlacedMap:
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
         """The landmarks of a map move to the place."""
         landmarks: KernelStack | None = getattr(found, "landmarks", None)
-        if landmarks is None:
+        if landmarks is None or found.n_raw != landmarks.n_samples:  # a constant beside the kernel values
             return cls(found, None)
         there = landmarks.at(place)
         there.dtype = np.dtype(dtype)
         return cls(found, source_of(there, 0))
+
+    @property
+    def whitening(self) -> np.ndarray:
+        """That of the map, the identity where it has none."""
+        return np.eye(self.map.n_features) if self.map.whitening is None else self.map.whitening
 
     @property
     def is_computed(self) -> bool:
@@ -80,18 +84,23 @@ class PlacedMap:
         """What is compared of samples."""
         return self.source.against(views, present).rows  # type: ignore[union-attr]
 
+    def raw(self, views: Views, present: np.ndarray, place: Place, dtype: str) -> Any:
+        """Raw values of samples."""
+        if self.source is None:
+            return place.asarray(self.map.raw(views, present), dtype)
+        found = self.source.against(views, present).block(None, None)
+        return place.xp.astype(found, getattr(place.xp, dtype), copy=False)
+
     def features(self, views: Views, present: np.ndarray, place: Place, dtype: str) -> Any:
         """phi of samples."""
-        wanted = getattr(place.xp, dtype)
-        if self.source is None:
-            raw = place.asarray(self.map.raw(views, present), dtype)
-        else:
-            raw = place.xp.astype(self.source.against(views, present).block(None, None), wanted, copy=False)
-        return raw @ place.asarray(self.map.whitening, dtype)
+        raw = self.raw(views, present, place, dtype)
+        return raw if self.map.whitening is None else raw @ place.asarray(self.map.whitening, dtype)
 
 
-def blocks_on_device(rows: Any, n_samples: int, preparation: Any, place: Place, storage: str = "auto") -> OnDevice:
-    """An engine over `DeviceBlock`s.
+def blocks_on_device(
+    rows: Any, n_samples: int, preparation: Any, place: Place, storage: str = "auto"
+) -> tuple[OnDevice, bool]:
+    """An engine over `DeviceBlock`s, and whether features are held.
 
     Parameters
     ----------
@@ -116,7 +125,7 @@ def blocks_on_device(rows: Any, n_samples: int, preparation: Any, place: Place, 
     warn_of_host_kernels(list(sources), list(sources.values()), place)
     held = is_held(maps, n_samples, place, dtype, storage)
     making = Making(maps, preparation, place, dtype, held)
-    return OnDevice([making.block(part) for part in _of_size(rows) if part.n_samples], place)
+    return OnDevice([making.block(part) for part in _of_size(rows) if part.n_samples], place), held
 
 
 def is_held(maps: list[PlacedMap], n_samples: int, place: Place, dtype: str, storage: str) -> bool:
@@ -171,9 +180,10 @@ class Making:
 
     def block(self, rows: Rows) -> DeviceBlock:
         """The block of some samples; pieces are read by several threads."""
-        host = replace(self.preparation, maps=[])(rows)
-        present = np.ones((rows.n_samples, len(self.maps)), dtype=bool) if host.present is None else host.present
         pieces = [slice(a, min(a + PIECE, rows.n_samples)) for a in range(0, rows.n_samples, PIECE)]
+        prepare = replace(self.preparation, maps=[])
+        host = joined(in_blas_threads(lambda piece: prepare(_some(rows, piece)), pieces), rows.views)
+        present = np.ones((rows.n_samples, len(self.maps)), dtype=bool) if host.present is None else host.present
         return placed_block(host, (self._held if self.held else self._computed)(rows, present, pieces))
 
     def _held(self, rows: Rows, present: np.ndarray, pieces: list[slice]) -> HeldFeatures:
@@ -201,10 +211,15 @@ class Making:
             parts.append(joined_sides(source, [side[m] for side in sides], self.dtype))
             for side in sides:
                 side[m] = None  # frees what was joined
-        whitenings = [each.map.whitening for each in self.maps]
+        whitenings = [self.place.asarray(each.whitening, "float64") for each in self.maps]
         fused = is_fused(self.place) and self.dtype == "float32"
         make = LandmarkFeatures if fused else ComputedFeatures
         return make(parts, whitenings, rows.n_samples, self.place, self.dtype)
+
+
+def _some(rows: Rows, piece: slice) -> Rows:
+    y = None if rows.y is None else rows.y[piece]
+    return Rows(rows.first + piece.start, _part(rows.views, piece), y, rows.weight[piece])
 
 
 def _part(views: Views, piece: slice) -> Views:

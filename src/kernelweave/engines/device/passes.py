@@ -6,41 +6,64 @@ blocks are made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import weakref
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ...arrays import Place
+from ..certificate import Scored
+from ..descent import PROBES, ROWS, SHARE, Curvature
 from ..losses import Losses
 from ..primal import Amplitudes, Pass
-from . import fused
-from .block import DeviceBlock
+from . import fused, gates
+from .block import TERMS, DeviceBlock, losses_on_host
+
+CURVED = 2**15  # samples of a block, at most, that curvature is estimated from
 
 
 def sweep(
     block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
 ) -> Pass:
     """One pass over a block; see `primal.sweep`. Arrays of the result are in the place, float64."""
-    place, rows = block.place, slice(0, block.n_samples)
-    xp, wanted = place.xp, getattr(place.xp, block.features.dtype)
-    parameters = place.asarray(theta, block.features.dtype)
-    a: Any = xp.astype(amplitudes.values(parameters, block, rows), wanted, copy=False)  # type: ignore[arg-type]
-    learns = amplitudes.n_parameters > 0
+    place, learns = block.place, amplitudes.n_parameters > 0
+    xp, dtype = place.xp, block.features.dtype
+    parameters, a = amplitudes_of(block, amplitudes, theta)
     if fused.serves(block, weights.shape[1]):
         loss, pulled, totals, by_amplitude = fused.sweep(block, a, weights, intercept, learns)
     else:
         s = block.features.scores(weights)
-        values = xp.sum(a[:, :, None] * s, axis=1) + place.asarray(intercept, block.features.dtype)
+        values = xp.sum(a[:, :, None] * s, axis=1) + place.asarray(intercept, dtype)
         loss, c = respond(block.losses, values, place)
         totals = xp.sum(c, axis=0, dtype=xp.float64)
         pulled = block.features.pull(a[:, :, None] * c[:, None, :])
         by_amplitude = -xp.sum(c[:, None, :] * s, axis=2) if learns else None
     slopes: Any = place.zeros(0)
     if learns:
-        found = amplitudes.pullback(parameters, block, rows, a, by_amplitude)  # type: ignore[arg-type]
-        slopes = xp.astype(found, xp.float64)
+        kind, rows = gates.kind_of(block, amplitudes), slice(0, block.n_samples)
+        if kind is None:
+            slopes = amplitudes.pullback(parameters, block, rows, a, by_amplitude)  # type: ignore[arg-type]
+        else:
+            slopes = gates.pullback(block, kind, parameters, a, by_amplitude)
+        slopes = xp.astype(slopes, xp.float64, copy=False)
     return Pass(loss, pulled, totals, slopes)
+
+
+def amplitudes_of(block: DeviceBlock, amplitudes: Amplitudes, theta: np.ndarray) -> tuple[Any, Any]:
+    """Parameters and amplitudes of a block, in the type of its features; those without parameters are kept."""
+    place, known = block.place, block.kept.get("amplitudes")
+    parameters: Any = place.asarray(theta, block.features.dtype)
+    if known is not None and known[0]() is amplitudes:
+        return parameters, known[1]
+    kind = gates.kind_of(block, amplitudes) if amplitudes.n_parameters else None
+    if kind is not None:
+        return parameters, gates.gates(block, kind, parameters)
+    found: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))  # type: ignore[arg-type]
+    found = place.xp.astype(found, getattr(place.xp, block.features.dtype), copy=False)
+    if not amplitudes.n_parameters:
+        block.kept["amplitudes"] = weakref.ref(amplitudes), found
+    return parameters, found
 
 
 def respond(losses: Losses, values: Any, place: Place) -> tuple[Any, Any]:
@@ -57,29 +80,62 @@ def respond(losses: Losses, values: Any, place: Place) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class ScoredOnDevice:
-    """The scores of a block without biases, in the type of the features, and its losses."""
+    """The scores of a block without biases, in the type of the features, with losses and weights of its samples."""
 
     scores: Any
     losses: Losses
+    weight: Any
     place: Place
+
+    def on_host(self) -> Scored:
+        """The same for functions that read NumPy arrays."""
+        scores, weight = (self.place.numpy(each).astype(np.float64) for each in (self.scores, self.weight))
+        return Scored(scores, losses_on_host(self.losses, self.place), weight)
 
 
 def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, theta: np.ndarray) -> ScoredOnDevice:
     """Scores sum_m a_im s_imr of a block; see `certificate.scored`."""
-    place, dtype = block.place, block.features.dtype
-    parameters: Any = place.asarray(theta, dtype)
-    a: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))  # type: ignore[arg-type]
-    a = place.xp.astype(a, getattr(place.xp, dtype), copy=False)
+    place, a = block.place, amplitudes_of(block, amplitudes, theta)[1]
     found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
-    return ScoredOnDevice(found, block.losses, place)
+    return ScoredOnDevice(found, block.losses, block.weight, place)
 
 
-def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any]:
-    """Sums of c at some biases, and how fast they fall; see `certificate.slopes`."""
+def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]:
+    """Sums of c at some biases, of |c|, and how fast the first fall; see `certificate.slopes`."""
     place, losses = block.place, block.losses
     xp = place.xp
     values = xp.astype(block.scores, xp.float64) + place.asarray(intercept, "float64")
     _, c = respond(losses, values, place)
     inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
     fall = xp.where(inside, 1.0 / losses.quadratic, xp.zeros_like(losses.quadratic))
-    return xp.sum(c, axis=0, dtype=xp.float64), xp.sum(fall, axis=0, dtype=xp.float64)
+    return tuple(xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
+
+
+def curvature(
+    block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
+) -> Curvature:
+    """Sums that the diagonal of the Hessian is made of, from some samples; see `descent.curvature`."""
+    place, dtype, n = block.place, block.features.dtype, block.n_samples
+    xp = place.xp
+    rows = slice(0, min(n, max(ROWS, min(n // SHARE, CURVED))))
+    losses = replace(block.losses, **{name: getattr(block.losses, name)[rows, ...] for name in TERMS})
+    phi, (parameters, a) = block.features.features(rows), amplitudes_of(block, amplitudes, theta)
+    a, w = a[rows, :], place.asarray(weights, dtype)
+    spans = block.features.spans
+    scores = xp.stack([phi[:, span] @ w[span, :] for span in spans], axis=1)
+    c = respond(losses, xp.sum(a[:, :, None] * scores, axis=1) + place.asarray(intercept, dtype), place)[1]
+    inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
+    all_rates = (n / rows.stop) / losses.quadratic
+    rates = xp.where(inside, all_rates, xp.zeros_like(all_rates))
+    phi, found = phi * phi, []
+    for rate in (rates, all_rates):
+        parts = [phi[:, span].T @ (a[:, m, None] ** 2 * rate) for m, span in enumerate(spans)]
+        found += [xp.astype(xp.concat(parts), xp.float64), xp.sum(rate, axis=0, dtype=xp.float64)]
+    bends: list[Any] = []
+    if amplitudes.n_parameters:
+        signs = np.random.default_rng(block.first).choice([-1.0, 1.0], size=(PROBES, *c.shape))
+        for pull in signs:
+            slopes = xp.sum((place.asarray(pull, dtype) * rates**0.5)[:, None, :] * scores, axis=2)
+            bend = amplitudes.pullback(parameters, block, rows, a, slopes)  # type: ignore[arg-type]
+            bends.append(xp.astype(bend, xp.float64))
+    return Curvature(*found, xp.stack(bends, axis=1) if bends else place.zeros((0, PROBES)))

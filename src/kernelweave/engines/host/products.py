@@ -172,10 +172,10 @@ class RecomputedTiles(_Tiles):
 
     def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
         self.features, offsets, n_outputs = features, features.offsets, weights.shape[1]
-        n_raw = sum(len(each.whitening) for each in features.values)
+        n_raw = sum(each.n_raw for each in features.values)
         super().__init__(len(features.values), n_outputs, n_raw * features.dtype.itemsize, np.float64)
         self.folded = [
-            np.ascontiguousarray((each.whitening @ weights[a:b]).T)
+            np.ascontiguousarray(each.fold(weights[a:b]).T)
             for each, a, b in zip(features.values, offsets[:-1], offsets[1:], strict=True)
         ]
         self.sums = [np.zeros(each.shape) for each in self.folded]
@@ -202,6 +202,4 @@ class RecomputedTiles(_Tiles):
 
     def pulled(self) -> np.ndarray:
         """F'c of the samples so far."""
-        return np.concatenate(
-            [each.whitening.T @ sums.T for each, sums in zip(self.features.values, self.sums, strict=True)]
-        )
+        return np.concatenate([each.unfold(sums.T) for each, sums in zip(self.features.values, self.sums, strict=True)])

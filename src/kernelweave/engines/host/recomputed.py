@@ -10,7 +10,7 @@ import numpy as np
 
 from ...features import FeatureMap
 from ...views import Views
-from ..block import HostFeatures, StoredFeatures
+from ..block import HostFeatures, Respond, StoredFeatures
 from .products import Products, RecomputedTiles, ranges, tile_height
 from .values import Opened, RawValues, raw_values
 
@@ -50,6 +50,23 @@ class RecomputedFeatures(HostFeatures):
         """Those of a pass."""
         return RecomputedTiles(self, weights)
 
+    def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
+        """One pass without features: raw values, with the whitening folded into the weights."""
+        products = RecomputedTiles(self, weights)
+        shape = len(self.maps), weights.shape[1]
+        for rows in ranges(self.n_samples, CHUNK):
+            tile_of = products.tiles(rows)
+            for part in ranges(rows.stop - rows.start, products.height):
+                tile, n = tile_of(part), part.stop - part.start
+                scores = np.empty((shape[0], n, shape[1]))
+                for m, values in enumerate(tile):
+                    products.score(values, m, scores[m])
+                G = respond(slice(rows.start + part.start, rows.start + part.stop), scores.transpose(1, 0, 2))
+                if G is not None:
+                    for m, values in enumerate(tile):
+                        products.pull(values, m, np.ascontiguousarray(G[:, m], dtype=np.float64))
+        return products.pulled()
+
     def features(self, rows: slice) -> np.ndarray:
         """phi of some samples, in the features' type."""
         found = np.empty((rows.stop - rows.start, self.offsets[-1]), dtype=self.dtype)
@@ -58,14 +75,14 @@ class RecomputedFeatures(HostFeatures):
 
     def write(self, rows: slice, out: np.ndarray) -> None:
         """Write phi of some samples, whitened in float64 tile by tile."""
-        height = tile_height(16 * max((len(each.whitening) for each in self.values), default=1))
+        height = tile_height(16 * max((each.n_raw for each in self.values), default=1))
         for chunk in ranges(rows.stop - rows.start, CHUNK):
             opened = self.opened(slice(rows.start + chunk.start, rows.start + chunk.stop))
             for part in ranges(chunk.stop - chunk.start, height):
                 to = out[chunk.start + part.start : chunk.start + part.stop]
                 for m, (each, raw) in enumerate(zip(self.values, opened, strict=True)):
                     values = raw.fill(part).astype(np.float64, copy=False)
-                    to[:, self.offsets[m] : self.offsets[m + 1]] = values @ each.whitening
+                    to[:, self.offsets[m] : self.offsets[m + 1]] = each.whitened(values)
 
 
 def offsets_of(maps: list[FeatureMap]) -> np.ndarray:

@@ -39,12 +39,29 @@ class RawValues:
 
     Attributes
     ----------
-    whitening : ndarray of shape (n_raw, n_features)
-        What turns these values into features; float64.
+    whitening : ndarray of shape (n_raw, n_features), or None
+        What turns these values into features; float64. None where they are the features.
     """
 
     def __init__(self, feature_map: FeatureMap):
         self.map, self.whitening = feature_map, feature_map.whitening
+
+    @property
+    def n_raw(self) -> int:
+        """Number of raw values of a sample."""
+        return self.map.n_raw
+
+    def whitened(self, values: np.ndarray) -> np.ndarray:
+        """Features from raw values."""
+        return values if self.whitening is None else values @ self.whitening
+
+    def fold(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of raw values from those of features."""
+        return weights if self.whitening is None else self.whitening @ weights
+
+    def unfold(self, pulled: np.ndarray) -> np.ndarray:
+        """Sums of features from those of raw values."""
+        return pulled if self.whitening is None else self.whitening.T @ pulled
 
     def open(self, views: Views, present: np.ndarray) -> Opened:
         """Those of some samples."""
@@ -104,8 +121,8 @@ class KernelValues(RawValues):
         n, width = raw.shape
         has_norms = function.kind == "gaussian"
         rows = np.empty((n, width + 2 * has_norms), dtype=self.columns.dtype)
-        shift = np.broadcast_to(np.asarray(source.shift, dtype=np.float64), (width,))
-        squared, absolute = row_forms(raw, np.ascontiguousarray(shift), source.unit, has_norms, rows)
+        shift = np.ascontiguousarray(np.broadcast_to(np.asarray(source.shift, dtype=np.float64), (width,)))
+        squared, absolute = row_forms(np.ascontiguousarray(raw), shift, source.unit, has_norms, rows)
         size = squared / function.scale**2 if has_norms else absolute / function.scale
         if self.columns.dtype == np.float32 and size > source.limit:
             return None
@@ -156,7 +173,9 @@ def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
 def _in_tiles(feature_map: FeatureMap, dtype: str) -> KernelValues | None:
     """Kernel values in tiles, where the map is one of landmarks whose kernel is a function of feature vectors."""
     landmarks = getattr(feature_map, "landmarks", None)
-    if landmarks is None or not landmarks.repairs[0].trusted or landmarks.normalizers[0].needs_all_samples:
+    if landmarks is None or feature_map.n_raw != landmarks.n_samples:  # there is a constant beside the kernel values
+        return None
+    if not landmarks.repairs[0].trusted or landmarks.normalizers[0].needs_all_samples:
         return None
     stack = copy(landmarks)
     stack.dtype = np.dtype(dtype)

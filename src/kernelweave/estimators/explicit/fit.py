@@ -52,7 +52,10 @@ def _fit_on(engine: Engine, estimator: Any, combiner: Combiner, control: FitCont
     with watched as progress:
         kernel = estimator.combiner_.fit(stack, machine, None, replace(control, progress=progress))
     solution: Any = kernel.solution
+    if isinstance(getattr(kernel, "stack", None), ExplicitStack):
+        stack = kernel.stack  # whose features a combiner may have learned
     warn_unless_converged(estimator, solution, explicit=True)
+    kernel.solution = estimator._finished(kernel, solution)
     estimator._forget()
     estimator.__dict__.update(_attributes(solution.coef, stack))
     estimator.storage_ = storage
@@ -67,7 +70,6 @@ def _attributes(coef: np.ndarray, stack: ExplicitStack) -> dict[str, Any]:
     return {
         "feature_coef_": dict(zip(stack.names, parts, strict=True)),
         "trace_shares_": pd.Series([own.trace_share for own in stack.maps], stack.names, dtype=float),
-        "approximation_": dict(zip(stack.names, stack.maps, strict=True)),
     }
 
 

@@ -6,16 +6,21 @@ are fitted), and the features of every block.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...arrays import chosen_place
 from ...engines.base import Engine
 from ...engines.block import Block
+from ...engines.device import blocks_on_device
+from ...engines.from_files import FromFiles
 from ...engines.host.recomputed import feature_block, feature_bytes
 from ...engines.losses import losses_of
 from ...engines.machine import ExplicitMachine
+from ...engines.memory import InMemory
 from ...engines.reservoir import fitted_maps
 from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
@@ -57,7 +62,7 @@ def explicit_stack(
     Parameters
     ----------
     estimator : MKLClassifier, MKLRegressor or MKLOneClass
-        Its parameters `kernels`, `normalize`, `approximation`, `storage` and `dtype` are read.
+        Its parameters `kernels`, `normalize`, `approximation`, `storage`, `device` and `dtype` are read.
     engine : Engine
         Over `Rows`.
     n_samples : int
@@ -70,11 +75,33 @@ def explicit_stack(
     given = estimator.kernels, estimator.normalize, estimator.approximation
     reservoir, stack, maps = fitted_maps(engine, *given, rng, dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
+    place = chosen_place(estimator.device)
+    if not place.is_host:
+        preparation = Preparation(maps, stack, machine_of, dtype)
+        placed, held = blocks_on_device(_rows(engine), n_samples, preparation, place, estimator.storage)
+        storage = "dense" if held else "lazy"
+        return ExplicitStack(stack, maps, placed, n_samples), ExplicitMachine(sample, n_samples), storage
     size = feature_bytes(n_samples, sum(m.n_features for m in maps), dtype)
     storage = _storage(estimator.storage, size, engine)
     held = storage == "dense"
     blocks = engine.replace(Preparation(maps, stack, machine_of, dtype, held), keep=held)
     return ExplicitStack(stack, maps, blocks, n_samples), ExplicitMachine(sample, n_samples), storage
+
+
+def _rows(engine: Engine) -> Iterable[Rows]:
+    """The blocks of samples as given, one after the other."""
+    if isinstance(engine, FromFiles):
+        return engine.results(_same)
+    if isinstance(engine, InMemory):
+        return engine.blocks
+    raise ValueError(
+        "a device computes with samples in memory or in files of this machine, and X is divided among workers; use "
+        'device="cpu"'
+    )
+
+
+def _same(rows: Rows) -> Rows:
+    return rows
 
 
 def _storage(storage: str, size: int, engine: Engine) -> str:

@@ -36,8 +36,10 @@ import pandas as pd
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.class_weight import compute_class_weight
 
+from ...arrays import chosen_place
 from ...engines import Engine, InMemory
 from ...engines.cluster import is_dask, rows_on_dask
+from ...engines.device.making import MOST_ROWS as ON_DEVICE
 from ...engines.rows import TARGET_BYTES, Rows
 from ...validation.inputs import check_row_labels, check_sample_weight, check_training_data
 from ...views import TableInBlocks, Views
@@ -57,8 +59,8 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
         As given to `fit`.
     """
     if isinstance(X, TableInBlocks):
-        engine = samples_in_files(estimator, X, y, sample_weight)
-        set_columns(estimator, len(engine.source.names), engine.source.names)
+        engine, names = samples_in_files(estimator, X, y, sample_weight)
+        set_columns(estimator, len(names), names)
         if y is None and is_regressor(estimator):
             set_target_names(estimator, None if X.n_targets is None else list(range(X.n_targets)))
         return engine
@@ -88,7 +90,8 @@ def _samples_in_memory(estimator: Any, X: Any, y: Any, sample_weight: Any) -> In
     kept = np.flatnonzero(weight)
     if len(kept) < len(weight):
         views, weight, y = views.rows(kept), weight[kept], None if y is None else y[kept]
-    return rows_in_memory(views, y, weight)
+    n_rows = None if chosen_place(estimator.device).is_host else ON_DEVICE
+    return rows_in_memory(views, y, weight, n_rows)
 
 
 def rows_in_memory(views: Views, y: Any, weight: np.ndarray, n_rows: int | None = None) -> InMemory:

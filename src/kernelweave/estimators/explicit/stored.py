@@ -93,8 +93,8 @@ class StoredSamples:
             ) from None
 
 
-def samples_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> FromFiles:
-    """An engine over the samples of an open table.
+def samples_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> tuple[FromFiles, np.ndarray]:
+    """An engine over the samples of an open table, and the names of the columns of X.
 
     Parameters
     ----------
@@ -115,22 +115,50 @@ def samples_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight
         weight, table = table.column(sample_weight, "sample_weight"), table.without(sample_weight)
     elif sample_weight is not None:
         weight = check_sample_weight(sample_weight, table.n_samples)
-    return FromFiles(StoredSamples(table, y, weight, targets), watch=_bars(estimator, "Reading files"))
+    samples = StoredSamples(table, y, weight, targets)
+    return FromFiles(samples, watch=_bars(estimator, "Reading files")), samples.names
 
 
-def _checked_targets(estimator: Any, table: TableInBlocks, y: Any) -> np.ndarray | None:
-    """Targets of all samples where they are given beside the table, else None."""
+def targets_given(estimator: Any, table: TableInBlocks, y: Any) -> Any:
+    """The targets that are given beside a table, None where it has its own; both, and none, are errors.
+
+    Parameters
+    ----------
+    estimator : estimator
+    table : TableInBlocks
+    y : array or None
+    """
     if y is not None and table.target is not None:
         raise ValueError(
-            f"the table has the target {table.target!r}, and y is given as well; leave y out, or open the "
-            "views without target"
+            f"the table has the target {table.target!r}, and y is given as well; leave y out, or open the views "
+            "without target"
         )
     if y is None and table.target is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: name it when the files are "
             "opened, open_views(paths, target=...), or pass y"
         )
+    return y
+
+
+def _checked_targets(estimator: Any, table: TableInBlocks, y: Any) -> np.ndarray | None:
+    y = targets_given(estimator, table, y)
     return None if y is None else estimator._check_target(y, table.n_samples)
+
+
+def check_fits(table: TableInBlocks) -> None:
+    """Refuse a table that would take too much memory for exact kernels; the message names the remedy.
+
+    Parameters
+    ----------
+    table : TableInBlocks
+    """
+    free = available_memory()
+    if free is not None and table.nbytes > WHOLE_SHARE * free:
+        raise ValueError(
+            f'{table!r} does not fit into memory, which exact kernels need; use approximation="nystroem", which reads '
+            "it block by block"
+        )
 
 
 def read_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -144,12 +172,7 @@ def read_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
     """
     if not isinstance(X, TableInBlocks):
         return X, y, sample_weight
-    free = available_memory()
-    if free is not None and X.nbytes > WHOLE_SHARE * free:
-        raise ValueError(
-            f'{X!r} does not fit into memory, which exact kernels need; use approximation="nystroem", which reads it '
-            "block by block"
-        )
+    check_fits(X)
     table = X
     if is_classifier(estimator) or is_regressor(estimator):
         y = _checked_targets(estimator, table, y)

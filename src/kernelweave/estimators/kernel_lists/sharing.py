@@ -67,6 +67,7 @@ class SharedFoldKernels:
             and not {"storage", "device"} & set(self._changing)
             and self._model.storage != "lazy"
             and self._model.device == "cpu"
+            and self._model.approximation is None
         )
 
     def _is_small(self, n_kernels: int, n_samples: int) -> bool:

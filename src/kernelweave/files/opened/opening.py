@@ -106,7 +106,8 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
         raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
     n_samples = _common_length([*(one.rows for one in opened), *([] if column is None else [column.rows])])
     _check_unique([name for view in views for name in view.names])
-    return OpenViews(views, column, StoredIds(tuple(ids)) if ids else None, n_samples, _whole(block_size))
+    found = StoredIds(tuple(ids)) if ids else None
+    return OpenViews(views, column, ids=found, n_samples=n_samples, block_size=_whole(block_size))
 
 
 def _whole(number: Any) -> int | None:

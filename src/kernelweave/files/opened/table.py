@@ -84,8 +84,7 @@ class StoredColumn:
             values = self.rows.frame(first, last, places, [np.dtype(np.float64)] * len(places)).to_numpy()
         else:
             values = _as_labels(self.rows.values(first, last, self.place))
-        missing = np.asarray(pd.isna(values))
-        missing = missing.any(axis=1) if missing.ndim == 2 else missing
+        missing = np.asarray(pd.isna(values)).reshape(len(values), -1).any(axis=1)
         if missing.any():
             row = first + int(missing.argmax())
             raise ValueError(
@@ -121,8 +120,8 @@ class StoredIds:
                 raise ValueError(
                     f"{other.shown}, row {first + row + 1}: the id is {found[row]!r}, not {ids[row]!r} as in "
                     f"{rows.shown}; all files need their rows in the same order: sort them by id (a sample that "
-                    "lacks a view has a row without values there), or use read_views, which matches ids of data that fit "
-                    "into memory"
+                    "lacks a view has a row without values there), or use read_views, which matches ids of data that "
+                    "fit into memory"
                 )
         return pd.Index(ids, dtype=object, name=self.name)
 
@@ -170,6 +169,7 @@ class OpenViews(TableInBlocks):
         self,
         views: list[OpenView],
         target: StoredColumn | None,
+        *,
         ids: StoredIds | None,
         n_samples: int,
         block_size: int | None,
@@ -321,7 +321,7 @@ class OpenViews(TableInBlocks):
             ]
             if kept:
                 views.append(OpenView(view.rows, [place for place, _ in kept], [known for _, known in kept]))
-        return OpenViews(views, self._target, self._ids, self.n_samples, self.block_size)
+        return OpenViews(views, self._target, ids=self._ids, n_samples=self.n_samples, block_size=self.block_size)
 
     def __repr__(self) -> str:
         size = self.nbytes

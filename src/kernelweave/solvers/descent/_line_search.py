@@ -19,6 +19,10 @@ MOST_TRIALS = 20
 MODEL_STEPS = 100
 
 
+#: ``diagonal(steps, point, last)`` gives the diagonal of the Hessian, all positive: a new one, or the last.
+Diagonal = Callable[[int, "Point", "np.ndarray | None"], np.ndarray]
+
+
 class LineSearch:
     """An iteration: a direction by a rule, and a search along it by the weak Wolfe conditions."""
 
@@ -116,18 +120,26 @@ class QuasiNewton:
     """Directions from the curvature of the last steps.
 
     The pairs (s, y) are kept in one array of shape (n_pairs, 2, n), oldest first, always in the tangent space of the
-    last position: after each step all of them are projected onto the new one.
+    last position: after each step all of them are projected onto the new one. Where the diagonal of the Hessian is
+    known (all of space only), the model begins with it, up to a factor from the last step, instead of the identity.
     """
 
     longest = np.inf
 
-    def __init__(self, first_step: float, memory: int):
+    def __init__(self, first_step: float, memory: int, diagonal: Diagonal | None = None):
         self.first_step = first_step
         self.memory = memory
         self.pairs = np.empty((0, 2, 0))
+        self.diagonal = diagonal
+        self.bend: np.ndarray | None = None
+        self.steps = 0
 
     def direction(self, point: Point, domain: Domain) -> np.ndarray:
         """The step to the minimiser of the quadratic model, within the domain."""
+        if self.diagonal is not None:
+            self.bend = self.diagonal(self.steps, point, self.bend)
+            if not len(self.pairs):
+                return -point.gradient / self.bend
         if not len(self.pairs):
             length = first_length(self.first_step, point.gradient)
             return straight_step(domain, point.position, -length * point.gradient)
@@ -137,6 +149,7 @@ class QuasiNewton:
 
     def learn(self, old: Point, new: Point, direction: np.ndarray, domain: Domain) -> None:
         """Remember a step, and of all steps those along which the function does not curve down."""
+        self.steps += 1
         # The chord and the step that was made differ by a vector normal at the new position, so projected they are one.
         last = np.array([[new.position - old.position, -old.gradient]])
         pairs = np.concatenate([self.pairs, last]) if len(self.pairs) else last
@@ -167,7 +180,11 @@ class QuasiNewton:
             share = (s @ result) / (s @ y)
             result -= share * y
             shares.append(share)
-        result /= self._scale()
+        if self.bend is None:
+            result /= self._scale()
+        else:
+            s, y = self.pairs[-1]
+            result *= (s @ y) / (y @ (y / self.bend)) / self.bend
         for (s, y), share in zip(self.pairs, reversed(shares), strict=True):
             result += (share - (y @ result) / (s @ y)) * s
         return result

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ._line_search import Gradient, LineSearch, QuasiNewton
+from ._line_search import Diagonal, Gradient, LineSearch, QuasiNewton
 from .domains import Domain, Space
 
 Function = Callable[[np.ndarray], tuple[float, np.ndarray, Any]]
@@ -94,6 +94,7 @@ def minimize_lbfgs(
     first_step: float = 1.0,
     memory: int = 6,
     callback: Callback | None = None,
+    diagonal: Diagonal | None = None,
 ) -> Descent:
     """Minimise a function by limited-memory BFGS, over all of space or within a domain.
 
@@ -116,6 +117,9 @@ def minimize_lbfgs(
         Number of steps whose curvature is remembered.
     callback : callable, optional
         ``callback(iteration, point)`` after the start (iteration 0) and each iteration; True ends the descent.
+    diagonal : callable, optional
+        ``diagonal(steps, point, last)`` gives an estimate of the diagonal of the Hessian before each step, all
+        positive: a new one, or the last (None at first). Only without a domain; `first_step` is not used then.
 
     Examples
     --------
@@ -130,7 +134,7 @@ def minimize_lbfgs(
     >>> minimize_lbfgs(bowl, np.array([1.0, 0.0]), Sphere(1.0)).solution.round(3)
     array([0.707, 0.707])
     """
-    search = LineSearch(QuasiNewton(first_step, memory), domain, precision)
+    search = LineSearch(QuasiNewton(first_step, memory, diagonal), domain, precision)
     return descend(Objective(function, domain), _entered(start, domain), search, tol, max_iterations, callback)
 
 
@@ -222,6 +226,6 @@ def descend(
         point = new
         if callback and callback(steps, point):
             status = "stopped"
-        elif progress < tol and not (failed and iteration.retry()):
+        elif (failed or progress < tol) and not (failed and iteration.retry()):
             status = "converged"
     return Descent(point.position, point.value, point.detail, steps, objective.evaluations, progress, status)

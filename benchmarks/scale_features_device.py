@@ -1,0 +1,211 @@
+"""Explicit features on a CUDA device: ``python -m benchmarks.scale_features_device cells.json``.
+
+Six Gaussian kernels on views of 20 columns, 256 landmarks each, squared hinge, C = 1; the problem of `scale_cells`.
+Samples are drawn block by block on the device and handed over as NumPy arrays. For each cell the phases of a fit are
+timed: landmarks, making blocks (moving X, features), training, and for a pass its seconds beside the bound: reading the
+features once at the rate at which the device reads, or, where features are computed in each pass, forming the kernel
+values at the measured rates (`device_rates`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+FEATURES, KERNELS, LANDMARKS, NOISE = 20, 6, 256, 0.5
+BLOCK = 2**22
+CELLS = (
+    {"samples": 1_000_000, "combiner": "Mean"},
+    {"samples": 1_000_000, "combiner": "Localized"},
+    {"samples": 1_000_000, "combiner": "Localized", "storage": "lazy"},
+    {"samples": 10_000_000, "combiner": "Mean"},
+    {"samples": 10_000_000, "combiner": "Localized"},
+    {"samples": 10_000_000, "combiner": "Localized", "storage": "lazy"},
+    {"samples": 100_000_000, "combiner": "Localized"},
+)
+
+
+def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples, in float32, and labels 0 and 1; see `scale_cells.problem`."""
+    import torch
+
+    generator = torch.Generator(device="cuda").manual_seed(seed)
+    directions = np.random.default_rng(1234).normal(size=(2, FEATURES))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    d = torch.tensor(directions, dtype=torch.float32, device="cuda")
+    X = torch.randn((n, KERNELS * FEATURES), generator=generator, device="cuda")
+    region = X[:, 0] + X[:, FEATURES] > 0
+    rule = torch.where(region, X[:, :FEATURES] @ d[0], X[:, FEATURES : 2 * FEATURES] @ d[1])
+    y = rule + NOISE * torch.randn(n, generator=generator, device="cuda") > 0
+    found = X.cpu().numpy(), y.cpu().numpy().astype(np.int64)
+    del X, rule, region, y
+    torch.cuda.empty_cache()
+    return found
+
+
+class Clock:
+    """Seconds spent in some functions of modules and classes, each call until the device is done."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.calls: dict[str, int] = {}
+
+    def watch(self, owner: Any, name: str, label: str) -> None:
+        import torch
+
+        function = getattr(owner, name)
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                torch.cuda.synchronize()
+                self.seconds[label] = self.seconds.get(label, 0.0) + time.perf_counter() - begin
+                self.calls[label] = self.calls.get(label, 0) + 1
+
+        setattr(owner, name, timed)
+
+
+def rows_of(n: int) -> Iterator[Any]:
+    """The samples block by block."""
+    from kernelweave.engines.rows import Rows
+    from kernelweave.views import as_views
+
+    for first in range(0, n, BLOCK):
+        X, y = drawn(min(BLOCK, n - first), first)
+        yield Rows(first, as_views(X), y, np.ones(len(y)))
+
+
+def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
+    """One fit, with the seconds of its phases."""
+    import torch
+
+    from kernelweave.arrays import torch_place
+    from kernelweave.combiners import FitControl, Localized, Mean
+    from kernelweave.engines.device import blocks_on_device
+    from kernelweave.engines.machine import ExplicitMachine
+    from kernelweave.engines.memory import InMemory
+    from kernelweave.engines.reservoir import fitted_maps
+    from kernelweave.engines.stack import ExplicitStack
+    from kernelweave.engines.targets import ClassTargets
+    from kernelweave.estimators.explicit.fitting import Preparation
+    from kernelweave.features import NystroemFeatures
+    from kernelweave.kernels import Gaussian
+    from kernelweave.machines import SquaredHinge
+    from kernelweave.views import as_views
+
+    n, views = cell["samples"], [slice(k * FEATURES, (k + 1) * FEATURES) for k in range(KERNELS)]
+    kernels = [Gaussian(view, scale=float(np.sqrt(FEATURES))) for view in views]
+    torch.cuda.reset_peak_memory_stats()
+    begin, rng = time.perf_counter(), np.random.RandomState(0)
+    first = next(rows_of(n))
+    targets = ClassTargets(SquaredHinge(), np.arange(2), 1.0, np.ones(2))
+    dtype = np.dtype("float32")
+    _, stack, maps = fitted_maps(InMemory([first]), kernels, "unit-diagonal", NystroemFeatures(LANDMARKS), rng, dtype)
+    del first
+    seconds = {"landmarks": time.perf_counter() - begin}
+    begin, before = time.perf_counter(), clock.seconds.get("drawing", 0.0)
+    preparation, place = Preparation(maps, stack, targets, dtype), torch_place("cuda")
+    engine, held = blocks_on_device(rows_of(n), n, preparation, place, cell.get("storage", "auto"))
+    torch.cuda.synchronize()
+    drawing = clock.seconds["drawing"] - before
+    seconds |= {"drawing": drawing, "blocks": time.perf_counter() - begin - drawing}
+    machine = ExplicitMachine(targets(np.arange(2), np.ones(2))[0], n)
+    combiner = Mean() if cell["combiner"] == "Mean" else Localized(inputs=views[0], l2=0.01)
+    begin, known = time.perf_counter(), (dict(clock.seconds), dict(clock.calls))
+    kernel = combiner.fit(ExplicitStack(stack, maps, engine, n), machine, None, FitControl(rng, 1e-3))
+    torch.cuda.synchronize()
+    seconds["training"] = time.perf_counter() - begin
+    for label in clock.seconds.keys() - {"drawing"}:
+        seconds[label] = clock.seconds[label] - known[0].get(label, 0.0)
+    calls = {label: count - known[1].get(label, 0) for label, count in clock.calls.items()}
+    X, y = drawn(200_000, n + 1)
+    solution: Any = kernel.solution
+    bare = kernel.restrict(np.empty(0, dtype=int))
+    begin = time.perf_counter()
+    values = bare.values_in(place, as_views(X), solution.coef) + solution.intercept
+    predicting = time.perf_counter() - begin
+    size = sum(map_.n_features for map_ in maps) * 4 * n
+    return {
+        **cell, "storage": "dense" if held else "lazy", "seconds": seconds, "calls": calls,
+        "passes": calls["pass"], "seconds per pass": seconds["pass"] / calls["pass"],
+        "feature bytes": size, "peak bytes": int(torch.cuda.max_memory_allocated()),
+        "objective": float(solution.objective), "gap": float(solution.gap / abs(solution.objective)),
+        "accuracy": float(((values[:, 0] > 0) == (y == 1)).mean()), "prediction of 200 000": predicting,
+        "trace share": float(np.mean([map_.trace_share for map_ in maps])),
+    }  # fmt: skip
+
+
+def reading_rate() -> float:
+    """Bytes a second at which the device reads: the sum of 8 GiB of float32."""
+    import torch
+
+    values = torch.rand(2**31, device="cuda")
+    times = []
+    for _ in range(5):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        values.sum()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - begin)
+    return values.nbytes / min(times)
+
+
+def bound(found: dict[str, Any], reads: float, products: float, exponentials: float) -> float:
+    """Seconds that a pass cannot take less than."""
+    if found["storage"] == "dense":
+        return found["feature bytes"] / reads
+    pairs = float(found["samples"]) * KERNELS * LANDMARKS
+    return max(2.0 * FEATURES * pairs / products, pairs / exponentials)
+
+
+def main(target: str, cells: Any = CELLS, most_seconds: float = 1e9) -> None:
+    """Measure all cells, and write them to a JSON file as they come."""
+    import torch
+
+    from benchmarks.device_rates import device_rates
+    from kernelweave.combiners.explicit.gated_descent import GatedProblem
+    from kernelweave.engines import machine
+    from kernelweave.engines.primal import Primal
+
+    clock, begin = Clock(), time.perf_counter()
+    clock.watch(sys.modules[__name__], "drawn", "drawing")
+    for owner, name, label in (
+        (Primal, "__call__", "pass"), (GatedProblem, "descend", "descent"),
+        (machine, "certificate", "certificate"), (machine.ExplicitMachine, "solve", "solving machines"),
+        (machine.Hessian, "__call__", "curvature"),
+    ):  # fmt: skip
+        clock.watch(owner, name, label)
+    reads, (products, exponentials) = reading_rate(), device_rates()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    found: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(), "bytes read a second": reads, "TF32 operations a second": products,
+        "exponentials a second": exponentials, "cells": [],
+    }  # fmt: skip
+    warm = {"samples": 20_000, "combiner": "Localized"}
+    fit(warm, clock)  # compiles the programs
+    fit({**warm, "storage": "lazy"}, clock)
+    for cell in cells:
+        if time.perf_counter() - begin > most_seconds:
+            print("skipped", cell, flush=True)
+            continue
+        row = fit(cell, clock)
+        row["bound of a pass"] = bound(row, reads, products, exponentials)
+        row["times the bound"] = row["seconds per pass"] / row["bound of a pass"]
+        found["cells"].append(row)
+        print({k: v for k, v in row.items() if k != "calls"}, flush=True)
+        with open(target, "w") as file:
+            json.dump(found, file, indent=1)
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    chosen = json.loads(sys.argv[2]) if len(sys.argv) > 2 else CELLS
+    main(sys.argv[1], chosen, float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
