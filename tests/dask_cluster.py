@@ -1,5 +1,6 @@
 """A cluster of two local processes for all tests that need one, and a time limit for each of them."""
 
+import atexit
 import faulthandler
 import signal
 import threading
@@ -37,7 +38,14 @@ def the_cluster():
     """One for the whole run, which ends with the process."""
     from distributed import LocalCluster
 
-    return LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+
+    def end():
+        cluster.close()
+        the_cluster.cache_clear()  # before the interpreter takes apart what the cluster's destructor needs
+
+    atexit.register(end)
+    return cluster
 
 
 @pytest.fixture
@@ -55,7 +63,7 @@ def no_futures():
     return _no_futures
 
 
-def _no_futures(client, seconds=10.0, but=0):
+def _no_futures(client, seconds=20.0, but=0):
     """Whether a client holds so many only, or lets go of all others soon: releasing is asynchronous."""
     end = time.monotonic() + seconds
     while len(client.futures) > but and time.monotonic() < end:

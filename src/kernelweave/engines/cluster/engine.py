@@ -25,7 +25,13 @@ from .waiting import cancel, result_of
 FAN_IN = 8  # sums that one task adds up
 BATCHES_PER_THREAD = 2  # at least; fewer than twice as many
 # Steps as the dashboard shows them, where the function has another name.
-STEPS = {"sweep": "pass", "Preparation": "features", "reservoir_of": "reservoir", "scored": "scores", "slopes": "biases"}
+STEPS = {
+    "sweep": "pass",
+    "Preparation": "features",
+    "reservoir_of": "reservoir",
+    "scored": "scores",
+    "slopes": "biases",
+}
 
 Steps = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
 
@@ -48,14 +54,14 @@ class Step:
 
 
 class Given:
-    """A task whose result is a step: workers that need it fetch it once."""
+    """A task whose result is an object, such as a step: workers that need it fetch it once."""
 
-    def __init__(self, step: Step):
-        self.step = step
+    def __init__(self, value: Any):
+        self.value = value
 
-    def __call__(self) -> Step:
-        """The step."""
-        return self.step
+    def __call__(self) -> Any:
+        """The object."""
+        return self.value
 
 
 class OnDask(Engine):
