@@ -33,8 +33,6 @@ STEPS = {
     "slopes": "biases",
 }
 
-Steps = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
-
 
 class Step:
     """A function of a block, with its other arguments.
