@@ -31,7 +31,7 @@ test-torch: $(TORCH)/.installed
 
 # Tests on Dask collections and on a cluster of two local processes; each has a time limit, so that none can hang.
 test-dask: $(DASK)/.installed
-	$(DASK)/bin/python -m pytest -n 0 -m dask tests/engines/cluster $(PYTEST)
+	$(DASK)/bin/python -m pytest -n 0 -m dask tests/engines/cluster tests/experiments/engine tests/cli $(PYTEST)
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from kernelweave import MKLClassifier
+from kernelweave.experiments.engine.cluster import FoldSource
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian
 
@@ -67,3 +68,22 @@ def without_columns(frame, partition_info=None):
     if partition_info is not None and partition_info["number"] == 1:
         return frame[frame.columns[:3]]
     return frame
+
+
+class SlowFolds(FoldSource):
+    """Folds that take a moment."""
+
+    data = "'slow'"
+
+    def load(self):
+        return "data"
+
+    def digest(self, loaded):
+        return "same"
+
+    def prepare(self, loaded, fold):
+        def measure(method):
+            time.sleep(1.0)
+            return [{"fold": fold, "method": method}]
+
+        return measure

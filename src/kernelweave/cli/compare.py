@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import chdir, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from ..experiments.compare.declaration import ROW, Declared, declare
 from ..experiments.compare.outcome import CompareOutcome, MethodResult, gather
 from ..experiments.compare.words import score_text
 from ..experiments.compare.writing import fitted_models, write_results
+from ..experiments.engine.cluster import connected
+from ..experiments.engine.comparison import Comparison
 from ..experiments.engine.comparison_run import MeasuredRow, measure_row
+from ..files.cohort import Cohort
 from ..reporting.sections.wording import p_text
 from .failing import one_line
 from .telling import described_cohort, say, working
@@ -46,21 +50,10 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _run(chosen: argparse.Namespace, until: float | None) -> int:
     cohort = read_training_samples(chosen)
-    assert cohort.tables.y is not None  # there is a target
-    declared = declare(
-        cohort.tables.X,
-        cohort.tables.y,
-        matrices=cohort.matrices,
-        groups=cohort.groups,
-        task=chosen.task,
-        methods=chosen.methods,
-        folds=chosen.folds,
-        repeats=chosen.repeats,
-        seed=chosen.seed,
-        quick=chosen.quick,
-    )
+    declared = _declared(cohort, chosen)
     say([*described_cohort(cohort, declared.task, declared.why), *_plan(declared), *declared.notes])
-    measured = _measured(declared, chosen.out / _CELLS, chosen.jobs, until)
+    with nullcontext() if chosen.dask is None else connected(chosen.dask) as client:
+        measured = _measured(declared, chosen, until, client)
     outcome = gather(measured, declared.labels)
     _show(outcome)
     models = _fitted(outcome, declared, chosen.jobs)
@@ -73,6 +66,41 @@ def _run(chosen: argparse.Namespace, until: float | None) -> int:
     return 0
 
 
+def _declared(cohort: Cohort, chosen: argparse.Namespace) -> Declared:
+    assert cohort.tables.y is not None  # there is a target
+    return declare(
+        cohort.tables.X,
+        cohort.tables.y,
+        matrices=cohort.matrices,
+        groups=cohort.groups,
+        task=chosen.task,
+        methods=chosen.methods,
+        folds=chosen.folds,
+        repeats=chosen.repeats,
+        seed=chosen.seed,
+        quick=chosen.quick,
+    )
+
+
+class Reread:
+    """The comparison of a call, from its files, where this is called: on a worker, from the folder of the call.
+
+    Parameters
+    ----------
+    chosen : Namespace
+        The options of `compare`.
+    """
+
+    def __init__(self, chosen: argparse.Namespace):
+        options = {name: value for name, value in vars(chosen).items() if name != "parser"}
+        self.chosen, self.folder = argparse.Namespace(**options), Path.cwd()
+
+    def __call__(self) -> Comparison:
+        """Read the files, and declare the comparison."""
+        with chdir(self.folder):
+            return _declared(read_training_samples(self.chosen), self.chosen).comparison
+
+
 def _plan(declared: Declared) -> list[str]:
     protocol = declared.protocol
     times = "" if protocol.n_repeats == 1 else f", {protocol.n_repeats} times"
@@ -82,7 +110,7 @@ def _plan(declared: Declared) -> list[str]:
     return [f"Comparing {number} methods by nested cross-validation, {protocol.n_folds} folds{times}{limited}."]
 
 
-def _measured(declared: Declared, folder: Path, n_jobs: int, until: float | None) -> MeasuredRow:
+def _measured(declared: Declared, chosen: argparse.Namespace, until: float | None, client: Any) -> MeasuredRow:
     columns = (
         TextColumn("{task.description:<28}", markup=False),
         BarColumn(),
@@ -100,10 +128,12 @@ def _measured(declared: Declared, folder: Path, n_jobs: int, until: float | None
         return measure_row(
             declared.comparison,
             ROW,
-            folder / declared.comparison.name,
-            n_jobs=n_jobs,
+            chosen.out / _CELLS / declared.comparison.name,
+            n_jobs=chosen.jobs,
             progress=progress,
             until=until,
+            client=client,
+            reread=None if client is None else Reread(chosen),
         )
 
 

@@ -69,6 +69,7 @@ def _run(chosen: argparse.Namespace, names: Sequence[str], *, defaults: bool) ->
         data_home=chosen.data,
         n_jobs=chosen.n_jobs,
         page=chosen.page,
+        dask=chosen.dask,
     )
 
 

@@ -125,6 +125,7 @@ def _add_compare(commands: Any) -> None:
         metavar="TIME",
         help="start no further fold after this time, such as 90s, 30m or 2h; the same call goes on later",
     )
+    _add_dask(group)
     _add_run_options(parser)
 
 
@@ -282,6 +283,15 @@ def _add_run_options(parser: Parser) -> None:
     group.add_argument("--quick", action="store_true", help="fewer settings to choose from: a first impression")
 
 
+def _add_dask(parser: Any) -> None:
+    parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="run folds on the Dask cluster with this scheduler, such as tcp://10.0.0.1:8786, whose workers read the "
+        "same files (kernelweave[dask])",
+    )
+
+
 def _add_experiment_options(parser: Parser) -> None:
     """What the commands share that run experiments."""
     parser.add_argument("--list", action="store_true", help="list what can be run and whether its data are there")
@@ -294,6 +304,7 @@ def _add_experiment_options(parser: Parser) -> None:
     )
     parser.add_argument("--data", type=Path, help="folder with the data sets (default: KERNELWEAVE_DATA)")
     parser.add_argument("--n-jobs", type=_whole(1), default=1, help="folds to run at the same time (default 1)")
+    _add_dask(parser)
     parser.add_argument("--page", type=Path, help="also gather all full runs in --output as one Markdown page")
 
 

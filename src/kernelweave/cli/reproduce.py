@@ -6,6 +6,7 @@ The first runs the papers' tables, with paper and ours side by side; the second 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,10 @@ from ..experiments import (
     write_page,
     write_report,
 )
+from ..experiments.engine.cluster import connected
 from ..experiments.reports.sections import TextTable, heading, label, sections
+
+_INTERRUPTED = 130
 
 
 def run_experiments(
@@ -36,6 +40,7 @@ def run_experiments(
     data_home: Path | None = None,
     n_jobs: int | None = None,
     page: Path | None = None,
+    dask: str | None = None,
 ) -> int:
     """Run experiments, print them and write JSON and Markdown; returns the exit status.
 
@@ -55,21 +60,49 @@ def run_experiments(
         Folds to run at the same time.
     page : Path, optional
         Where to gather all full runs in `output` as one Markdown page.
+    dask : str, optional
+        Address of a Dask scheduler, on whose workers folds run.
     """
     every, find = (list_defaults, find_default) if defaults else (list_experiments, find_experiment)
-    console, failed = Console(), 0
+    console = Console()
     try:
         chosen = [experiment for name in names for experiment in (every() if name == "all" else [find(name)])]
     except ValueError as error:
         Console(stderr=True).print(str(error), highlight=False)
         return 2
+    with ExitStack() as opened:
+        client = opened.enter_context(connected(dask)) if dask is not None and chosen else None
+        failed = _run_all(console, chosen, output, quick, data_home, n_jobs, client)
+    if failed == _INTERRUPTED:
+        return failed
+    if page is not None:
+        try:
+            tables = write_page(output, page, defaults=defaults)
+        except (ValueError, OSError) as error:
+            Console(stderr=True).print(str(error), highlight=False, soft_wrap=True)
+            return 1
+        console.print(f"Written: {page} with {len(tables)} table(s)", highlight=False, soft_wrap=True)
+    return failed
+
+
+def _run_all(
+    console: Console,
+    chosen: Sequence[Any],
+    output: Path,
+    quick: bool,
+    data_home: Path | None,
+    n_jobs: int | None,
+    client: Any,
+) -> int:
+    """Run experiments, print and write them; the exit status."""
+    failed = 0
     for experiment in chosen:
         try:
-            outcome = _run(console, experiment, output, quick, data_home, n_jobs)
+            outcome = _run(console, experiment, output, quick, data_home, n_jobs, client)
         except KeyboardInterrupt:
             Console(stderr=True).print("Interrupted; the same command goes on where it stopped.", highlight=False)
-            return 130
-        except (ValueError, OSError) as error:
+            return _INTERRUPTED
+        except (ValueError, OSError, RuntimeError) as error:
             Console(stderr=True).print(f"{label(experiment.name)}: {error}", highlight=False, soft_wrap=True)
             failed = 1
             continue
@@ -81,13 +114,6 @@ def run_experiments(
             failed = 1
             continue
         console.print(f"Written: {files[0]} and {files[1]}", highlight=False, soft_wrap=True)
-    if page is not None:
-        try:
-            tables = write_page(output, page, defaults=defaults)
-        except (ValueError, OSError) as error:
-            Console(stderr=True).print(str(error), highlight=False, soft_wrap=True)
-            return 1
-        console.print(f"Written: {page} with {len(tables)} table(s)", highlight=False, soft_wrap=True)
     return failed
 
 
@@ -104,7 +130,13 @@ def print_list(data_home: Path | None = None, *, defaults: bool = False) -> int:
 
 
 def _run(
-    console: Console, experiment: Any, output: Path, quick: bool, data_home: Path | None, n_jobs: int | None
+    console: Console,
+    experiment: Any,
+    output: Path,
+    quick: bool,
+    data_home: Path | None,
+    n_jobs: int | None,
+    client: Any,
 ) -> Any:
     columns = (TextColumn("{task.description:<32}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as bars:
@@ -113,7 +145,9 @@ def _run(
         def progress(done: int, total: int, method: str) -> None:
             bars.update(bar, completed=done, total=total, description=f"{label(experiment.name)} {method}")
 
-        return run_experiment(experiment, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=progress)
+        return run_experiment(
+            experiment, output, quick=quick, data_home=data_home, n_jobs=n_jobs, progress=progress, client=client
+        )
 
 
 def _show(console: Console, outcome: Any) -> None:

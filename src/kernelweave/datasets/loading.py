@@ -133,6 +133,12 @@ def _home(data_home: Any) -> Path | None:
     return Path(chosen).expanduser() if chosen else None
 
 
+def data_folder(data_home: Any = None) -> Path | None:
+    """The folder with the files, as other processes find it too; None where there is none."""
+    home = _home(data_home)
+    return None if home is None else home.absolute()
+
+
 def _find_variant(name: str, spec: DatasetSpec, variant: str | None) -> Mapping[str, tuple[int, ...]] | None:
     check(repr(name), "variant", variant, Choice(None, *spec.variants))
     return None if variant is None else spec.variants[variant]

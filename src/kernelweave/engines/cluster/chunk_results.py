@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from ..._extras import optional
-from .waiting import distributed, lost, wait_for
+from .waiting import distributed, fetched, lost, wait_for
 
 
 class ChunkError(ValueError):
@@ -58,7 +58,7 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
             if future.status in ("error", "cancelled"):
                 error = future.exception()
                 raise unreadable(number, error) from error
-        return client.gather(futures)
+        return [fetched(client, future) for future in futures]
     finally:
         for future in futures:
             future.release()

@@ -33,8 +33,6 @@ STEPS = {
     "slopes": "biases",
 }
 
-Steps = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
-
 
 class Step:
     """A function of a block, with its other arguments.
@@ -54,14 +52,14 @@ class Step:
 
 
 class Given:
-    """A task whose result is a step: workers that need it fetch it once."""
+    """A task whose result is an object, such as a step: workers that need it fetch it once."""
 
-    def __init__(self, step: Step):
-        self.step = step
+    def __init__(self, value: Any):
+        self.value = value
 
-    def __call__(self) -> Step:
-        """The step."""
-        return self.step
+    def __call__(self) -> Any:
+        """The object."""
+        return self.value
 
 
 class OnDask(Engine):

@@ -8,12 +8,15 @@ ended the worker that ran it too often. Ctrl-C, and any error, cancels what was 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ..._extras import optional
 
 WITHOUT_WORKERS = "30s"  # how long a cluster may be without workers; setting kernelweave.without-workers of Dask
 POLL = 0.5  # seconds between looks at the workers
+CONNECT = "10s"  # that connecting to a scheduler may take
 
 
 def distributed() -> Any:
@@ -83,6 +86,54 @@ def wait_for(client: Any, futures: list[Any]) -> None:
         raise
 
 
+def as_finished(client: Any, futures: list[Any], what: str) -> Iterator[tuple[int, Any]]:
+    """Positions and small results of futures as they are finished; the error of the first that fails.
+
+    All are released in the end.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : list of Future
+    what : str
+        The step, for messages.
+    """
+    watch, waiting = Watch(client), dict(enumerate(futures))
+    try:
+        while waiting:
+            with suppress(TimeoutError):
+                distributed().wait(list(waiting.values()), timeout=POLL, return_when="FIRST_COMPLETED")
+            watch.look()
+            for place in [place for place, future in waiting.items() if future.done()]:
+                future = waiting.pop(place)
+                if future.status != "finished":
+                    error = future.exception()
+                    raise lost(error, what) or error
+                yield place, fetched(client, future)
+                future.release()
+    finally:
+        cancel(client, [future for future in waiting.values() if not future.done()])
+        for future in futures:
+            future.release()
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the scheduler at an address; an `OSError` where there is none.
+
+    Parameters
+    ----------
+    address : str
+        Such as "tcp://127.0.0.1:8786".
+    """
+    try:
+        client = distributed().Client(address, timeout=CONNECT)
+    except (OSError, ValueError, TypeError) as error:
+        raise OSError(f"there is no Dask scheduler at {address}: {error}") from error
+    with client:
+        yield client
+
+
 def result_of(client: Any, future: Any, what: str) -> Any:
     """The result of one future, or one error.
 
@@ -93,21 +144,28 @@ def result_of(client: Any, future: Any, what: str) -> Any:
     what : str
         The step, for messages.
     """
-    watch = Watch(client)
     try:
-        while True:
-            try:
-                return future.result(timeout=POLL)
-            except TimeoutError:
-                if future.status == "error":  # the task's own TimeoutError
-                    raise
-                watch.look()
+        wait_for(client, [future])
+        return fetched(client, future)
     except BaseException as error:
         cancel(client, [future])
         clear = lost(error, what)
         if clear is None:
             raise
         raise clear from error
+
+
+def fetched(client: Any, future: Any) -> Any:
+    """The small result of a future that is done: Dask fetches it, or computes it again where its worker is lost now."""
+    watch = Watch(client)
+    while True:
+        try:
+            # A short limit would cut transfers short, which Dask does not take well.
+            return future.result(timeout=watch.limit)
+        except TimeoutError:
+            if future.status == "error":  # the task's own TimeoutError
+                raise
+            watch.look()
 
 
 def lost(error: BaseException, what: str) -> WorkersLostError | None:

@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 from ..._version import __version__
 from ...persistence.replacing import replace_file
 from ...views.sparse_rows import SparseRows
+from .cluster import FoldsOnCluster
 from .declaration import Experiment, Method
 
 Progress = Callable[[int, int, str], None]
@@ -85,6 +86,7 @@ def measure_cells(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     until: float | None = None,
+    cluster: FoldsOnCluster | None = None,
 ) -> Cells:
     """Cells of methods and folds: finished ones are read, the others computed fold by fold and stored at once.
 
@@ -101,6 +103,8 @@ def measure_cells(
         Called with the numbers of finished and of all cells and the name of the method just finished.
     until : float, optional
         When no further cell begins, by `time.monotonic`; those that were not measured are absent from the result.
+    cluster : FoldsOnCluster, optional
+        Where folds run; in threads of this process by default, with `prepare`.
 
     Returns
     -------
@@ -113,6 +117,15 @@ def measure_cells(
         if progress is not None:
             progress(len(cells), len(stored), method)
 
+    tell("")
+    if cluster is not None:
+        missing = {fold: [method for method in marks if (method, fold) not in cells] for fold in folds}
+        for fold, found in cluster.measured({fold: names for fold, names in missing.items() if names}, until):
+            for method, records in found.items():
+                store.write(method, fold, marks[method], records)
+                cells[method, fold] = records
+                tell(method)
+        return cells
     is_over = threading.Event()  # where one thread fails or the user interrupts, the others begin no further cell
 
     def run(fold: int) -> None:
@@ -134,7 +147,6 @@ def measure_cells(
             is_over.set()
             raise
 
-    tell("")
     try:
         with threadpool_limits(1):
             Parallel(n_jobs=n_jobs, backend="threading")(delayed(stopping)(fold) for fold in folds)

@@ -22,8 +22,10 @@ from sklearn.base import BaseEstimator, clone
 
 from ..._version import __version__
 from ...datasets import load_dataset
+from ...datasets.loading import data_folder
 from ...model_selection import Split
 from .cells import Cells, CellStore, Progress, Records, data_digest, described, frame_digest, measure_cells
+from .cluster import FoldsOnCluster, FoldSource
 from .comparison import Comparison, Problem
 from .troubles import heard, warnings_by_thread
 
@@ -106,6 +108,7 @@ def run_comparison(
     data_home: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> ComparisonOutcome:
     """Run a comparison, or continue it where an earlier run stopped; parameters as for `run_experiment`."""
     folder = Path(output) / "cells" / (f"table-{comparison.name}" + ("-quick" if quick else ""))
@@ -120,7 +123,9 @@ def run_comparison(
                 progress(done, total, f"{row} {contender}")
 
         try:
-            measured = measure_row(comparison, row, folder, data_home=data_home, n_jobs=n_jobs, progress=tell)
+            measured = measure_row(
+                comparison, row, folder, data_home=data_home, n_jobs=n_jobs, progress=tell, client=client
+            )
         except FileNotFoundError:
             if not comparison.skip_absent:
                 raise
@@ -164,6 +169,8 @@ def measure_row(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     until: float | None = None,
+    client: Any = None,
+    reread: Callable[[], Comparison] | None = None,
 ) -> MeasuredRow:
     """Measure all contenders on the folds of one data set, or read what an earlier run has measured.
 
@@ -174,12 +181,18 @@ def measure_row(
         One of its data sets.
     folder : Path
         Where cells are stored, in a folder of the row's name.
-    data_home, n_jobs, progress
+    data_home, n_jobs, progress, client
         As for `run_experiment`.
     until : float, optional
         When no further cell begins, by `time.monotonic`; the result then lacks some.
+    reread : callable, optional
+        What declares the same comparison on a worker of `client`, from files; otherwise data at hand are sent there.
     """
     data = _load(comparison, row, data_home)
+    cluster = None
+    if client is not None:
+        source = ComparisonFolds(reread or comparison, row, data_folder(data_home), comparison.is_tolerant)
+        cluster = FoldsOnCluster(client, source, source.digest(data))
     with warnings_by_thread() if comparison.is_tolerant else nullcontext():
         cells = measure_cells(
             CellStore(folder / row),
@@ -189,6 +202,7 @@ def measure_row(
             n_jobs=n_jobs,
             progress=progress,
             until=until,
+            cluster=cluster,
         )
     return MeasuredRow(data.problem, data.splits, cells)
 
@@ -219,6 +233,37 @@ class _Row:
             ]
 
         return measure
+
+
+class ComparisonFolds(FoldSource):
+    """The folds of one data set of a comparison.
+
+    Parameters
+    ----------
+    comparison : Comparison, or callable that returns it
+    row : str
+    data_home : Path or None
+        Of this process.
+    is_tolerant : bool
+        As of the comparison.
+    """
+
+    def __init__(self, comparison: Comparison | Callable[[], Comparison], row: str, data_home: Any, is_tolerant: bool):
+        self.comparison, self.row, self.data_home = comparison, row, data_home
+        self.is_tolerant, self.data = is_tolerant, row
+
+    def load(self) -> _Row:
+        """The data set and its folds."""
+        found = self.comparison if isinstance(self.comparison, Comparison) else self.comparison()
+        return _load(found, self.row, self.data_home)
+
+    def digest(self, loaded: _Row) -> dict[str, str]:
+        """The fingerprint of each contender, which depends on data, folds and candidates."""
+        return dict(loaded.marks)
+
+    def prepare(self, loaded: _Row, fold: int) -> Callable[[str], Records]:
+        """A function that measures a contender on a fold."""
+        return loaded.prepare(fold)
 
 
 def _load(comparison: Comparison, row: str, data_home: Any) -> _Row:
