@@ -1,4 +1,4 @@
-"""Stacks and machines on explicit features for tests, with all samples as landmarks, so that they equal the exact ones."""
+"""Stacks and machines on explicit features for tests of gates, with all samples as landmarks, and their exact twins."""
 
 import numpy as np
 

@@ -104,6 +104,7 @@ from saved_builders import (
     pairs_and_counts,
     regressor,
 )
+from saved_explicit import EXPLICIT
 from saved_prepared import PREPARED
 from saved_recipes import RECIPES
 from saved_rivals import RIVALS
@@ -344,6 +345,7 @@ MODELS = {
     "mkldr, precomputed": labelled(MKLDR([Precomputed(GRAM)], n_components=1), *NUMBERED),
     "voting": labelled(KernelVoting(EMBEDDED, LDEGraph())),
     "samme": labelled(KernelSAMME(EMBEDDED, random_state=1)),
+    **EXPLICIT,
     **PREPARED,
     **RECIPES,
     **RIVALS,

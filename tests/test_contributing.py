@@ -10,7 +10,7 @@ from test_imports import ALLOWED
 
 TEXT = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
 ROOT = Path(kernelweave.__file__).parent
-LONGEST = 22
+LONGEST = 24
 
 
 def tree_lines() -> list[str]:

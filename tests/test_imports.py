@@ -26,7 +26,7 @@ ALLOWED = {
     "machines": {"sklearn", "solvers"},  # losses are cloned as estimators are
     "features": FRAMES | {"arrays", "views", "kernels", "solvers"},
     "engines": FRAMES
-    | {"arrays", "views", "kernels", "solvers", "machines", "features", "torch", "dask", "distributed"},
+    | {"arrays", "views", "kernels", "solvers", "machines", "features", "torch", "triton", "dask", "distributed"},
     "combiners": FRAMES | {"arrays", "views", "kernels", "solvers", "machines", "features", "engines"},
     "estimators": FRAMES
     | {"rich", "_config", "arrays", "views", "kernels", "solvers", "machines", "features", "engines", "combiners"},

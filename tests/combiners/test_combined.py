@@ -351,8 +351,12 @@ def test_every_combined_kernel_of_the_package_is_here():
     assert ours == {
         "CombinedKernel",
         "DifferenceKernel",
+        "ExplicitGatedSum",  # those with explicit features have no matrix; see tests/combiners/explicit
+        "ExplicitProjectedSum",
+        "ExplicitSum",
         "FormKernel",
         "GatedSum",
+        "KernelWithGates",
         "OutputKernels",
         "PointwiseKernel",
         "ProductKernel",

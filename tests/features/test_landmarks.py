@@ -31,7 +31,9 @@ def share(X, method, count, seed, kernel=None):
 @pytest.mark.parametrize("method", ["rpcholesky", "kmeans++"])
 def test_chosen_landmarks_capture_more_than_uniform_ones_of_clusters(method):
     X = clustered(1000)
-    chosen, uniform = ([share(X, each, 35, seed, Gaussian(scale=4.0)) for seed in range(4)] for each in (method, "uniform"))
+    chosen, uniform = (
+        [share(X, each, 35, seed, Gaussian(scale=4.0)) for seed in range(4)] for each in (method, "uniform")
+    )
     assert min(chosen) > max(uniform)
 
 

@@ -67,14 +67,14 @@ def curvature(
         return Curvature(*sums)
     rows = slice(0, min(n, max(ROWS, n // SHARE)))
     losses, share = block.losses.of(rows), n / rows.stop
-    phi = np.array(block.features.features(rows), dtype=np.float64)  # a copy: it is squared in place
+    phi = np.asarray(block.features.features(rows), dtype=np.float64)
     a = np.asarray(amplitudes.values(theta, block, rows), dtype=np.float64)
     spans = [slice(first, last) for first, last in pairwise(block.features.offsets)]
     scores = np.stack([phi[:, span] @ weights[span] for span in spans], axis=1)
     _, c = losses.respond(np.einsum("im,imr->ir", a, scores) + intercept)
     h = np.broadcast_to(np.asarray(losses.quadratic, dtype=np.float64), (rows.stop, n_outputs))
     curves = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
-    np.square(phi, out=phi)
+    phi = np.square(phi)  # not in place: float64 features are those of the block
     for place, rate in ((0, share * curves / h), (2, share / h)):
         for m, span in enumerate(spans):
             sums[place][span] = phi[:, span].T @ (np.square(a[:, m, None]) * rate)

@@ -72,7 +72,10 @@ class ExplicitMachine:
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> Solution:
-        """Solve until the duality gap is at most ``gap_tol * max(1, |J|)``; gap_tol is `tol` by default."""
+        """Solve until the duality gap is at most ``gap_tol * max(1, |J|)``; gap_tol is `tol` by default.
+
+        J of a one-class machine is small, so that its gap is at most ``gap_tol * |J|``.
+        """
         primal = Primal(K.engine, K.amplitudes, K.n_features, self.n_outputs, total=self.total)
         position = np.zeros((K.n_features + 1) * self.n_outputs)
         if start is not None:
@@ -83,12 +86,17 @@ class ExplicitMachine:
 
     def refine(self, K: ExplicitKernel, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
         """Bring a solution on this very K to a gap of `tol`."""
-        enough = solution.gap <= tol * max(1.0, abs(solution.objective))
+        enough = solution.gap <= tol * size_of(solution.objective, self.total)
         return solution if enough else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
     def without_samples(self) -> Machine:
         """The rule of decisions."""
         return self.sample.without_samples()
+
+
+def size_of(value: float, total: float) -> float:
+    """What tolerances are relative to: max(1, |J|), and |J| of a one-class machine (`total` is 1), which is small."""
+    return max(1.0, abs(value)) if total == 0.0 else abs(value)
 
 
 def certified_descent(
@@ -111,7 +119,7 @@ def certified_descent(
     position : ndarray
         The start.
     gap_tol : float
-        Relative to max(1, |J|).
+        Relative to max(1, |J|), or to |J| for a one-class machine.
     max_steps : int or None
         Most iterations.
     callback : callable, optional
@@ -136,7 +144,7 @@ def certified_descent(
         )
         steps += end.steps
         solution = certificate(primal, end.solution, steps)
-        small = gap_tol * max(1.0, abs(solution.objective))
+        small = gap_tol * size_of(solution.objective, primal.total)
         w, _, theta = primal.parts(end.solution)
         position = primal.join(w, solution.intercept, theta)
         if solution.gap <= small or steps >= budget or end.status == "converged" or watch.told or share < 1e-6:
@@ -155,7 +163,8 @@ class _Watch:
     def __call__(self, iteration: int, point: Any) -> bool:
         """Whether to end."""
         w, b, _ = self.primal.parts(point.gradient)
-        gap, allowed = 0.5 * float(np.vdot(w, w)), self.share * self.gap_tol * max(1.0, abs(point.value))
+        allowed = self.share * self.gap_tol * size_of(point.value, self.primal.total)
+        gap = 0.5 * float(np.vdot(w, w))
         if self.progress is not None:
             self._report(gap, allowed)
         if self.callback is not None and self.callback(iteration, point):

@@ -15,7 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..combiners.explicit.projected_maps import ProjectedMap
+from ..combiners.explicit.projected_terms import FourierTerm, LinearTerm, NystroemTerm
 from ..combiners.gates.inputs import GatingInputs, NoInputs
+from ..combiners.projected.feature_maps import ViewFeatures
 from ..engines.stack import NoFeatures
 from ..features.base import FeatureMap
 from ..features.direct import DirectMap
@@ -24,6 +27,7 @@ from ..features.fourier import FourierMap
 from ..features.nystroem import NystroemMap
 from ..features.transformer import TransformerMap
 from ..kernels import Kernel, KernelStack
+from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
 from .records import ExplicitGates, ExplicitState, OutputStates
 from .rules import n_features_of
@@ -77,6 +81,19 @@ def _transformer_rule(value: TransformerMap, sizes: Sizes, path: str) -> None:
     """The transformer takes the kernel's features and gives those of the map."""
     agree(sizes, "own", _columns_of(value.kernel, f"{path}.kernel"), f"{path}.preparation")
     agree(sizes, "features", value.preparation.n_features, f"{path}.preparation")
+
+
+def _projected_rule(value: ProjectedMap, sizes: Sizes, path: str) -> None:
+    """What is projected are the kernel's features, and landmarks and frequencies are those of projected samples."""
+    agree(sizes, "read", _columns_of(value.kernel, f"{path}.kernel"), f"{path}.directions")
+    term = value.term
+    if isinstance(term, NystroemTerm):
+        numbers("raw", "components")(term.points, sizes, f"{path}.term.points")
+    if isinstance(term, FourierTerm):
+        agree(sizes, "components", len(term.frequencies), f"{path}.term.frequencies")
+    rows = {LinearTerm: sizes["read"], NystroemTerm: sizes.get("raw")}.get(type(term))
+    if rows != (None if value.whitening is None else len(value.whitening)):
+        refuse(f"{path}.whitening", "does not fit the features")
 
 
 def explicit_state_rule(value: ExplicitState, sizes: Sizes, path: str) -> None:
@@ -134,6 +151,26 @@ FEATURE_SCHEMAS: dict[type, Schema] = {
     FourierMap: Schema({"frequencies": numbers("read", "frequencies")}, _fourier_rule),
     ExactMap: Schema({"width": count(1)}, _exact_rule),
     TransformerMap: Schema({"preparation": part(Preparation, "own")}, _transformer_rule),
+    ProjectedMap: Schema(
+        {
+            "features": part(ViewFeatures, own="read"),
+            "kernel": part(Kernel, "columns"),
+            "directions": numbers("read", "components"),
+            "term": part((LinearTerm, FourierTerm, NystroemTerm), "components"),
+            "whitening": maybe(numbers("whitened", "features")),
+        },
+        _projected_rule,
+    ),
+    LinearTerm: Schema({"width": size("components")}),
+    FourierTerm: Schema({"frequencies": numbers("components", "frequencies"), "gain": number(0.0)}),
+    NystroemTerm: Schema(
+        {
+            "kernel": part(PointKernel),
+            "points": numbers("landmarks", "components"),
+            "landmarks": numbers(0, "read"),
+            "basis": numbers(0, "features"),
+        }
+    ),
     NoFeatures: Schema({"whitening": numbers(0, "features")}),
     ExplicitState: Schema(
         {

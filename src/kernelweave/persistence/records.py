@@ -13,7 +13,7 @@ record              combined kernel
 `GatedStack`        `GatedSum`
 `ProjectedStack`    `ProjectedKernel`
 `ExplicitState`     `ExplicitSum`
-`ExplicitGates`     `ExplicitGatedSum`
+`ExplicitGates`     `ExplicitGatedSum`, `ExplicitProjectedSum`
 `OutputStates`      `OutputKernels`, with a record for each output
 the kernel itself   any other class, which `load(classes=...)` names
 ==================  =====================================================================
@@ -26,9 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from ..combiners import CombinedKernel, Combiner, Product, WeightedSum
+from ..combiners import CombinedKernel, Combiner, Product, Projected, WeightedSum
 from ..combiners.explicit.gated_kernel import ExplicitGatedSum
 from ..combiners.explicit.kernel import ExplicitSum
+from ..combiners.explicit.projected_kernel import ExplicitProjectedSum
 from ..combiners.localized.kernel import GatedSum
 from ..combiners.nonlinear.difference import DifferenceKernel
 from ..combiners.nonlinear.forms import FormKernel
@@ -239,16 +240,17 @@ def _of_explicit(combiner: Any, record: ExplicitState, theta: np.ndarray) -> Com
 
 
 def _of_explicit_gates(combiner: Any, record: ExplicitGates, theta: np.ndarray) -> ExplicitGatedSum:
-    return ExplicitGatedSum(
-        ExplicitStack(record.stack, record.maps, None, record.n_samples),
-        theta,
-        combiner.gating_,
-        record.inputs,
-        gate_tol=combiner.gate_tol,
-        active=record.active,
-        mean_weights=record.mean_weights,
-        open_share=record.open_share,
-    )
+    stack = ExplicitStack(record.stack, record.maps, None, record.n_samples)
+    options: dict[str, Any] = {
+        "gate_tol": combiner.gate_tol,
+        "active": record.active,
+        "mean_weights": record.mean_weights,
+        "open_share": record.open_share,
+    }
+    if isinstance(combiner, Projected):
+        parts = stack, theta, combiner.gating_, record.inputs
+        return ExplicitProjectedSum(*parts, layout=combiner.layout_, **options)
+    return ExplicitGatedSum(stack, theta, combiner.gating_, record.inputs, **options)
 
 
 def _of_augmented(combiner: Any, record: AugmentedStack, theta: np.ndarray) -> FormKernel:
@@ -313,6 +315,7 @@ _RECORDS: dict[type, Callable[[Any], Any]] = {
     ProjectedKernel: _projected_record,
     ExplicitSum: lambda kernel: ExplicitState(**_explicit_fields(kernel)),
     ExplicitGatedSum: _explicit_gates,
+    ExplicitProjectedSum: _explicit_gates,
     OutputKernels: _output_record,
 }
 _KERNELS: dict[type, Callable[[Any, Any, np.ndarray], CombinedKernel]] = {

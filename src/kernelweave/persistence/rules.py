@@ -343,7 +343,8 @@ def _check_gating(combiner: Any, state: Any, theta: np.ndarray, sizes: Sizes, pa
         n_gating = layout.n_gating
         in_all = layout.first_projection + sum(rows * columns for rows, columns in layout.shapes)
         agree({"parameters": in_all}, "parameters", len(theta), f"{path}._theta")
-        for m, (shape, points) in enumerate(zip(layout.shapes, state.points, strict=True)):
+        points_of = vars(state).get("points") or [vars(each).get("directions", np.empty((0, 0))) for each in state.maps]
+        for m, (shape, points) in enumerate(zip(layout.shapes, points_of, strict=True)):
             agree({"components": shape[1]}, "components", points.shape[1], f"{path}._state.points[{m}]")
     if is_extension(type(combiner.gating_)):
         return

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base import APPROXIMATION
+from ..estimators.explicit.prediction import wherever_X_is
 from ..estimators.fitted import lookups_of
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
 from ..validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
@@ -238,6 +239,7 @@ class CohortModel(CohortFit, BaseEstimator):
         return self._layout.names
 
     @available_if(_classifies)
+    @wherever_X_is
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values: (n_samples,) for two classes (positive for ``classes_[1]``), else (n_samples, n_classes).
 
@@ -255,6 +257,7 @@ class CohortModel(CohortFit, BaseEstimator):
         table, decided = self._table(X)
         return self._with_constants(self.model_, table, decided), decided
 
+    @wherever_X_is
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value, or predicted numbers.
 
@@ -268,6 +271,7 @@ class CohortModel(CohortFit, BaseEstimator):
         return self._labels(values)
 
     @available_if(_calibrates)
+    @wherever_X_is
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities, a column for each of `classes_`.
 
@@ -296,6 +300,7 @@ class CohortModel(CohortFit, BaseEstimator):
         predicted = self.predict(X)
         return float((accuracy_score if self.task_ == "classification" else r2_score)(y, predicted))
 
+    @wherever_X_is
     def contributions(self, X: Any) -> pd.DataFrame:
         """What each kernel (of "linear", "forest" and "boosting", each view) adds to the decision value of each sample.
 

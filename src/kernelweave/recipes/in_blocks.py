@@ -91,7 +91,7 @@ def _count_classes(model: Any, table: TableInBlocks, y: np.ndarray | None) -> No
     counts: dict[Any, int] = {}
     for number in range(table.n_blocks):
         first, last = table.limits(number)
-        own = table.targets(first, last) if y is None else y[first:last]
+        own = np.asarray(table.targets(first, last) if y is None else y[first:last])
         for label, count in zip(*np.unique(own, return_counts=True), strict=True):
             counts[label] = counts.get(label, 0) + int(count)
     model.classes_ = np.array(sorted(counts), dtype=model.classes_.dtype)

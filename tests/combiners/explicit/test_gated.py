@@ -9,8 +9,17 @@ from sklearn.base import clone
 
 from explicit_gates import ALL, exact_problem, explicit_problem
 from kernelweave import MKLClassifier, MKLRegressor
-from kernelweave.combiners import ClusterGate, FitControl, FixedWeights, GaussianGate, KernelMap, Localized, Mean
-from kernelweave.combiners import Sigmoid, Softmax
+from kernelweave.combiners import (
+    ClusterGate,
+    FitControl,
+    FixedWeights,
+    GaussianGate,
+    KernelMap,
+    Localized,
+    Mean,
+    Sigmoid,
+    Softmax,
+)
 from kernelweave.combiners.explicit.gated import CodesOnDemand, Coding, GateAmplitudes
 from kernelweave.combiners.explicit.gated_fit import GatedFit
 from kernelweave.kernels import Gaussian
@@ -137,7 +146,7 @@ def test_no_gating_parameters_are_the_mean_kernel():
 
 @pytest.mark.filterwarnings("ignore:every sample has nearly the same")
 @pytest.mark.parametrize(("gate", "factor"), [(Softmax("paper"), 1 / 3), (Sigmoid("paper"), 3 / 4)], ids=str)
-def test_no_parameters_of_the_papers_gates_are_the_mean_kernel_at_another_C(gate, factor):
+def test_no_parameters_of_the_papers_gates_are_the_mean_kernel_at_another_cost(gate, factor):
     # f = sum a_m <w_m, phi_m> with a_m = a; the mean kernel has 1/P, so the kernel is that times a^2 P: C times that
     even = fitted(Localized(gate, l2=np.inf), C=2.0)
     mean = fitted(Mean(), C=2.0 * factor)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernelweave.arrays import place_of, precision_of
+from kernelweave import arrays
+from kernelweave.arrays import precision_of
 from kernelweave.combiners import ClusterGate, GaussianGate, Sigmoid, Softmax
 from kernelweave.combiners.gates.even import EvenGate
 from places import in_every_place
@@ -64,7 +65,7 @@ def test_large_scores_stay_finite(place_of):
 
 @in_every_place
 def test_place_and_precision_of_an_array(place_of):
-    place, own = place_of(), globals()["place_of"]
+    place, own = place_of(), arrays.place_of
     assert own(place.asarray(np.ones(3))).xp.__name__ == place.xp.__name__
     assert precision_of(place.asarray(np.ones(3), "float32")) == "float32"
     assert precision_of(place.asarray(np.arange(3))) == "float64"

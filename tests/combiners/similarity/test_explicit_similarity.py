@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from explicit_problem import CASES, Twin, X, some_missing
-from kernelweave.combiners import AlignmentWeights, IdealKernelDistance
+from kernelweave.combiners import AlignmentWeights, FeatureSpaceMeasure, IdealKernelDistance
 from kernelweave.combiners.similarity.inner_products import compared_with_targets
 
 RULES = ["proportional", "qp", "qcqp", "gradient"]
@@ -35,6 +35,18 @@ def test_every_rule_gives_the_weights_of_the_exact_path(rule):
 def test_the_distance_to_the_ideal_kernel_is_that_of_the_exact_path():
     for case in ("squared-hinge", "several targets"):
         Twin(case).check(lambda: IdealKernelDistance())
+
+
+@pytest.mark.parametrize("case", ["squared-hinge", "one-vs-all"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_feature_space_measure_is_that_of_the_exact_path(case, missing):
+    twin = Twin(case, X=some_missing(X) if missing else X)
+    twin.check(lambda: FeatureSpaceMeasure(), allowed=1e-4)
+    exact, found = FeatureSpaceMeasure(), FeatureSpaceMeasure()
+    exact.fit(twin.dense, twin.exact, twin.y)
+    found.fit(twin.explicit, twin.machine, None)
+    np.testing.assert_allclose(found.measures_, exact.measures_, rtol=1e-6)
+    np.testing.assert_allclose(found.measure_, exact.measure_, rtol=1e-6)
 
 
 def test_a_constant_kernel_has_no_alignment():

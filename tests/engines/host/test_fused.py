@@ -18,28 +18,10 @@ from kernelweave.engines.primal import Pass, Primal, plain_sweep, sweep
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.views import Views
+from softmax_amplitudes import SoftmaxAmplitudes
 
 OFFSETS = np.array([0, 7, 7 + 16, 7 + 16 + 33])
 LOSSES = ("squared hinge", "squared", "insensitive", "one-class", "bounded")
-
-
-class SoftmaxAmplitudes:
-    """Softmax of a linear function of codes, for tests; 0 for views that a sample lacks."""
-
-    def __init__(self, n_kernels: int, n_codes: int):
-        self.shape = n_kernels, n_codes + 1
-        self.n_parameters = n_kernels * (n_codes + 1)
-
-    def values(self, theta: np.ndarray, block: Block, rows: slice) -> np.ndarray:
-        V = theta.reshape(self.shape)
-        z = block.codes[rows] @ V[:, 1:].T + V[:, 0]
-        a = np.exp(z - z.max(axis=1, keepdims=True))
-        a = a if block.present is None else a * block.present[rows]
-        return a / a.sum(axis=1, keepdims=True)
-
-    def pullback(self, theta, block, rows, amplitudes, slopes):
-        z = amplitudes * (slopes - (amplitudes * slopes).sum(axis=1, keepdims=True))
-        return np.column_stack([z.sum(axis=0), z.T @ block.codes[rows]]).ravel()
 
 
 def losses_of_kind(kind: str, y: np.ndarray, rng: np.random.Generator) -> Losses:

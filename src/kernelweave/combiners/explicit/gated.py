@@ -10,7 +10,7 @@ and held beside them, in the same precision (`Coding`); where features are compu
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ...engines.block import Block, StoredFeatures
 from ...views import Views
 from ..gates.base import Gate, Sigmoid, Softmax
 from ..gates.inputs import GatingInputs
+from . import linear_gates
 
 FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite
 
@@ -62,13 +63,19 @@ class GateAmplitudes:
             present = present & block.present[rows]
         else:
             present = place.xp.broadcast_to(present, (codes.shape[0], len(self.active)))
-        return self.gate.values(theta if self.fixed is None else self.fixed, codes, present, self.tol)
+        theta = theta if self.fixed is None else self.fixed
+        if self.tol == 0.0 and linear_gates.serves(self.gate, codes):
+            return linear_gates.values(self.gate, theta, codes, present)
+        return self.gate.values(theta, codes, present, self.tol)
 
     def pullback(
         self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
         """dP/dV from the slopes of P by the gates, where the codes are."""
-        return self.gate.pullback(theta, block.codes[rows], amplitudes, slopes)
+        codes = block.codes[rows]
+        if linear_gates.serves(self.gate, codes):
+            return linear_gates.pullback(self.gate, theta, codes, amplitudes, slopes)
+        return self.gate.pullback(theta, codes, amplitudes, slopes)
 
     @property
     def linear_kind(self) -> str | None:
@@ -86,10 +93,17 @@ class CodesOnDemand:
     gate: Gate
     views: Views
     dtype: np.dtype
+    last: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, compare=False)  # read twice in a pass
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        """Codes of some samples."""
-        return encoded(self.gate, self.inputs.transform(self.views.rows(rows)), self.dtype)
+        """Codes of some samples; those of the last ones are kept."""
+        key = rows.start, rows.stop
+        found = self.last.get(key)
+        if found is None:
+            found = encoded(self.gate, self.inputs.transform(self.views.rows(rows)), self.dtype)
+            self.last.clear()
+            self.last[key] = found
+        return found
 
 
 @dataclass(frozen=True)

@@ -121,8 +121,11 @@ class GatedFit:
             mean = self.problem.mean_solution(engine)
             scale, watch = scale_of(mean.objective), watch_of(self.problem, engine)
             starts = [Position(mean.coef, mean.intercept, start.theta) for start in starts]
-        problem, ends, histories = self.problem, [], []
+        problem, histories = self.problem, list[list[dict[str, float]]]()
+        ends: list[End] = []
         for start in starts:
+            if not ends:  # what was done before belongs to the first row
+                problem.passes += int(sum(row["passes"] for row in problem.history))
             problem.history = []
             ends.append(problem.descend(engine, l2 * scale, start, watch, PATIENCE))
             histories.append(problem.history)

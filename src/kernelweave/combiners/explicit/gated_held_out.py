@@ -180,7 +180,7 @@ class Judge:
     def __call__(self, block: SplitBlock) -> LossSums:
         """Sums over the held-out samples of a block; one pass."""
         count, q = self.intercepts.shape
-        found = LossSums(0.0, 0.0, 0.0, *(np.zeros(count) for _ in range(3)), np.zeros((count, count)))
+        found = _sums(np.empty((0, count)), np.empty(0))
         parts = [found]
 
         def respond(rows: slice, scores: np.ndarray) -> np.ndarray:

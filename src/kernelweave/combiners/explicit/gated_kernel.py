@@ -19,7 +19,7 @@ from ...engines.machine import ExplicitKernel
 from ...engines.stack import ExplicitStack
 from ...views import Views
 from ..gates.base import Gate
-from ..gates.inputs import GatingInputs
+from ..gates.inputs import GatingInputs, NoInputs
 from ..gates.kernel import KernelWithGates
 from .gated import GateAmplitudes
 from .gated_totals import GateTotals
@@ -35,7 +35,7 @@ class ExplicitGatedSum(KernelWithGates):
         The parameters of the gating model.
     gate : Gate
         The gating model, fitted.
-    inputs : GatingInputs
+    inputs : GatingInputs or NoInputs
         What the gating model reads of samples, fitted.
     gate_tol : float
         Gates whose square is below are closed.
@@ -56,7 +56,7 @@ class ExplicitGatedSum(KernelWithGates):
         stack: ExplicitStack,
         theta: np.ndarray,
         gate: Gate,
-        inputs: GatingInputs,
+        inputs: GatingInputs | NoInputs,
         *,
         gate_tol: float,
         active: np.ndarray,
@@ -155,12 +155,14 @@ class ExplicitGatedSum(KernelWithGates):
         return self.inputs.names(stack.reservoir)
 
     def values_per_sample(self, coef: np.ndarray) -> int:
-        """The largest number of features of a kernel."""
-        return int(np.diff(self._offsets).max(initial=1))
+        """The features of the kernel that has the most, before they are whitened too."""
+        stack: Any = self.stack
+        return max(stack.maps[m].n_raw + stack.maps[m].n_features for m in np.flatnonzero(self.active).tolist())
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
-        """Features of each kernel, times the share of training samples for which it is open."""
-        return np.diff(self._offsets) * self.open_share * self.active
+        """Landmarks, or other raw values, of each kernel, times the share of training samples for which it is open."""
+        stack: Any = self.stack
+        return np.array([float(found.n_raw) for found in stack.maps]) * self.open_share * self.active
 
     def restrict(self, index: np.ndarray) -> ExplicitGatedSum:
         """The same kernel without training samples."""

@@ -30,14 +30,14 @@ from .gated import GateAmplitudes, encoded
 from .gated_descent import MEMORY, PRECISION, ROUNDING, WINDOW
 from .gated_totals import GateTotals, count_open, totals_of
 from .projected_kernel import ExplicitProjectedSum
-from .projected_maps import ProjectedMap, root_inverse
+from .projected_maps import ProjectedMap
 from .projected_primal import Model, ProjectedPrimal
 from .projected_terms import FourierTerm, LinearTerm, NystroemTerm, Term
 
 if TYPE_CHECKING:
     from ..projected.projected import Projected
 
-FIRST_SOLVE = 1e-2  # relative duality gap of the machine at the start of a descent
+FIRST_STEPS = 20  # of the weight vectors alone, at the start of a descent
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,11 @@ class ProjectedFit:
             return FourierTerm(frequencies_of(kernel.kernel.point_function(), W.shape[1], count, rng), kernel.gain)
         landmarks: Any = self.maps[m].of(self.stack.kernels[m], found.landmarks.support)  # type: ignore[attr-defined]
         landmarks = landmarks.toarray() if sp.issparse(landmarks) else landmarks
-        return NystroemTerm(kernel, landmarks, root_inverse(kernel.gram(landmarks @ W)))
+        return NystroemTerm.of(kernel, landmarks, W)
 
     def _descend(self, terms: list[Term], theta: np.ndarray, history: list) -> tuple[Any, float, Any, np.ndarray]:
-        """Minimise from the solution of the machine at a start."""
+        """Minimise from a start, where weight vectors begin at 0 and are first learned alone, roughly."""
         family, machine, control = self.family, self.machine, self.control
-        _, solution = self._solved(terms, theta, None, FIRST_SOLVE)
         model = Model(family.gate, family.layout, terms)
         primal = ProjectedPrimal(
             self.engine, model, machine.n_outputs, total=machine.total, penalty=self.family.penalty
@@ -191,10 +190,16 @@ class ProjectedFit:
                 control.report(next(self.finished), self.combiner.n_init * self.combiner.max_iter)
             return iteration >= WINDOW and progress() < control.tol
 
-        n_first = solution.coef.size + machine.n_outputs
+        n_first = (primal.shape[0] + 1) * machine.n_outputs
+
+        def at_start(first: np.ndarray) -> tuple[float, np.ndarray, None]:
+            value, gradient, _ = primal(np.concatenate([first, theta]))
+            return value, gradient[:n_first], None
+
+        first = minimize_lbfgs(at_start, np.zeros(n_first), tol=0.0, max_iterations=FIRST_STEPS, memory=MEMORY)
         end = minimize_lbfgs(
             primal,
-            primal.join(solution.coef, solution.intercept, theta),
+            np.concatenate([first.solution, theta]),
             ProductSpace([(n_first, Space()), (len(theta), family.domain())]),
             tol=0.0,
             precision=ROUNDING,
@@ -210,23 +215,13 @@ class ProjectedFit:
         family, stack = self.family, self.stack
         matrices = family.layout.projections(theta)
         maps = [
-            ProjectedMap(each, kernel, W.copy(), term.at(W))  # type: ignore[arg-type]
+            ProjectedMap(each, kernel, W.copy(), term.at(W))
             for each, kernel, W, term in zip(self.maps, stack.kernels, matrices, terms, strict=True)
         ]
         T = family.layout.gating(theta)[1]
         keep = not self.given.sum(_is_computed_again)
         engine = self.given.replace(Projecting(maps, family.inputs, family.gate, T), keep=keep)
         return ExplicitStack(stack.reservoir, maps, engine, stack.n_samples), engine  # type: ignore[arg-type]
-
-    def _solved(
-        self, terms: list[Term], theta: np.ndarray, start: Solution | None, tol: float
-    ) -> tuple[ExplicitStack, Solution]:
-        """The machine's solution at projections and gates, in the coordinates of the terms."""
-        stack, engine = self._stack_at(terms, theta)
-        V = self.family.layout.gating(theta)[0]
-        amplitudes = GateAmplitudes(self.family.gate, np.ones(stack.n_kernels, dtype=bool), fixed=V)
-        kernel = ExplicitKernel(engine, amplitudes, stack.n_features)
-        return stack, self.machine.solve(kernel, start, gap_tol=tol)
 
     def _finish(self, terms: list[Term], u: tuple[np.ndarray, np.ndarray], theta: np.ndarray) -> ExplicitProjectedSum:
         """Close small gates, and solve the machine; kernels that are closed for every sample leave the model."""
@@ -242,7 +237,7 @@ class ProjectedFit:
             stack, theta, family.gate, family.inputs, layout=family.layout, gate_tol=tol, active=opened > 0, **rest
         )
         operand = kernel.operand()
-        start: Any = Solution(_whitened(terms, stack, *u), u[1], 0.0, np.inf, np.inf, 0, False)
+        start: Any = Solution(_whitened(terms, stack, u[0]), u[1], 0.0, np.inf, np.inf, 0, False)
         solution = self.machine.solve(operand, start, tol=control.tol, max_steps=control.max_steps)
         arguments = operand.amplitudes, solution.coef, solution.intercept, max(self.n_classes, 1)
         totals: GateTotals = engine.sum(totals_of, *arguments)
@@ -255,15 +250,14 @@ class ProjectedFit:
         return kernel.solved(solution, self.history)
 
 
-def _whitened(terms: list[Term], stack: ExplicitStack, u: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    """Weight vectors of the features from those of the terms: A' K_LL R u of landmarks, where A whitens K_LL."""
-    parts, edges = [], np.cumsum([0, *(term.n_features for term in terms)])
+def _whitened(terms: list[Term], stack: ExplicitStack, u: np.ndarray) -> np.ndarray:
+    """Weight vectors of the features from those of the terms: w = A' K_LL R u of landmarks, where K_LL^-1 = A A'."""
+    parts = np.split(u, np.cumsum([term.n_features for term in terms])[:-1])
     for m, (term, found) in enumerate(zip(terms, stack.maps, strict=True)):
-        own = u[edges[m] : edges[m + 1]]
         if isinstance(term, NystroemTerm):
-            placed: Any = found.term  # type: ignore[attr-defined]
-            own = found.whitening.T @ (placed.kernel.gram(placed.points) @ (placed.basis @ own))  # type: ignore[union-attr]
-        parts.append(own)
+            A: Any = found.whitening
+            among = term.kernel.gram(found.term.points)  # type: ignore[attr-defined]
+            parts[m] = A.T @ (among @ (term.basis @ parts[m]))
     return np.vstack(parts)
 
 
@@ -277,7 +271,7 @@ def _check_map(name: str, kernel: Any, found: Any) -> None:
     linear = isinstance(found, ExactMap) and kernel.is_linear
     if not (linear or isinstance(found, FourierMap | NystroemMap)):
         raise ValueError(
-            f"Projected cannot take this approximation of the kernel {name!r} ({type(kernel).__name__}), whose features "
-            "it projects before: use ExactFeatures for linear kernels, FourierFeatures for Gaussian ones, or "
+            f"Projected cannot take this approximation of the kernel {name!r} ({type(kernel).__name__}), because it "
+            "cannot follow a projection: use ExactFeatures for linear kernels, FourierFeatures for Gaussian ones, or "
             "NystroemFeatures"
         )

@@ -107,9 +107,9 @@ class ExplicitProjectedSum(ExplicitGatedSum):
 
     def restrict(self, index: np.ndarray) -> ExplicitProjectedSum:
         """The same kernel without training samples."""
-        lean = super().restrict(index)
+        lean: Any = super().restrict(index).stack
         return ExplicitProjectedSum(
-            lean.stack,  # type: ignore[arg-type]  # one with explicit features
+            ExplicitStack(lean.reservoir, self._maps, None, lean.n_samples),  # type: ignore[arg-type]
             self.theta,
             self.gate,
             self.inputs,

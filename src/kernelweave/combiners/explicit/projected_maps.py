@@ -12,7 +12,7 @@ from ...views import Views
 from ..projected.feature_maps import ViewFeatures
 from .projected_terms import LinearTerm, NystroemTerm, Term
 
-SMALLEST = 1e-12  # eigenvalues of K_LL that count, relative to the largest
+SMALLEST = 1e-10  # eigenvalues of K_LL that count, relative to the largest
 
 
 class ProjectedMap(FeatureMap):
@@ -32,11 +32,9 @@ class ProjectedMap(FeatureMap):
         Of kernel values to landmarks; W itself of a linear kernel, whose raw values are the features x.
     """
 
-    trace_share = 1.0
-
     def __init__(self, features: ViewFeatures, kernel: ViewKernel, directions: np.ndarray, term: Term):
         self.features, self.kernel, self.directions = features, kernel, directions
-        self.term, self.whitening = term, None
+        self.term, self.whitening, self.trace_share = term.settled(), None, 1.0
         if isinstance(term, LinearTerm):
             self.whitening = directions
         elif isinstance(term, NystroemTerm):

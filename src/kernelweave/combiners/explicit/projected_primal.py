@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,12 +42,12 @@ def projected_sweep(block: Block, model: Model, u: np.ndarray, intercept: np.nda
     layout, offsets = model.layout, model.offsets
     matrices = layout.projections(theta)
     terms = [term.at(W) for term, W in zip(model.terms, matrices, strict=True)]
-    own = [u[a:b] for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    own = [u[a:b] for a, b in pairwise(offsets)]
     loss, totals, pulled = np.zeros(len(intercept)), np.zeros(len(intercept)), np.zeros(u.shape)
     V, T = layout.gating(theta)
     by_V, by_T = np.zeros(len(V)), None if T is None else np.zeros(T.shape)
     by_W = [np.zeros(W.shape) for W in matrices]
-    columns = [slice(a, b) for a, b in zip(block.features.offsets[:-1], block.features.offsets[1:], strict=True)]
+    columns = [slice(a, b) for a, b in pairwise(block.features.offsets)]
     for first in range(0, block.n_samples, TILE):
         rows = slice(first, min(first + TILE, block.n_samples))
         tile = block.features.features(rows).astype(np.float64, copy=False)

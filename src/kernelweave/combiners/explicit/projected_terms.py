@@ -11,7 +11,8 @@ term            kernels                  phi(z)
 ==============  =======================  =============================================================
 
 A function is f = phi v with the penalty 1/2 ||v||^2, of landmarks 1/2 v' K_LL(W) v. The v of landmarks are written as
-v = R u with R = K_LL^(-1/2) at some W: in these coordinates descent is well conditioned, and R stays as it is.
+v = R u with R = (K_LL + ridge I)^(-1/2) at some W: in these coordinates descent is well conditioned, and R stays as it
+is when W moves. The ridge keeps directions that K_LL hardly has from growing then.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import numpy as np
 
 from ...kernels.points.projected import PointKernel
 
+RIDGE = 1e-3  # in units of the largest eigenvalue
+
 
 class Term(ABC):
     """Features of one kernel's points; small, and sent to wherever blocks are."""
@@ -35,6 +38,10 @@ class Term(ABC):
 
     def at(self, W: np.ndarray) -> Term:
         """The term at a projection."""
+        return self
+
+    def settled(self) -> Term:
+        """What features at a projection take."""
         return self
 
     @abstractmethod
@@ -123,9 +130,20 @@ class NystroemTerm(Term):
         """Columns of R."""
         return self.basis.shape[1]
 
+    @classmethod
+    def of(cls, kernel: PointKernel, landmarks: np.ndarray, W: np.ndarray) -> NystroemTerm:
+        """The term with R of a projection."""
+        values, vectors = np.linalg.eigh(kernel.gram(landmarks @ W))
+        ridge = RIDGE * max(values[-1], np.finfo(float).tiny)
+        return cls(kernel, landmarks, vectors / np.sqrt(np.maximum(values, 0.0) + ridge))
+
     def at(self, W: np.ndarray) -> NystroemTerm:
         """The landmarks, projected."""
         return replace(self, points=self.landmarks @ W)
+
+    def settled(self) -> NystroemTerm:
+        """The kernel and the landmarks, projected."""
+        return replace(self, landmarks=self.landmarks[:0], basis=self.basis[:0])
 
     def features(self, Z: np.ndarray) -> np.ndarray:
         """k(z, L) R."""

@@ -217,7 +217,8 @@ class Localized(GatedCombiner):
         """Warn if gates hardly depend on the sample."""
         if kernel.n_kernels < 2 or not self.gating_.learns or kernel.engine is None:
             return
-        found = average_and_spread(kernel.engine, kernel.operand().amplitudes)
+        amplitudes: Any = kernel.operand().amplitudes
+        found = average_and_spread(kernel.engine, amplitudes)
         if found is not None:
             self._warn_of_spread(*found, machine)
 

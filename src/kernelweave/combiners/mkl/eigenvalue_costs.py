@@ -13,10 +13,13 @@ The thesis counts eigenvalues above 1/2, which is tr(K_m) / (2 n) for kernels of
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 
+from ...engines.moments import means_of, products_of
 from ...kernels import KernelStack
 from ...validation import Constraints, Number, check_parameters, shown
 
@@ -32,7 +35,8 @@ class EigenvalueCosts(BaseEstimator):
     changes nothing.
 
     The eigenvalues are counted, not computed: one factorisation of each kernel, O(n^3) time for n samples and the
-    memory of two n x n matrices, so that ``storage="lazy"`` is refused unless gamma is 0. A sample that lacks a
+    memory of two n x n matrices, so that ``storage="lazy"`` is refused unless gamma is 0. Of explicit features they are
+    computed, from their second moments. A sample that lacks a
     kernel's view does not count there.
 
     Parameters
@@ -55,6 +59,8 @@ class EigenvalueCosts(BaseEstimator):
     def __init__(self, gamma: float = 0.5):
         self.gamma = gamma
 
+    takes_features = True  # explicit ones: eigenvalues of their second moments are those of the kernel
+
     @property
     def takes_parts(self) -> bool:
         """Whether a stack with ``storage="lazy"`` will do: where nothing is to be counted."""
@@ -75,10 +81,24 @@ class EigenvalueCosts(BaseEstimator):
         gamma = check_parameters(self).gamma
         if gamma == 0:
             return np.ones(stack.n_kernels)
-        counts = np.array([_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)], dtype=float)
+        explicit = stack.storage == "explicit"
+        found = _counts_of_features(stack) if explicit else [_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)]
+        counts = np.array(found, dtype=float)
         if gamma * np.log10(counts.max()) > _LARGEST:
             raise ValueError(f"gamma of EigenvalueCosts is {shown(gamma)}: costs overflow; take a smaller one")
         return counts**gamma
+
+
+def _counts_of_features(stack: Any) -> list[int]:
+    """e_m of kernels with explicit features: F'F has the eigenvalues of F F' that are not 0."""
+    none = np.zeros(stack.n_features)
+    n_present, _ = means_of(stack.engine, stack.offsets, weighted=False)
+    moments = products_of(stack.engine, stack.offsets, none, pairs=False, weighted=False)
+    counts = []
+    for m, n in enumerate(n_present.tolist()):
+        values = np.linalg.eigvalsh(moments[m, m])
+        counts.append(max(1, int((values > values.sum() / (2 * max(1.0, n))).sum())))
+    return counts
 
 
 def _n_large_eigenvalues(stack: KernelStack, m: int) -> int:

@@ -81,6 +81,7 @@ class LinearMKL(ChosenWeights):
 
     any_sign = True
     why_dense = "LinearMKL solves a semidefinite program of whole Gram matrices"
+    why_exact = "LinearMKL gives weights of both signs, under which a kernel has no explicit features"
 
     _constraints = Constraints(criterion=Choice(*CRITERIA), trace=Number(above=0) | None)
 

@@ -86,6 +86,8 @@ class KernelDifference(Combiner):
         self.tau = tau
         self.repair = repair
 
+    why_exact = "KernelDifference subtracts Gram matrices, and their difference has no explicit features"
+
     @property
     def why_dense(self) -> str:
         """The square is a product of whole matrices; the forms with labels need the eigenvalues of the whole kernel."""

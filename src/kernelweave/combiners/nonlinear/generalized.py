@@ -85,6 +85,7 @@ class GeneralizedMKL(DescentCombiner):
     """
 
     why_dense = None
+    why_exact = "GeneralizedMKL learns a product of kernels, whose explicit features would be all products of theirs"
     _constraints = Constraints(form=Choice(*_FORMS), penalty=Choice(*_PENALTIES), strength=Number(low=0))
 
     def __init__(

@@ -114,6 +114,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     """
 
     why_dense = None
+    why_exact = "PolynomialMKL learns a polynomial of kernels, whose explicit features would be all products of theirs"
     _constraints = Constraints(
         degree=Whole(1), constant=Number(low=0), ball_radius=Number(low=0) | None, tau=Number(low=0, high=1) | "auto"
     )

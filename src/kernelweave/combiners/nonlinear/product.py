@@ -36,6 +36,7 @@ class Product(Combiner):
     """
 
     why_dense = None
+    why_exact = "Product multiplies kernels, whose explicit features would be all products of theirs"
 
     def fit(
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None

@@ -71,6 +71,7 @@ class KLDivergence(ChosenWeights):
     """
 
     why_dense = "KLDivergence factorises whole Gram matrices"
+    why_exact = "KLDivergence takes the determinant of the combined Gram matrix, which explicit features make singular"
 
     _constraints = Constraints(sigma=Number(above=0), ridge=Number(above=0))
 

@@ -29,6 +29,7 @@ from ..._warnings import warn
 from ...kernels import KernelStack
 from ...solvers import minimize_scale_free
 from ..weighted.sums import ChosenWeights
+from .explicit_spread import explicit_pairs
 from .inner_products import labels_of
 from .reading import images_of
 
@@ -75,13 +76,18 @@ class FeatureSpaceMeasure(ChosenWeights):
     """
 
     why_dense = None
+    why_exact = None
 
     def choose(self, stack, machine, y, control):
         """The minimiser of the measure on the simplex."""
         labels = labels_of(machine, self)
-        means = _class_means(stack, labels)
-        pairs = [_pair(means, labels, stack.weight, a, b) for a, b in combinations(range(labels.max() + 1), 2)]
-        least = _NO_DISTANCE * max(np.abs(means).max(), np.finfo(float).tiny)
+        if stack.storage == "explicit":
+            pairs, largest = explicit_pairs(stack, max(2, machine.n_outputs))
+        else:
+            means = _class_means(stack, labels)
+            pairs = [_pair(means, labels, stack.weight, a, b) for a, b in combinations(range(labels.max() + 1), 2)]
+            largest = float(np.abs(means).max())
+        least = _NO_DISTANCE * max(largest, np.finfo(float).tiny)
 
         def alone(m: int) -> float:
             corner = np.eye(stack.n_kernels)[m]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .single_explicit import present_counts
 from .single_kernel import SingleKernelScores, risk
 
 
@@ -20,7 +21,8 @@ class BestSingle(SingleKernelScores):
     ----------
     cv : int, splitter or iterable
         A number of folds means shuffled folds, stratified for classification; at most as many as the smallest
-        class has samples.
+        class has samples. With explicit features (``approximation=`` of an estimator) it must be a number, and folds
+        are drawn without regard to classes.
 
     Attributes
     ----------
@@ -46,7 +48,10 @@ class BestSingle(SingleKernelScores):
 
     def choose(self, stack, machine, y, control):
         """Weight 1 for the kernel with the smallest risk, 0 for the others."""
-        candidates = np.flatnonzero(stack.present.all(axis=0))
+        if stack.storage == "explicit":
+            candidates = np.flatnonzero(stack.engine.sum(present_counts) == stack.n_samples)
+        else:
+            candidates = np.flatnonzero(stack.present.all(axis=0))
         if len(candidates) == 0:
             raise ValueError("BestSingle needs a kernel whose view no training sample lacks; use Mean instead")
         self.risk_, solves = self.scores(stack, machine, control, risk, candidates)

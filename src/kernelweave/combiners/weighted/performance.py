@@ -20,6 +20,7 @@ import numpy as np
 
 from ...machines import Machine
 from ...validation import Constraints, Number, check_parameters
+from .single_explicit import class_counts
 from .single_kernel import Folds, SingleKernelScores, risk
 
 
@@ -71,14 +72,17 @@ class AccuracyWeights(SingleKernelScores):
         if machine.strata is None:
             raise ValueError("AccuracyWeights is for classification only; see CorrelationWeights for regression")
         check_parameters(self)
-        threshold = self._threshold(machine)
+        threshold = self._threshold(stack, machine)
         risks, solves = self.scores(stack, machine, control, risk, np.arange(stack.n_kernels))
         self.accuracy_ = 1.0 - risks
         return _shares(np.maximum(self.accuracy_.to_numpy() - threshold, 0.0)), solves  # thesis 2.2.1.3
 
-    def _threshold(self, machine: Machine) -> float:
+    def _threshold(self, stack: Any, machine: Machine) -> float:
         if self.threshold is None:
-            counts = np.unique(np.asarray(machine.strata), return_counts=True)[1]
+            if stack.storage == "explicit":
+                counts = stack.engine.sum(class_counts, max(2, machine.n_outputs))
+            else:
+                counts = np.unique(np.asarray(machine.strata), return_counts=True)[1]
             return counts.max() / counts.sum()
         return float(self.threshold)
 
@@ -119,12 +123,14 @@ class CorrelationWeights(SingleKernelScores):
     True
     """
 
+    measure = "correlation"
+
     def __init__(self, cv: Any = 5):
         self.cv = cv
 
     def choose(self, stack, machine, y, control):
         """Positive correlations, scaled to sum 1."""
-        y = _regression_targets(self, machine, y)
+        y = _regression_targets(self, stack, machine, y)
 
         def correlation(machine: Machine, folds: Folds) -> float:
             true = y.reshape(len(y), -1)[np.concatenate([test for test, _ in folds])]
@@ -178,14 +184,15 @@ class ErrorWeights(SingleKernelScores):
 
     def choose(self, stack, machine, y, control):
         """What each kernel's error leaves of the sum of errors, scaled to sum 1."""
-        _regression_targets(self, machine, y)
+        _regression_targets(self, stack, machine, y)
         self.error_, solves = self.scores(stack, machine, control, risk, np.arange(stack.n_kernels))
         errors = self.error_.to_numpy()
         return _shares(errors.sum() - errors), solves  # thesis 2.2.1.3
 
 
-def _regression_targets(combiner: SingleKernelScores, machine: Machine, y: np.ndarray | None) -> np.ndarray:
-    if machine.strata is not None or y is None:
+def _regression_targets(combiner: SingleKernelScores, stack: Any, machine: Machine, y: Any) -> Any:
+    has_targets = y is not None or (stack.storage == "explicit" and not machine.detects_novelty)
+    if machine.strata is not None or not has_targets:
         raise ValueError(
             f"{type(combiner).__name__} is for regression only; AccuracyWeights is its counterpart for classification"
         )

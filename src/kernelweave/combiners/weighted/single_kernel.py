@@ -16,15 +16,28 @@ from ...machines import Machine
 from ...validation import blamed_on, is_count
 from ..base import FitControl
 from ..descent.family import support_rows
+from .single_explicit import folds_of, held_out
 from .sums import ChosenWeights
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 class SingleKernelScores(ChosenWeights):
-    """Weights from how well each kernel predicts alone; a subclass defines the score and its weight."""
+    """Weights from how well each kernel predicts alone; a subclass defines the score and its weight.
+
+    With explicit features the folds are about equally large and drawn without regard to classes, see
+    `single_explicit`; `cv` is then a number.
+
+    Attributes
+    ----------
+    measure : {"risk", "correlation"}
+        What the score is with explicit features.
+    """
+
+    measure = "risk"
 
     why_dense = None
+    why_exact = None
     cv: Any
 
     def scores(
@@ -46,12 +59,16 @@ class SingleKernelScores(ChosenWeights):
         candidates : ndarray of int
             The kernels to try. Samples that lack a kernel's view take no part in its folds.
         """
-        splits = _splits(self, machine, control.rng)
+        explicit = stack.storage == "explicit"
+        splits: Any = folds_of(self, control.rng) if explicit else _splits(self, machine, control.rng)
         values = np.full(stack.n_kernels, np.nan)
         early = []
         for done, m in enumerate(candidates):
-            folds, converged = _held_out(self, stack, m, machine, splits, control)
-            values[m] = score(machine, folds)
+            if explicit:
+                values[m], converged = self._score_in_blocks(stack, m, machine, splits, control)
+            else:
+                folds, converged = _held_out(self, stack, m, machine, splits, control)
+                values[m] = score(machine, folds)
             early += [] if converged else [stack.names[m]]
             control.report(done + 1, len(candidates))
         if early:
@@ -60,7 +77,25 @@ class SingleKernelScores(ChosenWeights):
                 "max_iter, scale the data, or lower C",
                 ConvergenceWarning,
             )
-        return pd.Series(values, index=stack.names), len(candidates) * len(splits)
+        n_folds = splits.count if explicit else len(splits)
+        return pd.Series(values, index=stack.names), len(candidates) * n_folds
+
+    def _score_in_blocks(
+        self, stack: Any, m: int, machine: Any, folds: Any, control: FitControl
+    ) -> tuple[float, bool]:
+        """The score of a kernel with explicit features, and whether its machines converged."""
+        if machine.detects_novelty:
+            raise ValueError(
+                f"{type(self).__name__} with an approximation judges kernels by their predictions of targets, and "
+                "there are none; use Mean, or approximation=None"
+            )
+        found, converged = held_out(stack, m, machine, folds, control)
+        if found.count == 0 or not (found.trained > 0).all():
+            raise ValueError(
+                f"cv of {type(self).__name__} gives a fold in which no training or no test sample has the view of the "
+                f"kernel {stack.names[m]!r}; use fewer folds or remove that kernel"
+            )
+        return getattr(found, self.measure), converged
 
 
 def risk(machine: Machine, folds: Folds) -> float:

@@ -25,13 +25,7 @@ from .waiting import cancel, result_of
 FAN_IN = 8  # sums that one task adds up
 BATCHES_PER_THREAD = 2  # at least; fewer than twice as many
 # Steps as the dashboard shows them, where the function has another name.
-STEPS = {
-    "sweep": "pass",
-    "Preparation": "features",
-    "reservoir_of": "reservoir",
-    "scored": "scores",
-    "slopes": "biases",
-}
+STEPS = {"sweep": "pass", "Preparation": "features", "reservoir_of": "reservoir", "scored": "scores", "slopes": "biases"}
 
 Steps = tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...]
 

@@ -202,6 +202,4 @@ class RecomputedTiles(_Tiles):
 
     def pulled(self) -> np.ndarray:
         """F'c of the samples so far."""
-        return np.concatenate(
-            [each.unfold(sums.T) for each, sums in zip(self.features.values, self.sums, strict=True)]
-        )
+        return np.concatenate([each.unfold(sums.T) for each, sums in zip(self.features.values, self.sums, strict=True)])

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...features import FeatureMap
 from ...views import Views
-from ..block import HostFeatures, StoredFeatures
+from ..block import HostFeatures, Respond, StoredFeatures
 from .products import Products, RecomputedTiles, ranges, tile_height
 from .values import Opened, RawValues, raw_values
 
@@ -49,6 +49,23 @@ class RecomputedFeatures(HostFeatures):
     def products(self, weights: np.ndarray) -> Products:
         """Those of a pass."""
         return RecomputedTiles(self, weights)
+
+    def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
+        """One pass without features: raw values, with the whitening folded into the weights."""
+        products = RecomputedTiles(self, weights)
+        shape = len(self.maps), weights.shape[1]
+        for rows in ranges(self.n_samples, CHUNK):
+            tile_of = products.tiles(rows)
+            for part in ranges(rows.stop - rows.start, products.height):
+                tile, n = tile_of(part), part.stop - part.start
+                scores = np.empty((shape[0], n, shape[1]))
+                for m, values in enumerate(tile):
+                    products.score(values, m, scores[m])
+                G = respond(slice(rows.start + part.start, rows.start + part.stop), scores.transpose(1, 0, 2))
+                if G is not None:
+                    for m, values in enumerate(tile):
+                        products.pull(values, m, np.ascontiguousarray(G[:, m], dtype=np.float64))
+        return products.pulled()
 
     def features(self, rows: slice) -> np.ndarray:
         """phi of some samples, in the features' type."""

@@ -121,8 +121,8 @@ class KernelValues(RawValues):
         n, width = raw.shape
         has_norms = function.kind == "gaussian"
         rows = np.empty((n, width + 2 * has_norms), dtype=self.columns.dtype)
-        shift = np.broadcast_to(np.asarray(source.shift, dtype=np.float64), (width,))
-        squared, absolute = row_forms(raw, np.ascontiguousarray(shift), source.unit, has_norms, rows)
+        shift = np.ascontiguousarray(np.broadcast_to(np.asarray(source.shift, dtype=np.float64), (width,)))
+        squared, absolute = row_forms(np.ascontiguousarray(raw), shift, source.unit, has_norms, rows)
         size = squared / function.scale**2 if has_norms else absolute / function.scale
         if self.columns.dtype == np.float32 and size > source.limit:
             return None

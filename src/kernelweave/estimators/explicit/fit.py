@@ -53,7 +53,7 @@ def _fit_on(engine: Engine, estimator: Any, combiner: Combiner, control: FitCont
         kernel = estimator.combiner_.fit(stack, machine, None, replace(control, progress=progress))
     solution: Any = kernel.solution
     if isinstance(getattr(kernel, "stack", None), ExplicitStack):
-        stack = kernel.stack  # type: ignore[assignment]  # whose features a combiner may have learned
+        stack = kernel.stack  # whose features a combiner may have learned
     warn_unless_converged(estimator, solution, explicit=True)
     kernel.solution = estimator._finished(kernel, solution)
     estimator._forget()

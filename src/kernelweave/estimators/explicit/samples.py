@@ -59,8 +59,8 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
         As given to `fit`.
     """
     if isinstance(X, TableInBlocks):
-        engine = samples_in_files(estimator, X, y, sample_weight)
-        set_columns(estimator, len(engine.source.names), engine.source.names)
+        engine, names = samples_in_files(estimator, X, y, sample_weight)
+        set_columns(estimator, len(names), names)
         if y is None and is_regressor(estimator):
             set_target_names(estimator, None if X.n_targets is None else list(range(X.n_targets)))
         return engine

@@ -93,8 +93,8 @@ class StoredSamples:
             ) from None
 
 
-def samples_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> FromFiles:
-    """An engine over the samples of an open table.
+def samples_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> tuple[FromFiles, np.ndarray]:
+    """An engine over the samples of an open table, and the names of the columns of X.
 
     Parameters
     ----------
@@ -115,7 +115,8 @@ def samples_in_files(estimator: Any, table: TableInBlocks, y: Any, sample_weight
         weight, table = table.column(sample_weight, "sample_weight"), table.without(sample_weight)
     elif sample_weight is not None:
         weight = check_sample_weight(sample_weight, table.n_samples)
-    return FromFiles(StoredSamples(table, y, weight, targets), watch=_bars(estimator, "Reading files"))
+    samples = StoredSamples(table, y, weight, targets)
+    return FromFiles(samples, watch=_bars(estimator, "Reading files")), samples.names
 
 
 def targets_given(estimator: Any, table: TableInBlocks, y: Any) -> Any:

@@ -84,8 +84,7 @@ class StoredColumn:
             values = self.rows.frame(first, last, places, [np.dtype(np.float64)] * len(places)).to_numpy()
         else:
             values = _as_labels(self.rows.values(first, last, self.place))
-        missing = np.asarray(pd.isna(values))
-        missing = missing.any(axis=1) if missing.ndim == 2 else missing
+        missing = np.asarray(pd.isna(values)).reshape(len(values), -1).any(axis=1)
         if missing.any():
             row = first + int(missing.argmax())
             raise ValueError(

@@ -226,6 +226,6 @@ def descend(
         point = new
         if callback and callback(steps, point):
             status = "stopped"
-        elif progress < tol and not (failed and iteration.retry()):
+        elif (failed or progress < tol) and not (failed and iteration.retry()):
             status = "converged"
     return Descent(point.position, point.value, point.detail, steps, objective.evaluations, progress, status)

@@ -186,7 +186,7 @@ def add_pulled(F, G, out):
             i += 1
 
 
-@compiled(fastmath={"contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def row_forms(X, shift, unit, has_norms, out):
     """Write (X - shift) unit, and with norms -1/2 ||x||^2 and 1 behind it; returns the largest ||x||^2 and ||x||_1."""
     width, squared, absolute = X.shape[1], 0.0, 0.0

@@ -1,0 +1,183 @@
+"""`Projected` on explicit features: value, gradient, and the model that is learned."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from kernelweave import MKLClassifier, MKLRegressor
+from kernelweave.combiners import Mean, Projected, Sigmoid, Softmax
+from kernelweave.combiners.base import FitControl
+from kernelweave.combiners.explicit.gated import GateAmplitudes
+from kernelweave.combiners.explicit.projected_fit import ProjectedFit
+from kernelweave.combiners.explicit.projected_primal import Model, ProjectedPrimal
+from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine
+from kernelweave.engines.reservoir import fitted_maps
+from kernelweave.engines.stack import ExplicitStack
+from kernelweave.engines.targets import ClassTargets
+from kernelweave.estimators.explicit.fitting import Preparation
+from kernelweave.estimators.explicit.samples import rows_in_memory
+from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
+from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
+from kernelweave.machines import SquaredHinge
+from kernelweave.reduction import FromEstimator
+from kernelweave.solvers.descent.smooth import minimize_lbfgs
+from kernelweave.views import Views
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(90, 5))
+X_MISSING = X.copy()
+X_MISSING[::9, 3:] = np.nan
+Y = (X[:, 0] + X[:, 1] * (X[:, 2] > 0) > 0).astype(int)
+CASES = {
+    "linear": (Linear(), ExactFeatures()),
+    "fourier": (Gaussian(), FourierFeatures(30)),
+    "nystroem": (Gaussian(), NystroemFeatures(20)),
+    "all samples": (Gaussian(), NystroemFeatures(90)),
+    "polynomial": (Polynomial(), NystroemFeatures(20)),
+}
+
+
+def fit_of(kernels, approximation, combiner, X=X, normalize="unit-diagonal"):
+    """The fit of a combiner on explicit features, before it runs."""
+    engine = rows_in_memory(Views(X), Y, np.ones(len(X)), n_rows=40)
+    targets = ClassTargets(SquaredHinge(), np.array([0, 1]), 1.0, np.ones(2))
+    dtype = np.dtype("float64")
+    reservoir, stack, maps = fitted_maps(engine, kernels, normalize, approximation, np.random.RandomState(0), dtype)
+    blocks = engine.replace(Preparation(maps, stack, targets, dtype, True))
+    machine = ExplicitMachine(targets(reservoir.y, reservoir.weight)[0], len(X))
+    explicit = ExplicitStack(stack, maps, blocks, len(X))
+    return ProjectedFit(combiner, explicit, machine, FitControl(np.random.RandomState(0)))
+
+
+def primal_of(fit):
+    """The function that is minimised, and a start."""
+    fit.family.strength = 0.3
+    theta = fit.family.start(fit.machine.sample, fit.stack.reservoir.y, np.random.RandomState(0))
+    draw = np.random.RandomState(1)
+    terms = [fit._term(m, W, draw) for m, W in enumerate(fit.family.layout.projections(theta))]
+    model = Model(fit.family.gate, fit.family.layout, terms)
+    primal = ProjectedPrimal(fit.engine, model, 1, total=fit.machine.total, penalty=fit.family.penalty)
+    return primal, theta, terms
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "combiner",
+    [
+        Projected(2),
+        Projected(2, Softmax(), gating_components=2),
+        Projected([1, 2], Sigmoid(), constraint="penalty", projection_l2=0.5),
+    ],
+)
+def test_gradient(name, combiner):
+    kernel, approximation = CASES[name]
+    kernels = [("a", kernel.set_params(view=[0, 1, 2])), ("b", type(kernel)([3, 4]))]
+    fit = fit_of(kernels, approximation, combiner, X_MISSING)
+    primal, theta, _ = primal_of(fit)
+    draw = np.random.RandomState(2)
+    position = np.concatenate([draw.normal(size=primal.shape[0] + 1), theta + 0.1 * draw.normal(size=len(theta))])
+    _, gradient, _ = primal(position)
+    for part in (slice(0, primal.shape[0]), slice(primal.shape[0], primal.shape[0] + 1), slice(-len(theta), None)):
+        direction = np.zeros_like(position)
+        direction[part] = draw.normal(size=len(position[part]))
+        h = 1e-6
+        ahead, behind = (primal(position + sign * h * direction)[0] for sign in (1, -1))
+        slope = (ahead - behind) / (2 * h)
+        assert gradient @ direction == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["linear", "all samples"])
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "center"])
+def test_objective_and_gradient_at_given_parameters_are_those_of_the_exact_path(name, normalize):
+    kernel, approximation = CASES[name]
+    kernels = [("a", kernel.set_params(view=[0, 1, 2])), ("b", type(kernel)([3, 4]))]
+    combiner = Projected(2, Softmax())
+    fit = fit_of(kernels, approximation, combiner, X_MISSING, normalize)
+    primal, theta, terms = primal_of(fit)
+    stack, engine = fit._stack_at(terms, theta)
+    amplitudes = GateAmplitudes(fit.family.gate, np.ones(2, dtype=bool), fixed=fit.family.layout.gating(theta)[0])
+    solution = fit.machine.solve(ExplicitKernel(engine, amplitudes, stack.n_features), gap_tol=1e-10)
+
+    exact = KernelStack(kernels, normalize).fit(X_MISSING, None, Y)
+    machine = ClassTargets(SquaredHinge(), np.array([0, 1]), 1.0, np.ones(2))(Y, np.ones(len(X)))[0]
+    family = Projected(2, Softmax()).family(exact, machine, Y, FitControl(np.random.RandomState(0)))
+    family.strength = 0.3
+    np.testing.assert_allclose(family.start(machine, Y, np.random.RandomState(0)), theta, atol=1e-9)
+    there = family.at(theta)
+    best = machine.solve(there.operand(), gap_tol=1e-10)
+    assert solution.objective == pytest.approx(best.objective, rel=1e-5)
+
+    position = np.concatenate([np.zeros(primal.shape[0] + 1), theta])
+
+    def fixed(first):
+        value, gradient, _ = primal(np.concatenate([first, theta]))
+        return value, gradient[: primal.shape[0] + 1], None
+
+    end = minimize_lbfgs(fixed, position[: primal.shape[0] + 1], tol=0.0, precision=1e-15, max_iterations=3000)
+    value, gradient, _ = primal(np.concatenate([end.solution, theta]))
+    penalty, by_theta = family.penalty(theta)
+    assert value - penalty == pytest.approx(best.objective, rel=1e-5)
+    wanted = family.gradient(there, best) + by_theta
+    assert np.linalg.norm(gradient[-len(theta) :] - wanted) < 2e-3 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("name", ["linear", "all samples"])
+def test_a_projection_that_only_turns_is_no_projection(name):
+    kernel, approximation = CASES[name]
+    kernel = kernel.set_params(view=[0, 1, 2], **({} if name == "linear" else {"scale": 2.0}))
+    options = {"approximation": approximation, "dtype": "float64", "tol": 1e-6, "random_state": 0}
+    whole = MKLClassifier([kernel], Mean(), **options).fit(X, Y)
+    turned = MKLClassifier([kernel], Projected(3), **options).fit(X, Y)
+    assert turned.objective_ == pytest.approx(whole.objective_, rel=1e-5)
+    np.testing.assert_allclose(turned.decision_function(X), whole.decision_function(X), atol=2e-2)
+
+
+@pytest.mark.parametrize("name", ["linear", "fourier", "nystroem"])
+def test_a_fitted_model(name):
+    kernel, approximation = CASES[name]
+    kernels = [("a", kernel.set_params(view=[0, 1, 2])), ("b", type(kernel)([3, 4]))]
+    combiner = Projected(2, Softmax(), gating_components=1)
+    model = MKLClassifier(kernels, combiner, approximation=approximation, random_state=0).fit(X_MISSING, Y)
+    assert model.score(X_MISSING, Y) > 0.75 and model.duality_gap_ <= 1e-3 * model.objective_
+    assert model.history_.objective.iloc[0] > model.history_.objective.iloc[-1]
+    W = model.projections_["a"]
+    np.testing.assert_allclose(W.T @ W, np.eye(2), atol=1e-10)
+    points = model.project(X_MISSING)
+    assert points.shape == (90, 4) and not points.iloc[0, 2:].any()
+    np.testing.assert_allclose((model.gates(X_MISSING) ** 2).sum(axis=1), 1.0)
+    assert set(model.feature_coef_) == {"a", "b"} and model.gating_projection_.shape == (5, 1)
+    local = model.local_values(X_MISSING)
+    assert local.notna().sum().tolist() == [90, 80]
+    parts = model.feature_coef_["a"].shape[0] + model.feature_coef_["b"].shape[0]
+    assert parts == sum(each.n_features for each in model.approximation_.values())
+    again = MKLClassifier(kernels, combiner, approximation=approximation, random_state=0).fit(X_MISSING, Y)
+    np.testing.assert_array_equal(again.decision_function(X_MISSING), model.decision_function(X_MISSING))
+    features = FromEstimator(model).transform(X)
+    assert features.shape == (90, 4) and np.isfinite(features).all()
+
+
+def test_regression_and_starts():
+    y = np.sin(X[:, 0] + X[:, 1])
+    found = [
+        MKLRegressor([Gaussian()], Projected(1, n_init=n), approximation=FourierFeatures(60), C=10.0, random_state=0)
+        .fit(X, y)
+        .history_.objective.iloc[-1]
+        for n in (1, 3)
+    ]
+    assert found[1] <= found[0] * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "approximation", "combiner", "message"),
+    [
+        (Laplacian(), FourierFeatures(20), Projected(2), "differentiable by their features.*'mine' is Laplacian"),
+        (Polynomial(), ExactFeatures(), Projected(2), "cannot take this approximation of the kernel 'mine'"),
+        (Gaussian(), PCA(2), Projected(2), "cannot take this approximation of the kernel 'mine'"),
+        (Linear(), ExactFeatures(), Projected(2, optimizer="armijo"), "optimizer='armijo'"),
+        (Linear(), ExactFeatures(), Projected(2, validation_fraction=0.2), "holds out samples"),
+        (Linear(), ExactFeatures(), Projected(2, features="kpca"), "kernel PCA"),
+    ],
+)
+def test_what_cannot_be_had(kernel, approximation, combiner, message):
+    with pytest.raises(ValueError, match=message):
+        MKLClassifier([("mine", kernel)], combiner, approximation=approximation).fit(X, Y)
