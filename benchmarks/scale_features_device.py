@@ -19,6 +19,7 @@ import numpy as np
 
 FEATURES, KERNELS, LANDMARKS, NOISE = 20, 6, 256, 0.5
 BLOCK = 2**22
+MOST_STEPS = 300  # of each solve
 CELLS = (
     {"samples": 1_000_000, "combiner": "Mean"},
     {"samples": 1_000_000, "combiner": "Localized"},
@@ -120,7 +121,7 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
     machine = ExplicitMachine(targets(np.arange(2), np.ones(2))[0], n)
     combiner = Mean() if cell["combiner"] == "Mean" else Localized(inputs=views[0], l2=0.01)
     begin, known = time.perf_counter(), (dict(clock.seconds), dict(clock.calls))
-    kernel = combiner.fit(ExplicitStack(stack, maps, engine, n), machine, None, FitControl(rng, 1e-3))
+    kernel = combiner.fit(ExplicitStack(stack, maps, engine, n), machine, None, FitControl(rng, 1e-3, max_steps=MOST_STEPS))
     torch.cuda.synchronize()
     seconds["training"] = time.perf_counter() - begin
     for label in clock.seconds.keys() - {"drawing"}:

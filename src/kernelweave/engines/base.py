@@ -23,7 +23,15 @@ from ..kernels.stacking.memory import available_memory
 
 
 class Engine(ABC):
-    """Blocks of samples, and sums over them."""
+    """Blocks of samples, and sums over them.
+
+    Attributes
+    ----------
+    rounding : float
+        By how much the value of a pass may be wrong, relative to it, beyond what sums in float64 are.
+    """
+
+    rounding: float = 0.0
 
     @abstractmethod
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -136,7 +136,7 @@ def certified_descent(
             primal,
             position,
             tol=0.0,
-            precision=ROUNDING,
+            precision=max(ROUNDING, primal.engine.rounding),
             max_iterations=budget - steps,
             memory=MEMORY,
             callback=watch,

@@ -12,8 +12,10 @@ import pytest
 
 from device_problem import KERNELS, N, problem, same, sums
 from kernelweave.arrays import torch_place
+from kernelweave.combiners.explicit.gated import GateAmplitudes
+from kernelweave.combiners.gates.base import Sigmoid, Softmax
 from kernelweave.engines.device import blocks_on_device as made_on_device
-from kernelweave.engines.device import fused, making
+from kernelweave.engines.device import fused, gates, making
 from kernelweave.engines.device.landmarks import LandmarkFeatures
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
 from places import HAS_TORCH, has_cuda
@@ -39,8 +41,9 @@ def place(monkeypatch):
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.delitem(sys.modules, PROGRAMS, raising=False)
     importlib.import_module(PROGRAMS)
-    for module in (fused, making):
+    for module in (fused, making, gates):
         monkeypatch.setattr(module, "is_fused", lambda place: place.is_torch)
+    monkeypatch.setattr(fused, "TILES", dict.fromkeys(fused.TILES, (16, 1, 1)))  # fewer steps for the interpreter
     return torch_place("cpu")
 
 
@@ -97,3 +100,32 @@ def test_sums_do_not_change_from_run_to_run(place):
         device, _, preparation = engines(KERNELS["gaussian"], place, storage)
         first, second = (sums(device, preparation, learns=True) for _ in range(2))
         assert np.array_equal(first.pulled, second.pulled) and np.array_equal(first.loss, second.loss)
+
+
+@pytest.mark.parametrize("gate", [Softmax(), Softmax("paper"), Sigmoid(), Sigmoid("paper")], ids=repr)
+def test_linear_gates(gate, place):
+    device, _, preparation = engines(KERNELS["mixed"], place, "dense", missing=False)
+    rng = np.random.default_rng(0)
+    codes = rng.normal(size=(N, 5))
+    block = device.blocks[0].with_codes(codes.astype(np.float32))
+    P, theta = len(preparation.maps), 3.0 * rng.normal(size=len(preparation.maps) * 6)
+    amplitudes = GateAmplitudes(gate, np.ones(P, dtype=bool), len(theta))
+    kind = gates.kind_of(block, amplitudes)
+    placed = block.place.asarray(theta, "float32")
+    found = gates.gates(block, kind, placed)
+    wanted = gate.values(theta, codes, np.ones((N, P), dtype=bool))
+    assert np.abs(block.place.numpy(found) - wanted).max() < 1e-5
+    slopes = rng.normal(size=(N, P))
+    pulled = gates.pullback(block, kind, placed, found, block.place.asarray(slopes, "float32"))
+    exact = gate.pullback(theta, codes, wanted, slopes)
+    assert np.abs(block.place.numpy(pulled) - exact).max() < 1e-4 * max(1.0, np.abs(exact).max())
+
+
+def test_other_gates_are_computed_by_themselves(place):
+    device, _, _ = engines(KERNELS["gaussian"], place, "dense", missing=False)
+    block, everything = device.blocks[0].with_codes(np.ones((N, 3), dtype=np.float32)), np.ones(2, dtype=bool)
+    assert gates.kind_of(block, GateAmplitudes(Softmax(), everything, 8)) is not None
+    assert gates.kind_of(block, GateAmplitudes(Softmax(), everything, 8, tol=0.1)) is None
+    assert gates.kind_of(block, GateAmplitudes(Softmax(), np.array([True, False]), 8)) is None
+    lacking = engines(KERNELS["gaussian"], place, "dense")[0].blocks[0].with_codes(np.ones((N, 3), dtype=np.float32))
+    assert gates.kind_of(lacking, GateAmplitudes(Softmax(), everything, 8)) is None

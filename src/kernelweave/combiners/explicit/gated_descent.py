@@ -186,7 +186,7 @@ class GatedProblem:
             primal,
             primal.join(start.weights, start.intercept, start.theta),
             tol=0.0,
-            precision=ROUNDING,
+            precision=max(ROUNDING, engine.rounding),
             max_iterations=self.max_iter,
             memory=MEMORY,
             callback=after,

@@ -95,47 +95,48 @@ def _opened(scores):
 
 
 @jit
-def _scores(codes, theta, i, known, n_codes, n_kernels, PADDED: tl.constexpr, CODES: tl.constexpr):
+def _scores(codes, V, bias, i, known, n_codes, CODES: tl.constexpr):
     """Codes of a tile, and scores of linear gates."""
-    m = tl.arange(0, PADDED)
     k = tl.arange(0, CODES)
-    there = (m < n_kernels)[:, None] & (k < n_codes)[None, :]
-    V = tl.load(theta + m[:, None] * n_codes + k[None, :], mask=there, other=0.0)
-    bias = tl.load(theta + n_kernels * n_codes + m, mask=m < n_kernels, other=0.0)
     place = codes + i.to(tl.int64)[:, None] * n_codes + k[None, :]
     x = tl.load(place, mask=known[:, None] & (k < n_codes)[None, :], other=0.0)
-    scores = tl.dot(x, tl.trans(V), input_precision="ieee") + bias[None, :]
+    scores = tl.dot(x, tl.trans(V), input_precision="tf32x3") + bias[None, :]
     return x, tl.minimum(tl.maximum(scores, -1e37), 1e37)
 
 
 @jit
 def gate_tiles(
-    codes, theta, gates, n_rows, n_codes, n_kernels,
+    codes, theta, gates, n_rows, n_share, n_codes, n_kernels,
     KIND: tl.constexpr, PADDED: tl.constexpr, CODES: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Linear gates of samples that have all views; kinds are those of `gates.KINDS`."""
-    i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    known = i < n_rows
-    _, scores = _scores(codes, theta, i, known, n_codes, n_kernels, PADDED, CODES)
     m = tl.arange(0, PADDED)
-    if KIND == 3:
-        found = _opened(scores)
-    else:
-        if KIND == 0:
-            logs = 0.5 * scores
-        elif KIND == 1:
-            logs = scores
-        else:  # of a sigmoid
-            logs = tl.minimum(scores, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(scores)))
-        logs = tl.where((m < n_kernels)[None, :], logs, -float("inf"))
-        opened = tl.exp(logs - tl.max(logs, axis=1)[:, None])
-        if KIND == 1:
-            size = tl.sum(opened, axis=1)
+    k = tl.arange(0, CODES)
+    there = (m < n_kernels)[:, None] & (k < n_codes)[None, :]
+    V = tl.load(theta + m[:, None] * n_codes + k[None, :], mask=there, other=0.0)
+    bias = tl.load(theta + n_kernels * n_codes + m, mask=m < n_kernels, other=0.0)
+    for tile in range(n_share // ROWS):
+        i = tl.program_id(0) * n_share + tile * ROWS + tl.arange(0, ROWS)
+        known = i < n_rows
+        _, scores = _scores(codes, V, bias, i, known, n_codes, CODES)
+        if KIND == 3:
+            found = _opened(scores)
         else:
-            size = tl.sqrt(tl.sum(opened * opened, axis=1))
-        found = opened * tl.fdiv(1.0, size)[:, None]
-    target = gates + i.to(tl.int64)[:, None] * n_kernels + m[None, :]
-    tl.store(target, found, mask=known[:, None] & (m < n_kernels)[None, :])
+            if KIND == 0:
+                logs = 0.5 * scores
+            elif KIND == 1:
+                logs = scores
+            else:  # of a sigmoid
+                logs = tl.minimum(scores, 0.0) - tl.log(1.0 + tl.exp(-tl.abs(scores)))
+            logs = tl.where((m < n_kernels)[None, :], logs, -float("inf"))
+            opened = tl.exp(logs - tl.max(logs, axis=1)[:, None])
+            if KIND == 1:
+                size = tl.sum(opened, axis=1)
+            else:
+                size = tl.sqrt(tl.sum(opened * opened, axis=1))
+            found = opened * tl.fdiv(1.0, size)[:, None]
+        target = gates + i.to(tl.int64)[:, None] * n_kernels + m[None, :]
+        tl.store(target, found, mask=known[:, None] & (m < n_kernels)[None, :])
 
 
 @jit
@@ -147,16 +148,19 @@ def gate_pull_tiles(
     program = tl.program_id(0)
     m = tl.arange(0, PADDED)
     k = tl.arange(0, CODES)
+    there = (m < n_kernels)[:, None] & (k < n_codes)[None, :]
+    V = tl.load(theta + m[:, None] * n_codes + k[None, :], mask=there, other=0.0)
+    bias = tl.load(theta + n_kernels * n_codes + m, mask=m < n_kernels, other=0.0)
     total = tl.zeros([PADDED, CODES], dtype=tl.float32)
     count = tl.zeros([ROWS, PADDED], dtype=tl.float32)
     for tile in range(n_share // ROWS):
         i = program * n_share + tile * ROWS + tl.arange(0, ROWS)
         known = i < n_rows
-        x, scores = _scores(codes, theta, i, known, n_codes, n_kernels, PADDED, CODES)
+        x, scores = _scores(codes, V, bias, i, known, n_codes, CODES)
         place = i.to(tl.int64)[:, None] * n_kernels + m[None, :]
-        there = known[:, None] & (m < n_kernels)[None, :]
-        a = tl.load(gates + place, mask=there, other=0.0)
-        t = tl.load(slopes + place, mask=there, other=0.0)
+        inside = known[:, None] & (m < n_kernels)[None, :]
+        a = tl.load(gates + place, mask=inside, other=0.0)
+        t = tl.load(slopes + place, mask=inside, other=0.0)
         along = tl.sum(a * t, axis=1)[:, None]
         if KIND == 0:
             by_score = 0.5 * a * (t - a * along)
@@ -167,7 +171,7 @@ def gate_pull_tiles(
         else:
             by_score = a * (1.0 - a) * t
         count += by_score
-        total = tl.dot(tl.trans(by_score), x, total, input_precision="ieee")
+        total = tl.dot(tl.trans(by_score), x, total, input_precision="tf32x3")
     out += program.to(tl.int64) * PADDED * (CODES + 1)
     tl.store(out + m[:, None] * CODES + k[None, :], total)
     tl.store(out + PADDED * CODES + m, tl.sum(count, axis=0))

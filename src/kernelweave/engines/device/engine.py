@@ -21,6 +21,7 @@ from .block import DeviceBlock, DeviceFeatures, FeaturesFromHost, placed_block
 from .held import HeldFeatures
 from .layout import aligned
 
+ROUNDING = 1e-8  # of a pass in float32: weights are rounded to it, and scores are
 #: Functions of blocks, and their forms for devices.
 PLACED: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (primal.sweep, passes.sweep),
@@ -41,6 +42,8 @@ class OnDevice(Engine):
 
     def __init__(self, blocks: Sequence[Any], place: Place):
         self.blocks, self.place = list(blocks), place
+        narrow = any(isinstance(block, DeviceBlock) and block.features.dtype == "float32" for block in self.blocks)
+        self.rounding = ROUNDING if narrow else 0.0
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """The host waits once, for the sum."""

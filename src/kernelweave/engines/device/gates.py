@@ -15,7 +15,7 @@ from .fused import is_fused
 KINDS = ("softmax-unit", "softmax-paper", "sigmoid-unit", "sigmoid-paper")
 MOST_CODES, MOST_KERNELS = 128, 32
 ROWS = 64  # samples of a tile
-SHARE = 1024  # samples of a program
+SHARE = 512  # samples of a program
 
 
 def kind_of(block: DeviceBlock, amplitudes: Any) -> int | None:
@@ -35,7 +35,7 @@ def gates(block: DeviceBlock, kind: int, theta: Any) -> Any:
     xp, n, P = block.place.xp, block.n_samples, block.features.n_kernels
     found = xp.empty((n, P), dtype=xp.float32, device=block.place.device)
     options = _options(block, kind)
-    _triton.gate_tiles[(-(-n // ROWS),)](block.codes, theta, found, n, block.codes.shape[1], P, **options)
+    _triton.gate_tiles[(-(-n // SHARE),)](block.codes, theta, found, n, SHARE, block.codes.shape[1], P, **options)
     return found
 
 
