@@ -11,13 +11,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from ...engines.base import Engine
-from ..descent.held_out import MANY, N_FOLDS
-from ..gates.base import SMALL
-from ..localized.l2_path import PATH, TIE
-from .gated import GateAmplitudes
-from .gated_descent import GatedProblem, Position, Watch
-from .gated_held_out import Judge, LossSums, Split, count_classes, divided
+from ....engines.base import Engine
+from ...descent.held_out import MANY, N_FOLDS
+from ...gates.base import SMALL
+from ...localized.l2_path import PATH, TIE
+from .amplitudes import GateAmplitudes
+from .descent import GatedProblem, Position, Watch
+from .held_out import Judge, LossSums, Split, count_classes, divided
 
 ENOUGH = 40_000  # samples on which a penalty is chosen
 

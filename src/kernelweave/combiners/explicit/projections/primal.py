@@ -15,12 +15,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...engines.base import Engine
-from ...engines.block import TILE, Block
-from ...engines.primal import Pass
-from ..gates.base import Gate
-from ..projected.layout import Layout
-from .projected_terms import Term
+from ....engines.base import Engine
+from ....engines.block import TILE, Block
+from ....engines.primal import Pass
+from ...gates.base import Gate
+from ...projected.layout import Layout
+from .terms import Term
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Place
-from ...engines.base import Engine
-from ...engines.device.prediction import values_on_device
-from ...engines.machine import ExplicitKernel
-from ...engines.stack import ExplicitStack
-from ...views import Views
-from ..gates.base import Gate
-from ..gates.inputs import GatingInputs, NoInputs
-from ..gates.kernel import KernelWithGates
-from .gated import GateAmplitudes
-from .gated_totals import GateTotals
+from ....arrays import Place
+from ....engines.base import Engine
+from ....engines.device.prediction import values_on_device
+from ....engines.machine import ExplicitKernel
+from ....engines.stack import ExplicitStack
+from ....views import Views
+from ...gates.base import Gate
+from ...gates.inputs import GatingInputs, NoInputs
+from ...gates.kernel import KernelWithGates
+from .amplitudes import GateAmplitudes
+from .totals import GateTotals
 
 
 class ExplicitGatedSum(KernelWithGates):

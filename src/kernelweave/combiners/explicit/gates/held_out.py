@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...engines.block import Block, StoredFeatures
-from ...engines.losses import Losses
-from ...engines.reservoir import keys_of
-from .gated import GateAmplitudes
-from .gated_totals import tiles
+from ....engines.block import Block, StoredFeatures
+from ....engines.losses import Losses
+from ....engines.reservoir import keys_of
+from .amplitudes import GateAmplitudes
+from .totals import tiles
 
 RANGE = 2.0**64  # of keys
 

@@ -10,23 +10,23 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ...engines.base import Engine
-from ...engines.machine import ExplicitMachine
-from ...engines.stack import ExplicitStack
-from ..base import FitControl
-from ..descent.held_out import PATIENCE
-from ..gates.base import Gate, Softmax
-from ..gates.inputs import GatingInputs
-from ..localized.family import ONE_CLASS_L2
-from .gated import Coding, GateAmplitudes, encoded
-from .gated_descent import End, GatedProblem, Position
-from .gated_held_out import divided
-from .gated_kernel import ExplicitGatedSum
-from .gated_l2 import choose_l2, scale_of, splits, watch_of
-from .gated_totals import GateTotals, count_open, totals_of
+from ....engines.base import Engine
+from ....engines.machine import ExplicitMachine
+from ....engines.stack import ExplicitStack
+from ...base import FitControl
+from ...descent.held_out import PATIENCE
+from ...gates.base import Gate, Softmax
+from ...gates.inputs import GatingInputs
+from ...localized.family import ONE_CLASS_L2
+from .amplitudes import Coding, GateAmplitudes, encoded
+from .descent import End, GatedProblem, Position
+from .held_out import divided
+from .kernel import ExplicitGatedSum
+from .l2 import choose_l2, scale_of, splits, watch_of
+from .totals import GateTotals, count_open, totals_of
 
 if TYPE_CHECKING:
-    from ..localized.localized import Localized
+    from ...localized.localized import Localized
 
 
 @dataclass(frozen=True)
