@@ -77,11 +77,14 @@ class StoredSamples:
         if self.targets is not None:
             y = self.table.targets(first, last) if self.y is None else self.y[first:last]
             y = self._as_numbers(y, first) if self.targets == "numbers" else y
+        positions = np.arange(first, last)
         if self._starts is not None:
             kept = np.flatnonzero(weight)
-            X, weight, y = X.iloc[kept], weight[kept], None if y is None else y[kept]
+            X, weight, y, positions = X.iloc[kept], weight[kept], None if y is None else y[kept], positions[kept]
             first = self._starts[number]
-        return Rows(first, Views(X, self.names), y, weight)
+        views = Views(X, self.names)
+        views.positions, views.labels = positions, None  # messages name samples by their rows in the files
+        return Rows(first, views, y, weight)
 
     def _as_numbers(self, y: Any, first: int) -> np.ndarray:
         try:

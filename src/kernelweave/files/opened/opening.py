@@ -29,11 +29,12 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
 
     Parameters
     ----------
-    paths : mapping from name to path or array, sequence of paths, or one path
+    paths : mapping from name to path, list of paths or array, sequence of paths, or one path
         A path leads to an NPY file, a Parquet file (.parquet or .pq; needs pyarrow), or a folder with files of one of
         these formats, which are the parts of one table in the order of their names (numbers in names count as numbers).
         An array may be a memory map. A view is named as the key of the mapping, or by its file or folder. One path
-        alone, with columns that are named ``view__column``, holds several views. Columns of an NPY file are named
+        alone, with columns that are named ``view__column``, holds several views. In a mapping, a list of paths is the
+        parts of one view, in this order. Columns of an NPY file are named
         ``view__0``, ``view__1``, ...; one of one dimension is the column ``view__view``.
     target : str, path, tuple, list or array, optional
         What to predict: a column, by its name in X (``view__column``) or in its file, which is no part of X then;
