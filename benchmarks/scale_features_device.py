@@ -121,7 +121,9 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
     machine = ExplicitMachine(targets(np.arange(2), np.ones(2))[0], n)
     combiner = Mean() if cell["combiner"] == "Mean" else Localized(inputs=views[0], l2=0.01)
     begin, known = time.perf_counter(), (dict(clock.seconds), dict(clock.calls))
-    kernel = combiner.fit(ExplicitStack(stack, maps, engine, n), machine, None, FitControl(rng, 1e-3, max_steps=MOST_STEPS))
+    kernel = combiner.fit(
+        ExplicitStack(stack, maps, engine, n), machine, None, FitControl(rng, 1e-3, max_steps=MOST_STEPS)
+    )
     torch.cuda.synchronize()
     seconds["training"] = time.perf_counter() - begin
     for label in clock.seconds.keys() - {"drawing"}:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -100,6 +100,22 @@ class StoredFeatures(HostFeatures):
     def products(self, weights: np.ndarray) -> Products:
         """One compiled loop for one output, BLAS for several."""
         return (HeldRows if weights.shape[1] == 1 else HeldTiles)(self.matrix, self.offsets, weights)
+
+
+class Samples(Protocol):
+    """The attributes of a block that amplitudes read: of a `Block`, or of a `device.block.DeviceBlock`."""
+
+    @property
+    def weight(self) -> Any:
+        """See `Block`."""
+
+    @property
+    def present(self) -> Any:
+        """See `Block`."""
+
+    @property
+    def codes(self) -> Any:
+        """See `Block`."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ For each sample and output, with z = p - f (see `machines.terms`),
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 from ..arrays import place_of
 from ..machines import LeastSquaresMachine, Machine
 from ..machines.base import PlainMachine
+
+TERMS = ("linear", "lower", "upper", "quadratic")
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,22 @@ class Losses:
 
     def of(self, rows: slice) -> Losses:
         """Those of some of the samples."""
-        parts = self.linear[rows], self.lower[rows], self.upper[rows], self.quadratic[rows]
-        return Losses(*parts, self.insensitivity, self.total)
+        return self.mapped(lambda term: term[rows, ...])
 
     def column(self, output: int) -> Losses:
         """Those of one output."""
-        own = slice(output, output + 1)
-        parts = self.linear[:, own], self.lower[:, own], self.upper[:, own], self.quadratic[:, own]
-        return Losses(*parts, self.insensitivity, self.total)
+        return self.mapped(lambda term: term[:, output : output + 1])
+
+    def mapped(self, function: Callable[[Any], Any]) -> Losses:
+        """The losses with a function of each of the four arrays in their place."""
+        linear, lower, upper, quadratic = map(function, (self.linear, self.lower, self.upper, self.quadratic))
+        return Losses(linear, lower, upper, quadratic, self.insensitivity, self.total)
+
+    def followed_by(self, others: list[Losses]) -> Losses:
+        """Those of several blocks, one after the other."""
+        every = [self, *others]
+        linear, lower, upper, quadratic = (np.concatenate([getattr(each, name) for each in every]) for name in TERMS)
+        return Losses(linear, lower, upper, quadratic, self.insensitivity, self.total)
 
     def respond(self, values: Any) -> tuple[Any, Any]:
         """The sum of the losses for each output, and c of each sample."""
@@ -94,7 +105,5 @@ def losses_of(machine: Machine) -> Losses:
             f"a {machine.kind} has no smooth loss for each of its outputs, which explicit features need: use "
             'machine="squared-hinge", "squared-epsilon-insensitive" or "least-squares"'
         )
-    p, lower, upper, h = (
-        np.stack([getattr(part, name) for part in terms], axis=1) for name in ("linear", "lower", "upper", "quadratic")
-    )
+    p, lower, upper, h = (np.stack([getattr(part, name) for part in terms], axis=1) for name in TERMS)
     return Losses(p, lower, upper, h, terms[0].insensitivity, terms[0].total)

@@ -136,11 +136,12 @@ def certified_descent(
             primal,
             position,
             tol=0.0,
-            precision=max(ROUNDING, primal.engine.rounding),
+            precision=ROUNDING,
             max_iterations=budget - steps,
             memory=MEMORY,
             callback=watch,
             diagonal=hessian,
+            noise=primal.engine.rounding,
         )
         steps += end.steps
         solution = certificate(primal, end.solution, steps)

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .base import Engine
-from .block import Block
+from .block import Block, Samples
 from .host.fused import fused_pass, is_fused
 
 
@@ -37,11 +37,11 @@ class Amplitudes(Protocol):
 
     n_parameters: int
 
-    def values(self, theta: np.ndarray, block: Block, rows: slice) -> np.ndarray:
+    def values(self, theta: np.ndarray, block: Samples, rows: slice) -> np.ndarray:
         """a of some samples of a block, of shape (n_rows, n_kernels), 0 where a view is missing."""
 
     def pullback(
-        self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
+        self, theta: np.ndarray, block: Samples, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
         """dP/dtheta from dP/da of some samples, of shape (n_parameters,)."""
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from explicit_problem import LABELS, NUMBERS, THREE, Twin, X, some_missing
 
+from explicit_problem import LABELS, NUMBERS, THREE, Twin, X, some_missing
 from kernelweave.combiners import AccuracyWeights, BestSingle, CorrelationWeights, ErrorWeights, FitControl
 from kernelweave.combiners.weighted.single_explicit import Folds
 from kernelweave.combiners.weighted.single_kernel import _held_out, risk

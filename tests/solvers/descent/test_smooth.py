@@ -205,3 +205,19 @@ def test_memory_is_limited():
         minimize_lbfgs(rosenbrock, np.full(8, -1.0), tol=1e-10, memory=memory, max_iterations=500) for memory in (1, 20)
     )
     assert short.objective < 1e-6 and short.evaluations > long.evaluations + 20
+
+
+def test_where_values_scatter_slopes_decide():
+    bend = np.logspace(0, 3, 20)
+
+    def bowl(x, scatter=1e-8):
+        value = 1e6 + 0.5 * float(bend @ (x - 1.0) ** 2)
+        return value * (1.0 + scatter * np.sin(1e9 * float(x.sum()))), bend * (x - 1.0), None
+
+    ends = [
+        minimize_lbfgs(bowl, np.zeros(20), tol=0.0, precision=1e-15, max_iterations=300, memory=20, noise=noise)
+        for noise in (0.0, 2e-8)
+    ]
+    errors = [float(np.linalg.norm(bowl(end.solution)[1])) for end in ends]
+    assert errors[1] < 1e-2 < errors[0]
+    assert ends[1].evaluations < 2 * ends[1].steps + 60

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import HOST, Place, place_of
-from ...engines.block import Block
+from ...engines.block import Samples
 
 
 class WeightAmplitudes:
@@ -37,7 +37,7 @@ class WeightAmplitudes:
     def __init__(self, eta: np.ndarray, reference: np.ndarray | None = None):
         self.eta, self.reference = eta, eta if reference is None else reference
 
-    def values(self, theta: np.ndarray, block: Block, rows: slice) -> Any:
+    def values(self, theta: np.ndarray, block: Samples, rows: slice) -> Any:
         """Equal rows where all views are there; arrays of the place where the block's arrays are."""
         place = place_of(block.weight)
         if block.present is None:
@@ -56,7 +56,7 @@ class WeightAmplitudes:
         return there * root[None, :] * factor[:, None]
 
     def pullback(
-        self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
+        self, theta: np.ndarray, block: Samples, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
         """There are no parameters."""
         return np.empty(0)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import place_of
-from ...engines.block import Block, StoredFeatures
+from ...engines.block import Block, Samples, StoredFeatures
 from ...views import Views
 from ..gates.base import Gate, Sigmoid, Softmax
 from ..gates.inputs import GatingInputs
@@ -54,7 +54,7 @@ class GateAmplitudes:
         self.gate, self.active, self.fixed, self.tol = gate, active, fixed, tol
         self.n_parameters = n_parameters if fixed is None else 0
 
-    def values(self, theta: np.ndarray, block: Block, rows: slice) -> np.ndarray:
+    def values(self, theta: np.ndarray, block: Samples, rows: slice) -> np.ndarray:
         """The gates of some samples."""
         codes = block.codes[rows]
         place = place_of(codes)
@@ -69,7 +69,7 @@ class GateAmplitudes:
         return self.gate.values(theta, codes, present, self.tol)
 
     def pullback(
-        self, theta: np.ndarray, block: Block, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
+        self, theta: np.ndarray, block: Samples, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
     ) -> np.ndarray:
         """dP/dV from the slopes of P by the gates, where the codes are."""
         codes = block.codes[rows]

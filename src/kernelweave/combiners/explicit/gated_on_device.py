@@ -27,7 +27,8 @@ def sums_of(
     c = block.losses.coefficients(values)
     supports = xp.any(c != 0.0, axis=1)
     labels = None if n_classes == 1 else place.asarray(np.asarray(block.y))
-    counts, found = [], ([], [], [])  # type: ignore[var-annotated]
+    counts: list[Any] = []
+    found: tuple[list[Any], ...] = ([], [], [])
     for chosen in (xp.ones_like(supports), supports):
         for k in range(n_classes):
             member = chosen if labels is None else chosen & (labels == k)

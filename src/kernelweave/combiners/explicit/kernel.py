@@ -125,7 +125,7 @@ class ExplicitSum(CombinedKernel):
         """The same in a place such as a CUDA device."""
         present = self.stack.presence(views, self.active)
         amplitudes = np.where(self.active, self._amplitudes(present, views), 0.0)
-        return values_on_device(self.stack, place, views, amplitudes, present, coef)  # type: ignore[arg-type]
+        return values_on_device(self.stack, place, views, amplitudes, present, coef)
 
     def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """What each kernel adds to `values`, of shape (n_new, n_outputs, n_kernels)."""

@@ -184,9 +184,7 @@ class Localized(GatedCombiner):
     def why_exact(self) -> str | None:
         """On explicit features no sample has parameters of its own, and nothing is compared with all samples."""
         if self.gating is not None and self.gating.per_sample:
-            return (
-                f"{type(self.gating).__name__} has parameters of its own for each training sample"
-            )
+            return f"{type(self.gating).__name__} has parameters of its own for each training sample"
         if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
             return "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
         if self.optimizer != "lbfgs":

@@ -23,7 +23,6 @@ from ..block import TILE, Block, FeatureBlock, Respond
 from ..losses import Losses
 
 PIECE = 2**17  # samples that cross over at once
-TERMS = ("linear", "lower", "upper", "quadratic")
 
 
 class DeviceFeatures(ABC):
@@ -134,7 +133,7 @@ class DeviceBlock:
 
 def losses_on_host(losses: Losses, place: Place) -> Losses:
     """Losses of arrays of a place as NumPy arrays."""
-    return replace(losses, **{name: place.numpy(getattr(losses, name)).astype(np.float64) for name in TERMS})
+    return losses.mapped(lambda term: place.numpy(term).astype(np.float64))
 
 
 class FeaturesFromHost(FeatureBlock):
@@ -165,9 +164,9 @@ class FeaturesFromHost(FeatureBlock):
 def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
     """A block of NumPy arrays, with features that are in a place."""
     place, dtype = features.place, features.dtype
-    terms = {name: place.asarray(np.ascontiguousarray(getattr(block.losses, name)), dtype) for name in TERMS}
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
-    losses, weight = replace(block.losses, **terms), place.asarray(block.weight, dtype)
+    losses = block.losses.mapped(lambda term: place.asarray(np.ascontiguousarray(term), dtype))
+    weight = place.asarray(block.weight, dtype)
     views, host = getattr(block, "views", None), None if type(block) is Block else block
     found = DeviceBlock(block.first, features, losses, block.y, weight, present, None, views, host)
     return found if block.codes is None else found.with_codes(block.codes)  # held, also where they were on demand
@@ -178,11 +177,11 @@ def joined(blocks: list[Block], views: Any) -> Block:
     first = blocks[0]
     if len(blocks) == 1:
         return first
-    parts = {name: np.concatenate([getattr(each.losses, name) for each in blocks]) for name in TERMS}
+    losses = first.losses.followed_by([each.losses for each in blocks[1:]])
     present, P = None, next((each.present.shape[1] for each in blocks if each.present is not None), 0)
     if P:
         whole = [np.ones((len(b.weight), P), dtype=bool) if b.present is None else b.present for b in blocks]
         present = np.concatenate(whole)
     y = None if first.y is None else np.concatenate([each.y for each in blocks])
     weight = np.concatenate([each.weight for each in blocks])
-    return replace(first, losses=replace(first.losses, **parts), y=y, weight=weight, present=present, views=views)
+    return replace(first, losses=losses, y=y, weight=weight, present=present, views=views)

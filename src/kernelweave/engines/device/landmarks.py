@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def joined_sides(source: Source, sides: list[Side], dtype: str) -> SourcePart:
     return SourcePart(source, features, factor, means, dtype)
 
 
-def is_served(part: Part) -> bool:
+def is_served(part: Part) -> TypeGuard[SourcePart]:
     """Whether the programs serve a part."""
     if not isinstance(part, SourcePart) or part.means is not None or not isinstance(part.source, PointSource):
         return False
@@ -107,10 +107,10 @@ class LandmarkFeatures(ComputedFeatures):
         kinds: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for m, part in enumerate(parts):
             if is_served(part):
-                source: Any = part.source  # type: ignore[attr-defined]
+                source: Any = part.source
                 kind, degree = source.function.kind, source.function.degree
                 size = UNIT * -(-source.n_columns // UNIT)
-                kinds[kind, degree, _width(part.features.shape[1]), size].append(m)  # type: ignore[attr-defined]
+                kinds[kind, degree, _width(part.features.shape[1]), size].append(m)
         self.groups = [self._group(kernels, *key) for key, kernels in kinds.items()]
         self.served = {m for group in self.groups for m in group.kernels}
 
@@ -120,8 +120,8 @@ class LandmarkFeatures(ComputedFeatures):
         samples, halves = place.zeros((len(kernels), n, width), "float32"), place.zeros((len(kernels), n), "float32")
         landmarks = place.zeros((len(kernels), size, width), "float32")
         others, by_landmark = place.zeros((len(kernels), size), "float32"), place.zeros((len(kernels), size))
-        for g, m in enumerate(kernels):
-            part: Any = self.parts[m]
+        parts: list[Any] = [self.parts[m] for m in kernels]  # each is a `SourcePart`
+        for g, part in enumerate(parts):
             side, d = part.source.columns, part.features.shape[1]
             count = side.features.shape[0]
             samples[g, :, :d] = part.features
@@ -131,7 +131,7 @@ class LandmarkFeatures(ComputedFeatures):
             if kind == "gaussian":
                 halves[g] = _halves(part.features, place)
                 others[g, :count] = _halves(side.features, place)
-        constants = [self.parts[m].source.function.coef0 for m in kernels]  # type: ignore[attr-defined]
+        constants = [part.source.function.coef0 for part in parts]
         return Group(
             kernels,
             {"KIND": 0 if kind == "gaussian" else 1, "DEGREE": degree if kind == "polynomial" else 1, "WIDTH": width},
@@ -139,7 +139,7 @@ class LandmarkFeatures(ComputedFeatures):
             landmarks,
             halves,
             others,
-            place.xp.stack([self.parts[m].factor for m in kernels]),  # type: ignore[attr-defined]
+            place.xp.stack([part.factor for part in parts]),
             by_landmark,
             place.asarray(np.array(constants if kind == "polynomial" else np.zeros(len(kernels))), "float32"),
         )

@@ -82,7 +82,8 @@ class PlacedMap:
 
     def side(self, views: Views, present: np.ndarray) -> Side:
         """What is compared of samples."""
-        return self.source.against(views, present).rows  # type: ignore[union-attr]
+        source: Any = self.source  # there is one where features are computed in the place
+        return source.against(views, present).rows
 
     def raw(self, views: Views, present: np.ndarray, place: Place, dtype: str) -> Any:
         """Raw values of samples."""

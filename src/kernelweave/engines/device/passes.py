@@ -7,7 +7,7 @@ blocks are made.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..descent import PROBES, ROWS, SHARE, Curvature
 from ..losses import Losses
 from ..primal import Amplitudes, Pass
 from . import fused, gates
-from .block import TERMS, DeviceBlock, losses_on_host
+from .block import DeviceBlock, losses_on_host
 
 CURVED = 2**15  # samples of a block, at most, that curvature is estimated from
 
@@ -43,7 +43,7 @@ def sweep(
     if learns:
         kind, rows = gates.kind_of(block, amplitudes), slice(0, block.n_samples)
         if kind is None:
-            slopes = amplitudes.pullback(parameters, block, rows, a, by_amplitude)  # type: ignore[arg-type]
+            slopes = amplitudes.pullback(parameters, block, rows, a, by_amplitude)
         else:
             slopes = gates.pullback(block, kind, parameters, a, by_amplitude)
         slopes = xp.astype(slopes, xp.float64, copy=False)
@@ -59,7 +59,7 @@ def amplitudes_of(block: DeviceBlock, amplitudes: Amplitudes, theta: np.ndarray)
     kind = gates.kind_of(block, amplitudes) if amplitudes.n_parameters else None
     if kind is not None:
         return parameters, gates.gates(block, kind, parameters)
-    found: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))  # type: ignore[arg-type]
+    found: Any = amplitudes.values(parameters, block, slice(0, block.n_samples))
     found = place.xp.astype(found, getattr(place.xp, block.features.dtype), copy=False)
     if not amplitudes.n_parameters:
         block.kept["amplitudes"] = weakref.ref(amplitudes), found
@@ -119,7 +119,7 @@ def curvature(
     place, dtype, n = block.place, block.features.dtype, block.n_samples
     xp = place.xp
     rows = slice(0, min(n, max(ROWS, min(n // SHARE, CURVED))))
-    losses = replace(block.losses, **{name: getattr(block.losses, name)[rows, ...] for name in TERMS})
+    losses = block.losses.of(rows)
     phi, (parameters, a) = block.features.features(rows), amplitudes_of(block, amplitudes, theta)
     a, w = a[rows, :], place.asarray(weights, dtype)
     spans = block.features.spans
@@ -128,15 +128,16 @@ def curvature(
     inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
     all_rates = (n / rows.stop) / losses.quadratic
     rates = xp.where(inside, all_rates, xp.zeros_like(all_rates))
-    phi, found = phi * phi, []
+    phi, sums = phi * phi, []
     for rate in (rates, all_rates):
         parts = [phi[:, span].T @ (a[:, m, None] ** 2 * rate) for m, span in enumerate(spans)]
-        found += [xp.astype(xp.concat(parts), xp.float64), xp.sum(rate, axis=0, dtype=xp.float64)]
+        sums += [xp.astype(xp.concat(parts), xp.float64), xp.sum(rate, axis=0, dtype=xp.float64)]
     bends: list[Any] = []
     if amplitudes.n_parameters:
         signs = np.random.default_rng(block.first).choice([-1.0, 1.0], size=(PROBES, *c.shape))
         for pull in signs:
             slopes = xp.sum((place.asarray(pull, dtype) * rates**0.5)[:, None, :] * scores, axis=2)
-            bend = amplitudes.pullback(parameters, block, rows, a, slopes)  # type: ignore[arg-type]
+            bend = amplitudes.pullback(parameters, block, rows, a, slopes)
             bends.append(xp.astype(bend, xp.float64))
-    return Curvature(*found, xp.stack(bends, axis=1) if bends else place.zeros((0, PROBES)))
+    sums.append(xp.stack(bends, axis=1) if bends else place.zeros((0, PROBES)))
+    return Curvature(*sums)

@@ -24,10 +24,14 @@ Diagonal = Callable[[int, "Point", "np.ndarray | None"], np.ndarray]
 
 
 class LineSearch:
-    """An iteration: a direction by a rule, and a search along it by the weak Wolfe conditions."""
+    """An iteration: a direction by a rule, and a search along it by the weak Wolfe conditions.
 
-    def __init__(self, rule: Gradient | QuasiNewton, domain: Domain, precision: float):
-        self.rule = rule
+    Where values differ by less than their noise (relative), slopes decide in their place (the approximate Wolfe
+    conditions of Hager and Zhang 2005).
+    """
+
+    def __init__(self, rule: Gradient | QuasiNewton, domain: Domain, precision: float, noise: float = 0.0):
+        self.rule, self.noise = rule, noise
         self.domain = domain
         self.precision = precision
         self.longest = min(rule.longest, domain.longest)
@@ -66,7 +70,11 @@ class LineSearch:
             trial = objective(position)
             finite = is_finite(trial)
             trial_slope = trial.gradient @ velocity if finite else np.nan
-            if not finite or not trial.value < point.value + DECREASE * length * slope:
+            lower = trial.value < point.value + DECREASE * length * slope
+            if self.noise and finite and not lower:
+                slack = self.noise * max(1.0, abs(point.value))
+                lower = trial.value <= point.value + slack and trial_slope <= (2.0 * DECREASE - 1.0) * slope
+            if not finite or not lower:
                 high_length = length
                 step = _cubic(low_length, low.value, low_slope, length, trial.value, trial_slope) if finite else -np.inf
                 length = np.clip(

@@ -95,6 +95,7 @@ def minimize_lbfgs(
     memory: int = 6,
     callback: Callback | None = None,
     diagonal: Diagonal | None = None,
+    noise: float = 0.0,
 ) -> Descent:
     """Minimise a function by limited-memory BFGS, over all of space or within a domain.
 
@@ -120,6 +121,9 @@ def minimize_lbfgs(
     diagonal : callable, optional
         ``diagonal(steps, point, last)`` gives an estimate of the diagonal of the Hessian before each step, all
         positive: a new one, or the last (None at first). Only without a domain; `first_step` is not used then.
+    noise : float, default=0
+        How far values scatter, relative to ``max(1, |value|)``, where gradients are better than that: where two values
+        differ by less, slopes decide which point is better, and the end is the last point.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def minimize_lbfgs(
     >>> minimize_lbfgs(bowl, np.array([1.0, 0.0]), Sphere(1.0)).solution.round(3)
     array([0.707, 0.707])
     """
-    search = LineSearch(QuasiNewton(first_step, memory, diagonal), domain, precision)
+    search = LineSearch(QuasiNewton(first_step, memory, diagonal), domain, precision, noise)
     return descend(Objective(function, domain), _entered(start, domain), search, tol, max_iterations, callback)
 
 
@@ -222,7 +226,7 @@ def descend(
             progress, status = 0.0, "converged"
             break
         steps += 1
-        failed, progress = new is point, (point.value - new.value) / max(1.0, abs(new.value))
+        failed, progress = new is point, max(0.0, point.value - new.value) / max(1.0, abs(new.value))
         point = new
         if callback and callback(steps, point):
             status = "stopped"
