@@ -106,16 +106,19 @@ def test_all_workers_lost_for_good(lone_worker, no_futures):
 
 
 def test_a_task_that_ends_each_worker(client):
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+    before = client.run_on_scheduler(_allow_failures, 0)  # of the cluster that all tests share
+    try:
         engine, _ = rows_on_dask(lazy(240), Y, None, "labels")
         with engine, pytest.raises(WorkersLostError, match="'leave' was lost.*memory"):
-            client.run_on_scheduler(_one_failure)
             engine.sum(leave)
+    finally:
+        client.run_on_scheduler(_allow_failures, before)
     client.wait_for_workers(2, timeout=40)
 
 
-def _one_failure(dask_scheduler):
-    dask_scheduler.allowed_failures = 0
+def _allow_failures(number, dask_scheduler):
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, number
+    return before
 
 
 @pytest.mark.parametrize("with_client", [True, False])
