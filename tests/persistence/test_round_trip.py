@@ -13,7 +13,7 @@ import kernelweave
 from forging import SavedModel
 from kernelweave import MKLClassifier, combiners, kernels, load, machines, save
 from kernelweave.arrays import HOST, Place
-from kernelweave.combiners import FixedWeights, Projected, Softmax
+from kernelweave.combiners import FixedWeights, Localized, Projected, Sigmoid, Softmax
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.kernels.preparation import Preparation
 from kernelweave.persistence.preparation import Operation
@@ -280,3 +280,15 @@ def test_predictions_stay_the_same_when_all_samples_are_asked_one_by_one(tmp_pat
     again = load(str(tmp_path / "model"))
     for i in range(len(NEW)):
         np.testing.assert_array_equal(again.decision_function(NEW[i : i + 1]), model.decision_function(NEW[i : i + 1]))
+
+
+@pytest.mark.parametrize("approximation", [None, "nystroem"])
+def test_words_of_numpy_are_read_back(tmp_path, approximation):
+    """Grids over arrays of words give parameters of NumPy's own type of string."""
+    word = np.str_
+    combiner = Localized(Sigmoid(word("unit")), scaling=word("unit-mean"), quadratic=np.bool_(True), l2=0.1)
+    settings = {"normalize": word("unit-trace"), "storage": word("lazy"), "approximation": approximation}
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = MKLClassifier([Linear([0, 1]), Linear([1, 2])], combiner, **settings, random_state=0).fit(X, X[:, 0] > 0.0)
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").decision_function(X), model.decision_function(X))

@@ -159,13 +159,13 @@ def size(name: str) -> Kind:
 
 def text(value: Any, sizes: Sizes, path: str) -> None:
     """A string."""
-    if type(value) is not str:
+    if not isinstance(value, str):  # NumPy's, too
         refuse(path, f"is {value!r} where text is expected")
 
 
 def flag(value: Any, sizes: Sizes, path: str) -> None:
     """True or False."""
-    if type(value) is not bool:
+    if not isinstance(value, bool | np.bool_):
         refuse(path, f"is {value!r} where True or False is expected")
 
 
@@ -179,7 +179,8 @@ def one_of(*choices: Any) -> Kind:
     """One of these words (or None)."""
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        if not any(type(value) is type(choice) and value == choice for choice in choices):
+        kind = str if isinstance(value, str) else type(value)  # NumPy's words, too
+        if not any(kind is type(choice) and value == choice for choice in choices):
             refuse(path, f"is {value!r}, which is none of {choices}")
 
     return check

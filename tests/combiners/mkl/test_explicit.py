@@ -1,11 +1,16 @@
 """Learned weights on explicit features: the exact path, forms, second derivatives."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from explicit_problem import CASES, KERNELS, Twin, X, some_missing
+from kernelweave import MKLRegressor
 from kernelweave.combiners import BinaryMKL, ConvexMKL, ElasticMKL, FixedWeights, GroupMKL, LpMKL, Mean, SparseMKL
 from kernelweave.combiners.mkl.problem import WeightProblem
+from kernelweave.kernels import Gaussian, Linear
 
 LEARNERS = {
     "convex": lambda: ConvexMKL(),
@@ -114,3 +119,17 @@ def test_a_sample_without_any_used_view_is_refused_or_warned_of():
 def test_only_the_cone_solver_needs_exact_kernels():
     assert ConvexMKL().why_exact is None and LpMKL().why_exact is None and BinaryMKL(1).why_exact is None
     assert "cone solver" in ConvexMKL(solver="conic").why_exact
+
+
+@pytest.mark.filterwarnings("ignore:y varies by")
+@pytest.mark.parametrize("combiner", [ConvexMKL(), LpMKL(), ElasticMKL(), GroupMKL()], ids=repr)
+def test_no_warning_where_the_tube_holds_every_target(combiner):
+    """J is 0, which no gap relative to J can reach."""
+    rng = np.random.default_rng(0)
+    X = 1e6 * rng.normal(size=(20, 6))
+    kernels = [Linear([0, 1]), Gaussian([2, 3]), Linear([4, 5])]
+    settings = {"C": 100.0, "normalize": "unit-trace", "approximation": "nystroem", "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = MKLRegressor(kernels, combiner, **settings).fit(X, 1000.0 + 1e-4 * X[:, 0] / 1e6)
+    assert 0.0 <= model.duality_gap_ <= 1e-3

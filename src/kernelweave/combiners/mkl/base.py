@@ -18,6 +18,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
+from ...engines.machine import size_of
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.weights.bundle import Bundle
@@ -117,7 +118,8 @@ class OptimalWeights(NamedNumbers, Combiner):
         solution = problem.finish(kernel.theta, final, control.tol)
         reached = solution.objective + found.penalty if np.array_equal(factor, final) else found.upper
         gap = max(reached - found.lower, 0.0)
-        if not found.converged and solution.coef.any():  # else J = 0 whatever the weights are
+        small = control.tol * (size_of(reached, machine.total) if stack.storage == "explicit" else abs(reached))
+        if not found.converged and gap > small and solution.coef.any():  # without any J = 0 whatever the weights are
             self._warn(len(problem.history) - 1, gap, abs(reached), control.tol)
         self.costs_ = pd.Series(costs, stack.names)
         return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)

@@ -63,7 +63,7 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
         engine, names = samples_in_files(estimator, X, y, sample_weight)
         set_columns(estimator, len(names), names)
         if y is None and is_regressor(estimator):
-            set_target_names(estimator, None if X.n_targets is None else list(range(X.n_targets)))
+            set_target_names(estimator, X.target_names)
         return engine
     if is_dask(X):
         return samples_on_dask(estimator, X, y, sample_weight)
