@@ -153,7 +153,7 @@ def certified_descent(
 
 
 class _Watch:
-    """What looks at each point of a descent: whether it is good enough, and how much of the work is done."""
+    """Called at each point of a descent: whether it is good enough, and how much of the work is done."""
 
     def __init__(self, primal: Primal, gap_tol: float, callback: Any, progress: Callable[[float], None] | None):
         self.primal, self.gap_tol, self.callback, self.progress = primal, gap_tol, callback, progress

@@ -67,6 +67,10 @@ class ExplicitStack:
         """Which samples have which view, see `KernelStack.presence`."""
         return self.reservoir.presence(views, active)
 
+    def values_per_sample(self, active: np.ndarray) -> int:
+        """Raw values and features of a sample for the active kernel (a boolean array) that has the most."""
+        return max(found.n_raw + found.n_features for found, used in zip(self.maps, active, strict=True) if used)
+
     def check_memory(self, *_: Any, **__: Any) -> None:
         """No Gram matrix is made."""
 

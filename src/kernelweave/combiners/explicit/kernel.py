@@ -76,7 +76,7 @@ class ExplicitSum(CombinedKernel):
     """
 
     is_sum = True
-    stack: Any
+    stack: Any  # an ExplicitStack, in the place of a KernelStack
 
     def __init__(self, stack: ExplicitStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
         self.stack, self.theta = stack, theta
@@ -166,8 +166,7 @@ class ExplicitSum(CombinedKernel):
 
     def values_per_sample(self, coef: np.ndarray) -> int:
         """The features of the kernel that has the most, before they are whitened too."""
-        used = [self.stack.maps[m] for m in np.flatnonzero(self.active).tolist()]
-        return max(found.n_raw + found.n_features for found in used)
+        return self.stack.values_per_sample(self.active)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many landmarks, or other raw values, each kernel compares a new sample."""

@@ -1,4 +1,4 @@
-"""What cannot be had on explicit features: one error, before anything is computed, with the remedy."""
+"""Parameters that do not go with explicit features: one error with the remedy, before anything is computed."""
 
 from __future__ import annotations
 
