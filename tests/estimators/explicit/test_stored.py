@@ -194,15 +194,15 @@ from kernelweave.kernels import Gaussian
 
 from_files.HELD_SHARE = 0.0
 def fit(path, y):
-    table = open_views([path], target=y, block_size=2048)
+    table = open_views([path], target=y, block_size=1024)
     model = MKLClassifier([Gaussian("a")], approximation=NystroemFeatures(5), random_state=0, tol=0.1, max_iter=2)
     model.fit(table)
     predict_views(model, table, sys.argv[3], what="decision_function")
 import warnings
 warnings.simplefilter("ignore")
-fit(sys.argv[1], np.arange(8192) % 2)
+fit(sys.argv[1], np.arange(4096) % 2)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-fit(sys.argv[2], np.arange(60_000) % 2)
+fit(sys.argv[2], np.arange(30_000) % 2)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
@@ -210,14 +210,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is in other units elsewhere")
 def test_memory_stays_bounded(tmp_path):
     random = np.random.default_rng(0)
-    np.save(tmp_path / "a.npy", random.normal(size=(8192, 100)))
+    np.save(tmp_path / "a.npy", random.normal(size=(4096, 200)))
     (tmp_path / "large").mkdir()
-    large = np.lib.format.open_memmap(tmp_path / "large" / "a.npy", "w+", "f8", (60_000, 100))
+    large = np.lib.format.open_memmap(tmp_path / "large" / "a.npy", "w+", "f8", (30_000, 200))
     for first in range(0, len(large), 10_000):
-        large[first : first + 10_000] = random.normal(size=(10_000, 100))
+        large[first : first + 10_000] = random.normal(size=(10_000, 200))
     del large
     paths = [str(tmp_path / name) for name in ("a.npy", "large/a.npy", "out.npy")]
     run = subprocess.run([sys.executable, "-c", MEMORY, *paths], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) < 24_000  # kB; the file has 48 MB
-    assert np.load(paths[2]).shape == (60_000,)
+    assert np.load(paths[2]).shape == (30_000,)
