@@ -94,8 +94,9 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         None is the exact model. Otherwise each kernel becomes a few hundred explicit features, and training is a sum
         over samples, for thousands to many millions of them: `features.NystroemFeatures` ("nystroem" is short for its
         defaults), `features.FourierFeatures`, `features.ExactFeatures`, or a transformer of scikit-learn, fitted to
-        what the kernel compares. Parameters are reached as ``approximation__<parameter>``. Everything that is learned
-        before training (widths, normalisation, landmarks) comes from at most max(4000, 20 n_components) samples; see
+        what the kernel compares. Parameters are reached as ``approximation__<parameter>``, in a dict as
+        ``approximation__<kernel name>__<parameter>``. Everything that is learned before training (widths,
+        normalisation, landmarks) comes from at most max(4000, 20 n_components) samples; see
         ``docs/explicit_features.md``.
     tol : float
         Largest violation of the optimality conditions, as in libsvm.

@@ -4,6 +4,7 @@ from sklearn.base import clone
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import BestSingle, Mean
+from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed
 
 
@@ -83,3 +84,26 @@ def test_unknown_kernel_names_the_known_ones():
 def test_names_that_end_in_an_underscore():
     model = MKLClassifier([Gaussian("a_"), Gaussian("a")]).set_params(kernels__a___scale=2.0, kernels__a__scale=3.0)
     assert [kernel.scale for kernel in model.kernels] == [2.0, 3.0]
+
+
+def test_approximations_in_a_dict_are_reached_by_kernel_name():
+    kernels = [("a", Gaussian([0, 1])), ("a_", Linear([2]))]
+    model = MKLClassifier(kernels, approximation={"a": NystroemFeatures(50), "a_": NystroemFeatures(60)})
+    assert model.get_params()["approximation__a_"] is model.approximation["a_"]
+    assert model.get_params()["approximation__a__n_components"] == 50
+    copy = clone(model).set_params(approximation__a__n_components=7, approximation__a___n_components=1)
+    assert model.approximation["a"].n_components == 50 and copy.approximation["a_"].n_components == 1
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    assert len(copy.fit(X, X[:, 0] > 0.0).feature_coef_["a"]) == 7
+    copy.set_params(
+        approximation__a__n_components=8, approximation__a=FourierFeatures(), approximation__a_=ExactFeatures()
+    )
+    assert copy.approximation["a"].n_components == 8 and isinstance(copy.approximation["a_"], ExactFeatures)
+    copy.set_params(approximation={"a": NystroemFeatures(), "a_": "nystroem"}, approximation__a__method="uniform")
+    assert copy.approximation["a"].method == "uniform"
+    with pytest.raises(ValueError, match="no entry named 'b'"):
+        copy.set_params(approximation__b__n_components=3)
+    with pytest.raises(ValueError, match="which has no parameters; use an approximation such as NystroemFeatures"):
+        copy.set_params(approximation__a___n_components=3)
+    with pytest.raises(ValueError, match="which has no parameters; use an approximation such as NystroemFeatures"):
+        copy.set_params(approximation="nystroem", approximation__n_components=3)

@@ -141,9 +141,10 @@ def _check_parts(path: Path, files: list[Path], folders: list[str]) -> None:
     keys = [name for name in folders if "=" in name]
     if keys:
         raise ValueError(
-            f"the folder {path} is partitioned: its parts are in folders such as {keys[0]!r}, whose names are values of "
-            f"the column {keys[0].partition('=')[0]!r}; write the table as one folder of parts with that column, such "
-            'as pyarrow.dataset.write_dataset(pyarrow.dataset.dataset(OLD, partitioning="hive"), NEW, format="parquet")'
+            f"the folder {path} is partitioned: its parts are in folders such as {keys[0]!r}, whose names are values "
+            f"of the column {keys[0].partition('=')[0]!r}; write the table as one folder of parts with that column, "
+            "such as pyarrow.dataset.write_dataset(pyarrow.dataset.dataset(OLD, partitioning='hive'), NEW, "
+            "format='parquet')"
         )
     if not files:
         inside = f"; there are folders in it, such as {folders[0]!r}: open that one" if folders else ""

@@ -17,7 +17,6 @@ from .rows import StoredRows
 from .sources import SUFFIXES, Opened, first_part, stored_rows
 from .table import StoredColumn, StoredColumns
 
-
 _WAYS = "a column, a path, (path, column), a list of columns or an array"
 
 

@@ -280,7 +280,7 @@ def test_what_is_sent_to_blocks_can_be_pickled():
     fit = GatedFit(Localized(inputs=[0], l2=0.01), stack, machine, FitControl())
     mean = fit.problem.mean_solution(fit.engine)
     position = Position(mean.coef, mean.intercept, fit._start(np.random.RandomState(0)))
-    parts = gates_l2.splits(fit.engine, N, 2, 0, np.array([0.0, 0.3]), 1.0)
+    parts = gates_l2.splits(fit.engine, 2, 0, np.array([0.0, 0.3]), 1.0)
     sent = (Coding(fit.inputs, fit.gate), parts[0], gates_l2.judge_of(fit.problem, [position]))
     coding, part, judge = pickle.loads(pickle.dumps(sent))
     block = stack.engine.blocks[0]

@@ -112,7 +112,7 @@ class GatedFit:
                     "no loss to judge gates by"
                 )
             seed, edges = int(self.control.rng.randint(2**31)), np.array([0.0, fraction])
-            parts = splits(engine, self.machine.n_samples, self.n_classes, seed, edges, 1.0)
+            parts = splits(engine, self.n_classes, seed, edges, 1.0)
             if not parts:
                 raise ValueError(
                     f"validation_fraction={fraction!r} does not fit these samples: no class has a second sample"

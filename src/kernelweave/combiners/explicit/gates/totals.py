@@ -11,6 +11,7 @@ import pandas as pd
 
 from ....engines.base import Engine, on_device
 from ....engines.block import TILE, Block
+from ....engines.slices import ranges
 from . import on_device as placed
 from .amplitudes import GateAmplitudes
 
@@ -73,16 +74,11 @@ class GateTotals:
         return summary.astype(dict.fromkeys(["samples", "class", "kernel"], object))
 
 
-def tiles(n_samples: int) -> list[slice]:
-    """Slices of a few samples that make up a block."""
-    return [slice(first, min(first + TILE, n_samples)) for first in range(0, n_samples, TILE)]
-
-
 @on_device(placed.count_open)
 def count_open(block: Block, amplitudes: GateAmplitudes) -> np.ndarray:
     """For how many samples of a block each kernel is open."""
     found = np.zeros(len(amplitudes.active))
-    for rows in tiles(block.n_samples):
+    for rows in ranges(block.n_samples, TILE):
         found += (np.asarray(amplitudes.values(NOTHING, block, rows)) > 0.0).sum(axis=0)
     return found
 
@@ -126,7 +122,7 @@ class Spread:
 def spread_of(block: Block, amplitudes: GateAmplitudes, average: np.ndarray | None) -> Spread:
     """Sums of squared gates over samples that have all views, or of their distances from an average."""
     count, total = 0.0, np.zeros(len(amplitudes.active))
-    for rows in tiles(block.n_samples):
+    for rows in ranges(block.n_samples, TILE):
         weights = np.asarray(amplitudes.values(NOTHING, block, rows), dtype=np.float64) ** 2
         if block.present is not None:
             weights = weights[np.asarray(block.present[rows]).all(axis=1)]
