@@ -40,7 +40,7 @@ def model(method: str, n_components: int, storage: str, tol: float) -> Any:
     from kernelweave.features import NystroemFeatures
     from kernelweave.kernels import Gaussian
 
-    kernels = [Gaussian(list(range(v * FEATURES, (v + 1) * FEATURES)), width=FEATURES**0.5) for v in range(VIEWS)]
+    kernels = [Gaussian(list(range(v * FEATURES, (v + 1) * FEATURES)), scale=FEATURES**0.5) for v in range(VIEWS)]
     combiner = Mean() if method == "mean" else Localized()
     approximation = NystroemFeatures(n_components)
     return MKLClassifier(kernels, combiner, approximation=approximation, storage=storage, tol=tol, random_state=0)

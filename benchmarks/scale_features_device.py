@@ -174,7 +174,7 @@ def main(target: str, cells: Any = CELLS, most_seconds: float = 1e9) -> None:
     import torch
 
     from benchmarks.device_rates import device_rates
-    from kernelweave.combiners.explicit.gated_descent import GatedProblem
+    from kernelweave.combiners.explicit.gates.descent import GatedProblem
     from kernelweave.engines import machine
     from kernelweave.engines.primal import Primal
 

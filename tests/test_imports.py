@@ -179,15 +179,25 @@ def test_the_rule_sees_private_names_of_other_packages(tmp_path):
     assert found == ["line 3: kernelweave.reduction.graphs._inside.c"]
 
 
-def loaded_by(statement: str) -> set[str]:
-    """Names of the modules that a fresh process has after a statement."""
+STATEMENTS = {
+    "package": "import kernelweave",
+    "estimator": "from kernelweave import MKLClassifier",
+    "every name": "for name in [*kernelweave.__all__, 'display', 'estimators']:\n    getattr(kernelweave, name)",
+    "fit": "kernelweave.MKLClassifier().fit([[0.0], [1.0]], [0, 1])",
+}
+
+
+@pytest.fixture(scope="module")
+def loaded_after() -> dict[str, set[str]]:
+    """Names of the modules that one fresh process has after each of the statements, in their order."""
     environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
-    code = f"{statement}\nimport sys\nprint(*sys.modules)"
-    return set(subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).split())
+    code = "import sys\n" + "".join(f"{statement}\nprint(*sys.modules)\n" for statement in STATEMENTS.values())
+    lines = subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).splitlines()
+    return {name: set(line.split()) for name, line in zip(STATEMENTS, lines, strict=True)}
 
 
-def test_the_package_alone_loads_nothing_heavy():
-    loaded = loaded_by("import kernelweave")
+def test_the_package_alone_loads_nothing_heavy(loaded_after):
+    loaded = loaded_after["package"]
     assert "kernelweave._version" in loaded
     assert not loaded & {
         "numpy",
@@ -203,8 +213,8 @@ def test_the_package_alone_loads_nothing_heavy():
     }
 
 
-def test_an_estimator_loads_only_what_its_fit_needs():
-    loaded = loaded_by("from kernelweave import MKLClassifier")
+def test_an_estimator_loads_only_what_its_fit_needs(loaded_after):
+    loaded = loaded_after["estimator"]
     assert {"sklearn.base", "pandas", "numba", "kernelweave.combiners.mkl.convex"} <= loaded
     heavy = {
         "cluster",
@@ -233,10 +243,8 @@ def test_an_estimator_loads_only_what_its_fit_needs():
     assert not loaded & {f"kernelweave.{name}" for name in unused}
 
 
-def test_every_public_name_is_there_at_its_first_use():
-    code = "import kernelweave\nfor name in [*kernelweave.__all__, 'display', 'estimators']:\n"
-    code += "    getattr(kernelweave, name)\nkernelweave.MKLClassifier().fit([[0.0], [1.0]], [0, 1])"
-    loaded = loaded_by(code)
+def test_every_public_name_is_there_at_its_first_use(loaded_after):
+    loaded = loaded_after["fit"]
     assert {"kernelweave.display.gating", "kernelweave.persistence.files"} <= loaded
     assert not loaded & {"matplotlib", "polars"}  # imported only to draw, and where X is a table of polars
     assert set(kernelweave.__all__) <= set(dir(kernelweave))

@@ -2,8 +2,9 @@
 
 Without it two workers that begin together with an empty cache compile the same functions twice. What is missing here is
 compiled by the first test that needs it. A function is compiled for each type and memory layout of the arrays that it
-meets, so the fits below differ in those. The second half uses the joint machine only, so that neither half compiles
-what the other does.
+meets, so the fits below differ in those. Of exact kernels the second half uses the joint machine only, and explicit
+features have single precision in the first half and double precision in the second, so that neither half compiles what
+the other does.
 """
 
 import sys
@@ -37,6 +38,7 @@ def machines() -> None:
         MKLRegressor(KERNELS, ConvexMKL(), dtype=dtype, normalize="center").fit(X, X[:, 0])
         MKLOneClass(KERNELS, dtype=dtype).fit(X)
     MKLClassifier(KERNELS, Localized(max_iter=2), random_state=0).fit(X, TWO)  # learned from parts of the samples
+    explicit("float32")
 
 
 def combiners() -> None:
@@ -51,6 +53,18 @@ def combiners() -> None:
         ):
             model = MKLClassifier(KERNELS, combiner, multiclass="joint", dtype=dtype, random_state=0)
             model.fit(X, THREE).predict(X)
+    explicit("float64")
+
+
+def explicit(dtype: str) -> None:
+    """Explicit features, held and computed again, of weights and of gates, for one output and for several."""
+    options = {"approximation": "nystroem", "dtype": dtype, "random_state": 0}
+    weight = np.ones(len(X))
+    for storage in ("dense", "lazy"):
+        for combiner in (None, Localized(l2=0.01, max_iter=2)):
+            for y in (TWO, THREE):
+                MKLClassifier(KERNELS, combiner, storage=storage, **options).fit(X, y, weight).predict(X)
+    MKLOneClass(KERNELS, **options).fit(X)
 
 
 if __name__ == "__main__":

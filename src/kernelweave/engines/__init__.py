@@ -1,4 +1,21 @@
-"""Sums over blocks of samples, wherever the blocks are: in memory, in files, on a device or on a cluster."""
+"""Training as sums over blocks of samples, wherever the blocks are: in memory, in files, on a device or on a cluster.
+
+    P(w, b, theta) = 1/2 ||w||^2 + total sum_r b_r + sum_i loss_i(f_i) + penalty(theta)
+    f_ir = sum_m a_m(x_i; theta) <w_mr, phi_m(x_i)> + b_r
+
+is minimised by L-BFGS; one pass over the blocks gives P and its gradient.
+
+===================================  ===========================================================================
+the two operations on blocks         `base`; `memory`, `from_files`, `cluster` and `device` are where blocks are
+blocks as given, and a sample of     `rows`, `reservoir`
+them on which features are fitted
+blocks ready for training            `block` (features), `losses`, `targets`
+P and its gradient                   `primal`; compiled passes in `host`, the same in torch in `device`
+L-BFGS and its scaling               `descent`
+a solution with its duality gap      `machine`, `certificate`; `novelty` for the offset of one class
+what combiners get                   `stack` (in the place of a `KernelStack`), `moments` of features
+===================================  ===========================================================================
+"""
 
 from .base import Engine
 from .memory import InMemory

@@ -1,6 +1,6 @@
 """The protocol of an engine: training samples in blocks, functions of each block, and sums over them.
 
-An engine holds blocks of samples, or knows where they are. Two operations do all the work of a fit:
+An engine holds blocks of samples, or where to find them. Two operations do all the work of a fit:
 
 - ``engine.sum(function, *arguments)`` applies a function to each block and adds the results up, by ``+``;
 - ``engine.replace(function, *arguments)`` gives an engine over the results, which stay where the blocks are.
@@ -55,7 +55,7 @@ class Engine(ABC):
         return available_memory()
 
     def close(self) -> None:  # noqa: B027
-        """Let go of all blocks, also of those of engines that were made of this one; nothing to do in memory."""
+        """Drop all blocks, also those of engines that were made of this one; nothing to do in memory."""
 
     def __enter__(self) -> Engine:
         return self

@@ -20,6 +20,7 @@ import numpy as np
 
 from .host.products import HeldRows, HeldTiles, Products
 from .losses import Losses
+from .slices import ranges, spans_of
 
 Respond = Callable[[slice, np.ndarray], np.ndarray | None]
 TILE = 512  # samples whose scores are worked on together
@@ -59,9 +60,8 @@ class FeatureBlock(ABC):
             float64.
         """
         pulled = np.zeros(weights.shape)
-        spans = [slice(a, b) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
-        for first in range(0, self.n_samples, TILE):
-            rows = slice(first, min(first + TILE, self.n_samples))
+        spans = spans_of(self.offsets)
+        for rows in ranges(self.n_samples, TILE):
             tile = self.features(rows)
             narrow = weights.astype(tile.dtype)
             scores = np.stack([tile[:, span] @ narrow[span] for span in spans], axis=1)

@@ -34,13 +34,13 @@ spambase    30    365, 248      13659, 10436
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from itertools import pairwise
 
 import numpy as np
 
 from ..solvers.descent.smooth import Point
 from .block import Block
 from .primal import Amplitudes, Primal
+from .slices import spans_of
 
 ROWS, SHARE = 256, 16  # the Hessian is estimated from this many samples of each block, or one of so many
 MEMORY = 30  # steps whose curvature is remembered
@@ -90,11 +90,11 @@ def curvature(
     losses, share = block.losses.of(rows), n / rows.stop
     phi = np.asarray(block.features.features(rows), dtype=np.float64)
     a = np.asarray(amplitudes.values(theta, block, rows), dtype=np.float64)
-    spans = [slice(first, last) for first, last in pairwise(block.features.offsets)]
+    spans = spans_of(block.features.offsets)
     scores = np.stack([phi[:, span] @ weights[span] for span in spans], axis=1)
     _, c = losses.respond(np.einsum("im,imr->ir", a, scores) + intercept)
     h = np.broadcast_to(np.asarray(losses.quadratic, dtype=np.float64), (rows.stop, n_outputs))
-    curves = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
+    curves = losses.curves(c)
     phi = np.square(phi)  # not in place: float64 features are those of the block
     for place, rate in ((0, share * curves / h), (2, share / h)):
         for m, span in enumerate(spans):

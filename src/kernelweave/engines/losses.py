@@ -44,7 +44,7 @@ class Losses:
         """Number of outputs."""
         return self.linear.shape[1]
 
-    def of(self, rows: slice) -> Losses:
+    def of(self, rows: slice | np.ndarray) -> Losses:
         """Those of some of the samples."""
         return self.mapped(lambda term: term[rows, ...])
 
@@ -64,12 +64,14 @@ class Losses:
         return Losses(linear, lower, upper, quadratic, self.insensitivity, self.total)
 
     def respond(self, values: Any) -> tuple[Any, Any]:
-        """The sum of the losses for each output, and c of each sample."""
-        xp = place_of(values).xp
+        """The sum of the losses for each output, in float64, and c of each sample."""
+        xp, e = place_of(values).xp, self.insensitivity
         z = self.linear - values
         c = self._response(xp, z)
-        worth = z * c - self.insensitivity * xp.abs(c) - 0.5 * self.quadratic * c**2
-        return xp.sum(worth, axis=0), c
+        worth = z * c - 0.5 * self.quadratic * c**2
+        if e:
+            worth = worth - e * xp.abs(c)
+        return xp.sum(worth, axis=0, dtype=xp.float64), c
 
     def coefficients(self, values: Any) -> Any:
         """c of each sample, alone."""
@@ -78,19 +80,18 @@ class Losses:
     def curvature(self, values: Any) -> Any:
         """Second derivatives of the losses, of shape (n_samples, n_outputs): 1/h for coefficients inside the bounds."""
         xp = place_of(values).xp
-        z = self.linear - values
-        free = self._free(xp, z)
-        inside = (free > self.lower) & (free < self.upper) & (free != 0.0)
-        return xp.where(inside, 1.0 / self.quadratic, xp.zeros_like(z))
+        inside = self.curves(self.coefficients(values))
+        return xp.where(inside, 1.0 / self.quadratic, xp.zeros_like(self.quadratic))
 
-    def _free(self, xp: Any, z: Any) -> Any:
-        """The coefficients without bounds."""
-        size = xp.abs(z) - self.insensitivity
-        return xp.sign(z) * xp.where(size > 0.0, size, xp.zeros_like(size)) / self.quadratic
+    def curves(self, c: Any) -> Any:
+        """Whether the loss of a sample with coefficient c has a second derivative that is not 0."""
+        return (c > self.lower) & (c < self.upper) & (c != 0.0)
 
     def _response(self, xp: Any, z: Any) -> Any:
-        free = self._free(xp, z)
-        return xp.where(free < self.lower, self.lower, xp.where(free > self.upper, self.upper, free))
+        """The coefficients at z = p - f."""
+        e = self.insensitivity
+        free = xp.sign(z) * xp.clip(xp.abs(z) - e, min=0.0) if e else z
+        return xp.minimum(xp.maximum(free / self.quadratic, self.lower), self.upper)
 
 
 def losses_of(machine: Machine) -> Losses:

@@ -81,8 +81,7 @@ class ExplicitMachine:
         if start is not None:
             position = primal.join(start.coef, start.intercept, NOTHING)
         wanted = tol if gap_tol is None else gap_tol
-        progress = getattr(K, "progress", None)
-        return certified_descent(primal, position, wanted, max_steps, progress=progress)[0]
+        return certified_descent(primal, position, wanted, max_steps, progress=K.progress)[0]
 
     def refine(self, K: ExplicitKernel, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
         """Bring a solution on this very K to a gap of `tol`."""
@@ -156,7 +155,7 @@ def certified_descent(
 
 
 class _Watch:
-    """What looks at each point of a descent: whether it is good enough, and how much of the work is done."""
+    """Called at each point of a descent: whether it is good enough, and how much of the work is done."""
 
     def __init__(self, primal: Primal, gap_tol: float, callback: Any, progress: Callable[[float], None] | None):
         self.primal, self.gap_tol, self.callback, self.progress = primal, gap_tol, callback, progress

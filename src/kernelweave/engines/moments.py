@@ -16,6 +16,7 @@ import numpy as np
 
 from .base import Engine
 from .block import TILE, Block
+from .slices import ranges, spans_of
 
 
 def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -75,8 +76,7 @@ def counted(block: Block, weighted: bool) -> np.ndarray:
 
 
 def _tiles(block: Block) -> Iterator[tuple[slice, np.ndarray]]:
-    for first in range(0, block.n_samples, TILE):
-        rows = slice(first, min(first + TILE, block.n_samples))
+    for rows in ranges(block.n_samples, TILE):
         yield rows, block.features.features(rows).astype(np.float64, copy=False)
 
 
@@ -92,7 +92,7 @@ def _second(
     block: Block, offsets: np.ndarray, means: np.ndarray, wanted: list[tuple[int, int]], weighted: bool
 ) -> tuple[np.ndarray, ...]:
     roots, widths = np.sqrt(counted(block, weighted)), np.diff(offsets)
-    spans = [slice(a, b) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+    spans = spans_of(offsets)
     found = tuple(np.zeros((widths[m], widths[h])) for m, h in wanted)
     for rows, tile in _tiles(block):
         # the root is 0 where the view is missing, so that nothing is left there of the mean either

@@ -36,6 +36,11 @@ def keys_of(first: int, count: int, seed: int) -> np.ndarray:
         return z ^ (z >> np.uint64(31))
 
 
+def uniform_keys(first: int, count: int, seed: int) -> np.ndarray:
+    """The same keys as numbers from 0 to 1, by which samples are divided without a list of their positions."""
+    return keys_of(first, count, seed) / 2.0**64
+
+
 @dataclass(frozen=True)
 class Reservoir:
     """The samples with the smallest keys, of all samples and of those that have each kernel's view.

@@ -15,6 +15,7 @@ from ..kernels import Kernel, KernelStack
 from ..kernels.stacking.normalization import Normalizer
 from ..views import Views
 from .base import Engine
+from .slices import spans_of
 
 
 class ExplicitStack:
@@ -60,11 +61,15 @@ class ExplicitStack:
     def norms(self, vectors: np.ndarray) -> np.ndarray:
         """The squared norm of each kernel's part of vectors, of shape (n_features, n_outputs), summed over outputs."""
         squares = (vectors**2).sum(axis=1)
-        return np.array([squares[a:b].sum() for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)])
+        return np.array([squares[span].sum() for span in spans_of(self.offsets)])
 
     def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
         """Which samples have which view, see `KernelStack.presence`."""
         return self.reservoir.presence(views, active)
+
+    def values_per_sample(self, active: np.ndarray) -> int:
+        """Raw values and features of a sample for the active kernel (a boolean array) that has the most."""
+        return max(found.n_raw + found.n_features for found, used in zip(self.maps, active, strict=True) if used)
 
     def check_memory(self, *_: Any, **__: Any) -> None:
         """No Gram matrix is made."""
@@ -73,14 +78,14 @@ class ExplicitStack:
         """The precomputed matrices inside the kernels, each with the ids that prediction compares with (landmarks)."""
         found: list[tuple[Kernel, np.ndarray]] = []
         for m, is_active in enumerate(active.tolist()):
-            landmarks = getattr(self.maps[m], "landmarks", None)
+            landmarks = self.maps[m].landmarks
             if landmarks is not None:
                 found += landmarks.lookups(np.array([is_active]))
         return found
 
     def replace(self, m: int, kernel: Any) -> None:
         """Put a kernel that is extended by new ids in the place of kernel m, see `KernelStack.replace`."""
-        landmarks = getattr(self.maps[m], "landmarks", None)
+        landmarks = self.maps[m].landmarks
         if landmarks is not None:
             landmarks.replace(0, kernel)
         self.reservoir.replace(m, kernel)

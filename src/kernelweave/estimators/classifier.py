@@ -19,6 +19,7 @@ from .base import KernelMachineEstimator
 from .explicit.prediction import wherever_X_is
 from .explicit.refusals import refuse_multiclass
 from .explicit.samples import LabelCounts, count_labels
+from .explicit.scoring import ScoredAnywhere
 from .soft_labels import as_class_posteriors, neighbour_posteriors
 from .storage import TrainingKernels
 
@@ -28,7 +29,7 @@ _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": Sq
 _COSTS = "C, class_weight and sample_weight must together give every sample a positive finite cost"
 
 
-class MKLClassifier(ClassifierMixin, KernelMachineEstimator):
+class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     """Support vector classification with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, 1 - y_i f(x_i))`` over ``f(x) = <w, phi(x)> + b`` in the space of the

@@ -24,6 +24,7 @@ from ..machines import Machine
 from ..validation import shown
 from ..views import Views
 from ..views.fetched import Fetch
+from .explicit.prediction import in_files_too
 
 
 class Explanations:
@@ -42,6 +43,7 @@ class Explanations:
     _values_per_sample: Callable[[], int]
     _output_names: Callable[[], list[Any]]
 
+    @in_files_too
     def contributions(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """What each kernel adds to the decision value of each sample; with the intercept, the parts add up to it.
 

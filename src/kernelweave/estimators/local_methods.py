@@ -25,6 +25,7 @@ from ..combiners.projected.kernel import component_names
 from ..machines import Machine
 from ..views import Views
 from ..views.fetched import Fetch
+from .explicit.prediction import in_files_too
 
 
 def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
@@ -54,6 +55,7 @@ class LocalMethods:
     _labelled_weights: Callable[..., pd.DataFrame]
 
     @available_if(_offered("project", "a combiner that learns projections, such as Projected"))
+    @in_files_too
     def project(self, X: Any, by_kernel: bool = False) -> pd.DataFrame | dict[str, pd.DataFrame]:
         """Samples in the learned low-dimensional spaces; for the combiner `Projected`.
 
@@ -91,6 +93,7 @@ class LocalMethods:
         return pd.DataFrame(np.hstack(parts), columns=[name for part in names for name in part], index=index)
 
     @available_if(_offered("gating_space", "the combiner Projected with gating_components set"))
+    @in_files_too
     def gating_space(self, X: Any) -> pd.DataFrame:
         """Samples in the learned space in which regions are divided; for `Projected` with `gating_components`.
 
@@ -108,6 +111,7 @@ class LocalMethods:
         return pd.DataFrame(codes, columns=component_names("gating", codes.shape[1]), index=index)
 
     @available_if(_offered("region", "a combiner with a gating model, such as Localized()"))
+    @in_files_too
     def region(self, X: Any) -> np.ndarray:
         """The name of the kernel with the largest gate for each sample; for combiners with a gating model.
 
@@ -126,6 +130,7 @@ class LocalMethods:
         return names
 
     @available_if(_offered("gates", "a combiner with gates, such as Localized()"))
+    @in_files_too
     def gates(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """How open each kernel is for each sample: g_m(x), whose squares are `kernel_weights`.
 
@@ -143,6 +148,7 @@ class LocalMethods:
         return np.sqrt(self.kernel_weights(X, fetch))
 
     @available_if(_offered("local_values", "a combiner with gates, such as Localized()"))
+    @in_files_too
     def local_values(self, X: Any) -> pd.DataFrame:
         """The decision values of each sample if one kernel's gate were 1 and all others 0.
 

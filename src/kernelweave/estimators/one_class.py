@@ -26,7 +26,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, -f(x_i)) + b`` over ``f(x) = <w, phi(x)> + b`` in the space of the
     combined kernel (thesis (Gönen 2010), (1.7) and (1.8)): most training samples get ``f(x) >= 0``, at most about a
     share `nu` does not. With an `approximation` the loss is squared, ``1/2 sum_i C_i max(0, -f(x_i))^2``, which rejects
-    every sample that has a coefficient, so that its boundary says nothing about a share: `C` is then a parameter of its
+    every sample that has a coefficient, so that its boundary rejects no given share: `C` is then a parameter of its
     own, and the offset is set afterwards, at the `nu`-quantile of the scores of the training samples.
 
     Parameters

@@ -17,10 +17,11 @@ from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
 from .explicit.prediction import wherever_X_is
 from .explicit.samples import NumberCounts, count_numbers, set_target_names
+from .explicit.scoring import ScoredAnywhere
 from .storage import TrainingKernels
 
 
-class MKLRegressor(RegressorMixin, KernelMachineEstimator):
+class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
     """Support vector regression with a combination of kernels over several views.
 
     Minimises ``1/2 ||w||^2 + sum_i C_i max(0, |y_i - f(x_i)| - epsilon)`` over ``f(x) = <w, phi(x)> + b`` in the space

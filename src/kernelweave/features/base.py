@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..kernels import KernelStack
+from ..kernels.stacking.feature_weights import feature_weights
 from ..views import Views
 
 
@@ -34,10 +35,13 @@ class FeatureMap(ABC):
         None where raw values are the features.
     trace_share : float
         The mean of ||phi(x)||^2 over the reservoir before it was scaled, as a share of the mean of k(x, x).
+    landmarks : KernelStack or None
+        The kernel alone, over the points to which raw values are kernel values; None for other maps.
     """
 
     whitening: np.ndarray | None
     trace_share: float
+    landmarks: KernelStack | None = None
 
     @property
     def n_features(self) -> int:
@@ -64,6 +68,15 @@ class FeatureMap(ABC):
         """phi of samples, of shape (n_samples, n_features), in float64; parameters are those of `raw`."""
         raw = self.raw(views, present)
         return raw if self.whitening is None else raw @ self.whitening
+
+    def feature_weights(self, weights: np.ndarray) -> np.ndarray | None:
+        """Of a linear kernel, vectors v with <v, x> = <weights, phi(x)> for its prepared columns x, normalised.
+
+        None where a map has none: by default where it has no landmarks.
+        """
+        if self.landmarks is None:
+            return None
+        return feature_weights(self.landmarks, 0, self.fold(weights)[: self.landmarks.n_samples])
 
     def fold(self, weights: np.ndarray) -> np.ndarray:
         """Weights of raw values that give the same scores as these weights of features: raw @ fold(w) = phi @ w."""

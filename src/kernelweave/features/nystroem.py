@@ -43,6 +43,7 @@ class NystroemMap(FeatureMap):
         Whether there is that constant.
     """
 
+    landmarks: KernelStack
     whitening: np.ndarray
 
     def __init__(self, landmarks: KernelStack, whitening: np.ndarray, trace_share: float, *, centered: bool = False):

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..combiners.explicit.projected_maps import ProjectedMap
-from ..combiners.explicit.projected_terms import FourierTerm, LinearTerm, NystroemTerm
+from ..combiners.explicit.projections.maps import ProjectedMap
+from ..combiners.explicit.projections.terms import FourierTerm, LinearTerm, NystroemTerm
 from ..combiners.gates.inputs import GatingInputs, NoInputs
 from ..combiners.projected.feature_maps import ViewFeatures
 from ..engines.stack import NoFeatures

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from ..combiners import CombinedKernel, Combiner, Product, Projected, WeightedSum
-from ..combiners.explicit.gated_kernel import ExplicitGatedSum
+from ..combiners.explicit.gates.kernel import ExplicitGatedSum
 from ..combiners.explicit.kernel import ExplicitSum
-from ..combiners.explicit.projected_kernel import ExplicitProjectedSum
+from ..combiners.explicit.projections.kernel import ExplicitProjectedSum
 from ..combiners.localized.kernel import GatedSum
 from ..combiners.nonlinear.difference import DifferenceKernel
 from ..combiners.nonlinear.forms import FormKernel

@@ -28,8 +28,8 @@ from sklearn.model_selection import (
 
 from .. import combiners, estimators, features, kernels, machines, recipes, reduction
 from ..arrays import HOST
-from ..combiners.explicit.projected_maps import ProjectedMap
-from ..combiners.explicit.projected_terms import FourierTerm, LinearTerm, NystroemTerm
+from ..combiners.explicit.projections.maps import ProjectedMap
+from ..combiners.explicit.projections.terms import FourierTerm, LinearTerm, NystroemTerm
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures

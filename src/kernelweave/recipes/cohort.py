@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base import APPROXIMATION
 from ..estimators.explicit.prediction import wherever_X_is
+from ..estimators.explicit.stored import targets_given, whole_targets
 from ..estimators.fitted import lookups_of
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
 from ..validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
@@ -289,15 +290,21 @@ class CohortModel(CohortFit, BaseEstimator):
         probabilities[~decided] = self._prior
         return probabilities
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any = None) -> float:
         """Accuracy, or the share of the variance of y that is explained (R2).
 
         Parameters
         ----------
-        X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
+        X : DataFrame, array or sparse matrix of shape (n_samples, n_features), or OpenViews
         y : array of shape (n_samples,)
+            None where X is an `OpenViews` with a target, which is compared then.
         """
         predicted = self.predict(X)
+        if y is None and isinstance(X, TableInBlocks):
+            targets_given(self, X, y)
+            y = whole_targets(X)
+        if y is None:
+            raise ValueError("CohortModel requires y to be passed, but the target y is None")
         return float((accuracy_score if self.task_ == "classification" else r2_score)(y, predicted))
 
     @wherever_X_is

@@ -49,6 +49,8 @@ def fit_in_blocks(model: Any, table: TableInBlocks, y: Any, groups: Any) -> Any:
         )
     y = targets_given(model, table, y)
     y = None if y is None else np.asarray(y)
+    if table.target_names is not None or (y is not None and y.ndim > 1):
+        raise ValueError("CohortModel predicts one target; name one column as target, or use MKLRegressor for several")
     if y is not None and len(y) != table.n_samples:
         raise ValueError(f"X and y have inconsistent numbers of samples: {table.n_samples} and {len(y)}")
     rng = check_random_state(model.random_state)
@@ -113,7 +115,7 @@ class PreparedTable(TableInBlocks):
     """
 
     has_ids = False
-    n_targets = None
+    target_names = None
 
     def __init__(self, table: TableInBlocks, y: np.ndarray | None, model: Any, drawn: np.ndarray):
         self._table, self._y, self._model, self._drawn = table, y, model, drawn

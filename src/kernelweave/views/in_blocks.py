@@ -65,8 +65,8 @@ class TableInBlocks(ABC):
 
     @property
     @abstractmethod
-    def n_targets(self) -> int | None:
-        """The number of targets of each sample where the target is a table of them; None where it is one column."""
+    def target_names(self) -> list[Any] | None:
+        """The names of the targets where each sample has several; None where the target is one column."""
 
     @property
     @abstractmethod

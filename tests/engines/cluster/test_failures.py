@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -70,40 +72,53 @@ def test_a_worker_killed_while_it_computes(client):
         assert engine.sum(sleep, 0.2) == 8  # blocks
 
 
-def test_all_workers_lost_for_good():
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+@pytest.fixture
+def lone_worker():
+    """A cluster with one worker process that nothing restarts, its client, and the process."""
+    with LocalCluster(n_workers=0, dashboard_address=None) as cluster, Client(cluster) as client:
+        call = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--nthreads", "1"]
+        paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        worker = subprocess.Popen([*call, "--no-nanny", "--no-dashboard"], env=os.environ | paths)
+        try:
+            client.wait_for_workers(1, timeout=40)
+            yield client, worker
+        finally:
+            worker.kill()
+            worker.wait()
+
+
+def test_all_workers_lost_for_good(lone_worker, no_futures):
+    client, worker = lone_worker
+    with dask.config.set({"kernelweave.without-workers": "2s"}):
         engine, _ = rows_on_dask(lazy(), Y, None, "labels")
-        engine.sum(count)
-        for nanny in cluster.workers.values():
-            nanny.auto_restart = False
-        threading.Timer(0.3, kill_a_worker, [client]).start()
+        with engine:
+            engine.sum(count)
+            threading.Timer(0.3, worker.kill).start()
+            begun = time.monotonic()
+            with pytest.raises(WorkersLostError, match="no workers for 2 s"):
+                engine.sum(sleep, 1.0)
+            assert time.monotonic() - begun < 15.0
         begun = time.monotonic()
-        with (
-            dask.config.set({"kernelweave.without-workers": "2s"}),
-            pytest.raises(WorkersLostError, match="no workers"),
-        ):
-            engine.sum(sleep, 1.0)
-        assert time.monotonic() - begun < 20.0
-        # also where there are none at the start of a fit
-        with (
-            dask.config.set({"kernelweave.without-workers": "1s"}),
-            pytest.raises(WorkersLostError, match="no workers"),
-        ):
-            model().fit(lazy(), Y)
-        engine.close()
+        with pytest.raises(WorkersLostError, match="no workers for 2 s"):
+            model().fit(lazy(), Y)  # there are none from the start
+        assert time.monotonic() - begun < 15.0
+    assert no_futures(client)
 
 
 def test_a_task_that_ends_each_worker(client):
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+    before = client.run_on_scheduler(_allow_failures, 0)  # of the cluster that all tests share
+    try:
         engine, _ = rows_on_dask(lazy(240), Y, None, "labels")
         with engine, pytest.raises(WorkersLostError, match="'leave' was lost.*memory"):
-            client.run_on_scheduler(_one_failure)
             engine.sum(leave)
+    finally:
+        client.run_on_scheduler(_allow_failures, before)
     client.wait_for_workers(2, timeout=40)
 
 
-def _one_failure(dask_scheduler):
-    dask_scheduler.allowed_failures = 0
+def _allow_failures(number, dask_scheduler):
+    before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, number
+    return before
 
 
 @pytest.mark.parametrize("with_client", [True, False])

@@ -12,7 +12,7 @@ import pytest
 
 from device_problem import KERNELS, N, problem, same, sums
 from kernelweave.arrays import torch_place
-from kernelweave.combiners.explicit.gated import GateAmplitudes
+from kernelweave.combiners.explicit.gates.amplitudes import GateAmplitudes
 from kernelweave.combiners.gates.base import Sigmoid, Softmax
 from kernelweave.engines.device import blocks_on_device as made_on_device
 from kernelweave.engines.device import fused, gates, making

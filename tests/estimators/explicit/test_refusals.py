@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelweave import MKLClassifier, MKLRegressor
-from kernelweave.combiners import KernelDifference, LinearMKL, Product
+from kernelweave.combiners import ConvexMKL, KernelDifference, KernelMap, LinearMKL, Localized, PerOutput, Product
 from kernelweave.features import FourierFeatures, NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.machines import BinaryLoss, DualTerms, EpsilonInsensitive, Hinge, SquaredHinge
@@ -60,6 +60,21 @@ def test_refused_at_once(model, y, message):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y)
     assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("combiner", "remedy"),
+    [
+        (Localized(optimizer="armijo"), r"Localized\(optimizer='lbfgs'\), .*such as Mean or ConvexMKL, or"),
+        (Localized(inputs=KernelMap("a")), r"Localized\(inputs=.*\), .*such as Mean or ConvexMKL, or"),
+        (ConvexMKL(solver="conic"), r"ConvexMKL\(solver='.*'\), .*such as Mean or Localized, or"),
+        (PerOutput(ConvexMKL(solver="conic")), r"ConvexMKL\(solver='.*'\), .*such as Mean or Localized, or"),
+        (Product(), "; use another combiner, such as Mean, ConvexMKL or Localized, or"),
+    ],
+)
+def test_the_remedy_is_no_combiner_that_would_be_refused(combiner, remedy):
+    with pytest.raises(ValueError, match=remedy):
+        MKLClassifier(KERNELS, combiner, approximation="nystroem").fit(X, TWO)
 
 
 def test_posteriors_are_refused():

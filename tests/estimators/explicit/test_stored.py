@@ -1,8 +1,9 @@
 """Estimators on samples in files: the same answer as in memory, whatever the blocks, in bounded memory.
 
-Most of the time goes to a process of its own that fits a file of 48 MB, whose peak of memory is measured.
+Most of the time goes to a process of its own that fits a file of 29 MB, whose peak of memory is measured.
 """
 
+import os
 import subprocess
 import sys
 
@@ -10,29 +11,31 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave import KernelVoting, MKLClassifier, MKLRegressor, open_views
+from kernelweave import KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, open_views
 from kernelweave.combiners import Localized, Mean
 from kernelweave.engines import from_files
 from kernelweave.engines.block import Block
 from kernelweave.estimators.explicit import stored
 from kernelweave.features import NystroemFeatures
-from kernelweave.kernels import Gaussian, Linear
+from kernelweave.kernels import Gaussian, Linear, Spectrum
 
 pytest.importorskip("pyarrow")
 KERNELS = [Gaussian("a"), Linear("b")]
-SETTING = {"approximation": NystroemFeatures(20), "dtype": "float64", "random_state": 0, "tol": 1e-6}
+# Answers differ by about sqrt(2 tol J): tol bounds the gap, relative to the objective J.
+SETTING = {"approximation": NystroemFeatures(20), "dtype": "float64", "random_state": 0, "tol": 1e-12}
+N = 300
 
 
 @pytest.fixture
 def files(tmp_path):
     """Two views, one of which some samples lack, with labels and numbers to predict; and the same in memory."""
     random = np.random.default_rng(0)
-    a, b = random.normal(size=(700, 4)), random.normal(size=(700, 2))
-    b[random.random(700) < 0.2] = np.nan
+    a, b = random.normal(size=(N, 4)), random.normal(size=(N, 2))
+    b[random.random(N) < 0.2] = np.nan
     y = np.where(a[:, 0] + np.nan_to_num(b[:, 0]) > 0.3, "up", "down")
     np.save(tmp_path / "a.npy", a)
-    frame = pd.DataFrame(b, columns=["x", "y"]).assign(label=y, number=a[:, 1] ** 2, weight=random.integers(0, 3, 700))
-    frame.to_parquet(tmp_path / "b.parquet", row_group_size=150)
+    frame = pd.DataFrame(b, columns=["x", "y"]).assign(label=y, number=a[:, 1] ** 2, weight=random.integers(0, 3, N))
+    frame.to_parquet(tmp_path / "b.parquet", row_group_size=80)
     X = pd.DataFrame(np.hstack([a, b]), columns=[*(f"a__{j}" for j in range(4)), "b__x", "b__y"])
     return tmp_path, X, frame
 
@@ -44,17 +47,16 @@ def opened(folder, target, *, without=(), **options):
     return table
 
 
-@pytest.mark.parametrize("block_size", [97, 1000])
-@pytest.mark.parametrize("held", [0.0, 0.6])
+@pytest.mark.parametrize(("block_size", "held"), [(97, 0.0), (31, 0.6), (1000, 0.6)])
 def test_labels_as_in_memory(files, monkeypatch, block_size, held):
     folder, X, frame = files
     monkeypatch.setattr(from_files, "HELD_SHARE", held)
     table = opened(folder, "label", without=["number", "weight"], block_size=block_size)
     expected = MKLClassifier(KERNELS, Mean(), **SETTING).fit(X, frame["label"])
     model = MKLClassifier(KERNELS, Mean(), **SETTING).fit(table)
-    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
     assert list(model.classes_) == ["down", "up"] and list(model.feature_names_in_) == list(X.columns)
-    assert model.decision_function(table) == pytest.approx(expected.decision_function(X), abs=5e-3)
+    assert model.decision_function(table) == pytest.approx(expected.decision_function(X), abs=1e-5)
     assert (model.predict(table) == model.predict(X)).all()
     pd.testing.assert_frame_equal(model.kernel_weights(table), model.kernel_weights(X))
     assert model.decision_function(table) == pytest.approx(model.decision_function(X), abs=1e-9)
@@ -62,18 +64,91 @@ def test_labels_as_in_memory(files, monkeypatch, block_size, held):
 
 def test_numbers_and_several_targets_as_in_memory(files):
     folder, X, frame = files
-    one = opened(folder, "number", without=["label", "weight"], block_size=150)
+    one = opened(folder, "number", without=["label", "weight"], block_size=130)
     expected = MKLRegressor(KERNELS, Mean(), **SETTING).fit(X, frame["number"])
     model = MKLRegressor(KERNELS, Mean(), **SETTING).fit(one)
-    assert model.predict(one) == pytest.approx(expected.predict(X), abs=5e-3)
+    assert model.predict(one) == pytest.approx(expected.predict(X), abs=1e-5)
     y = np.column_stack([frame["number"], X["a__0"]])
     np.save(folder / "y.npy", y)
-    several = opened(folder, folder / "y.npy", without=["number", "label", "weight"], block_size=150)
+    several = opened(folder, folder / "y.npy", without=["number", "label", "weight"], block_size=130)
     model = MKLRegressor(KERNELS, Mean(), **SETTING).fit(several)
-    assert model.predict(several).shape == (700, 2)
-    assert model.predict(several) == pytest.approx(
-        MKLRegressor(KERNELS, Mean(), **SETTING).fit(X, y).predict(X), abs=1e-3
-    )
+    expected = MKLRegressor(KERNELS, Mean(), **SETTING).fit(X, y)
+    assert model.predict(several) == pytest.approx(expected.predict(X), abs=1e-5)
+    assert model.predict(several).shape == (N, 2) and model.target_names_ == expected.target_names_ == [0, 1]
+
+
+@pytest.mark.parametrize("approximation", [NystroemFeatures(20), None])
+def test_targets_by_their_names(files, approximation):
+    folder, X, frame = files
+    y = frame[["number", "weight"]]
+    table = opened(folder, ["number", "weight"], without=["label"], block_size=130)
+    options = SETTING | {"approximation": approximation, "tol": 1e-3, "machine": "least-squares"}
+    expected = MKLRegressor(KERNELS, Mean(), **options).fit(X, y)
+    model = MKLRegressor(KERNELS, Mean(), **options).fit(table)
+    assert model.target_names_ == expected.target_names_ == ["number", "weight"]
+    assert list(model.feature_names_in_) == list(X.columns)
+    assert model.predict(table) == pytest.approx(expected.predict(X), abs=1e-2)
+    assert model.score(table) == pytest.approx(model.score(X, y))
+
+
+def test_scores_by_the_targets_of_the_table(files):
+    folder, X, frame = files
+    table = opened(folder, "label", without=["number"], block_size=97)
+    plain = opened(folder, None, without=["number", "label"], block_size=97)
+    model = MKLClassifier(KERNELS, **SETTING | {"tol": 1e-3}).fit(table, sample_weight="weight")
+    expected = model.score(X, frame["label"])
+    assert 0.7 < expected < 1.0
+    assert model.score(table) == model.score(table, frame["label"]) == model.score(plain, frame["label"]) == expected
+    weighted = model.score(X, frame["label"], sample_weight=frame["weight"])
+    assert model.score(table, sample_weight="weight") == pytest.approx(weighted)
+    assert model.score(table, sample_weight=frame["weight"].to_numpy()) == pytest.approx(weighted) != expected
+    for data in (plain, X):
+        with pytest.raises(ValueError, match="MKLClassifier requires y to be passed, but the target y is None"):
+            model.score(data)
+
+
+def test_explanations_of_samples_in_files(files):
+    folder, X, _ = files
+    table = opened(folder, "label", without=["number", "weight"], block_size=97)
+    options = SETTING | {"tol": 1e-2, "approximation": NystroemFeatures(10)}
+    model = MKLClassifier([Gaussian("a"), Linear("a")], Localized(inputs=["a"], l2=0.01), **options).fit(table)
+    for method in ("contributions", "gates"):
+        pd.testing.assert_frame_equal(getattr(model, method)(table), getattr(model, method)(X))
+    assert (model.region(table) == model.region(X)).all()
+
+
+def test_one_class_and_text(tmp_path):
+    random = np.random.default_rng(0)
+    words = ["".join(random.choice(list("ACGT"), 9)) for _ in range(150)]
+    frame = pd.DataFrame({"who": [f"s{k}" for k in range(150)], "word": words})
+    frame.loc[::7, "word"] = None
+    frame.to_parquet(tmp_path / "dna.parquet", row_group_size=40)
+    np.save(tmp_path / "a.npy", random.normal(size=(150, 2)))
+    table = open_views([tmp_path / "dna.parquet", tmp_path / "a.npy"], id="who", block_size=37)
+    kernels, X = [Spectrum("dna"), Gaussian("a")], table.rows(0, 150)
+    model, expected = (MKLOneClass(kernels, **SETTING).fit(data) for data in (table, X))
+    assert model.score_samples(table) == pytest.approx(expected.score_samples(X), abs=1e-5)
+    assert model.offset_ == pytest.approx(expected.offset_, abs=1e-5)
+    assert (model.predict(table) == model.predict(X)).all()
+    assert list(model.kernel_weights(table).index) == list(X.index) == list(frame["who"])
+
+
+def test_a_file_that_changes_between_passes_ends_the_fit(files, monkeypatch):
+    folder, _, _ = files
+    monkeypatch.setattr(from_files, "HELD_SHARE", 0.0)
+    table = opened(folder, "label", without=["number", "weight"], block_size=97)
+    real, passes = from_files.FromFiles.results, []
+
+    def results(self, *args):
+        passes.append(0)
+        if len(passes) == 5:
+            np.save(folder / "a.npy", np.zeros((N, 4)))
+            os.utime(folder / "a.npy", (0, 0))
+        return real(self, *args)
+
+    monkeypatch.setattr(from_files.FromFiles, "results", results)
+    with pytest.raises(ValueError, match="a.npy has changed since it was opened; open it again"):
+        MKLClassifier(KERNELS, **SETTING).fit(table)
 
 
 def test_sample_weights_by_array_and_by_column(files):
@@ -84,11 +159,11 @@ def test_sample_weights_by_array_and_by_column(files):
     by_column = opened(folder, "label", without=["number"], block_size=97)
     for table, given in ((by_array, weight), (by_column, "weight"), (by_column, "b__weight")):
         model = MKLClassifier(KERNELS, Mean(), **SETTING).fit(table, sample_weight=given)
-        assert model.objective_ == pytest.approx(expected.objective_, rel=1e-6)
+        assert model.objective_ == pytest.approx(expected.objective_, rel=1e-9)
         assert list(model.feature_names_in_) == list(X.columns)
-        assert len(model.predict(table)) == 700
+        assert len(model.predict(table)) == N
     for table, given, message in (
-        (by_array, weight[1:], "sample_weight has 699 entries"),
+        (by_array, weight[1:], "sample_weight has 299 entries"),
         (by_array, "weight", "sample_weight: the table has no column 'weight'"),
         (by_array, -weight, "sample_weight must be finite and at least 0"),
     ):
@@ -128,16 +203,16 @@ def test_exact_kernels_read_the_table_whole(files, monkeypatch):
     ("change", "message"),
     [
         ({"label": "one"}, "only one class: 'one'"),
-        ({"x": np.inf}, "view 'b' contains infinity"),
-        ({"x": np.nan}, "view 'b' .*NaN in some of its columns|partly"),
+        ({"x": np.inf}, r"view 'b' contains infinity \(sample 200\)"),
+        ({"x": np.nan}, "view 'b' of sample 200 is NaN in some of its columns"),
     ],
 )
 def test_data_that_no_model_takes(files, change, message):
     folder, _, frame = files
-    row = slice(None) if "label" in change else slice(400, 401)
+    row = slice(None) if "label" in change else slice(200, 201)
     for name, value in change.items():
         frame.loc[frame.index[row], name] = value
-    frame["y"] = 1.0
+    frame.loc[200, "y"] = 1.0
     frame.to_parquet(folder / "b.parquet")
     table = opened(folder, "label", without=["number", "weight"], block_size=100)
     with pytest.raises(ValueError, match=message):
@@ -171,9 +246,9 @@ def test_samples_are_held_only_where_gates_read_them(files, monkeypatch):
     monkeypatch.setattr(from_files, "size_of", size_of)
     options = {"approximation": NystroemFeatures(10), "random_state": 0, "tol": 0.1}
     MKLClassifier([Gaussian("a")], **options).fit(table)
-    assert len(seen) > 3 and all(views is None for views in seen)
+    assert len(seen) > 1 and all(views is None for views in seen)
     seen.clear()
-    MKLClassifier([Gaussian("a"), Linear("a")], Localized(inputs=["a"]), **options).fit(table)
+    MKLClassifier([Gaussian("a"), Linear("a")], Localized(inputs=["a"], l2=0.1), **options).fit(table)
     assert any(views is not None for views in seen)
 
 
@@ -194,15 +269,15 @@ from kernelweave.kernels import Gaussian
 
 from_files.HELD_SHARE = 0.0
 def fit(path, y):
-    table = open_views([path], target=y, block_size=2048)
+    table = open_views([path], target=y, block_size=500)
     model = MKLClassifier([Gaussian("a")], approximation=NystroemFeatures(5), random_state=0, tol=0.1, max_iter=2)
     model.fit(table)
     predict_views(model, table, sys.argv[3], what="decision_function")
 import warnings
 warnings.simplefilter("ignore")
-fit(sys.argv[1], np.arange(8192) % 2)
+fit(sys.argv[1], np.arange(4500) % 2)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-fit(sys.argv[2], np.arange(60_000) % 2)
+fit(sys.argv[2], np.arange(12_000) % 2)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
@@ -210,14 +285,14 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is in other units elsewhere")
 def test_memory_stays_bounded(tmp_path):
     random = np.random.default_rng(0)
-    np.save(tmp_path / "a.npy", random.normal(size=(8192, 100)))
+    np.save(tmp_path / "a.npy", random.normal(size=(4500, 300)))
     (tmp_path / "large").mkdir()
-    large = np.lib.format.open_memmap(tmp_path / "large" / "a.npy", "w+", "f8", (60_000, 100))
-    for first in range(0, len(large), 10_000):
-        large[first : first + 10_000] = random.normal(size=(10_000, 100))
+    large = np.lib.format.open_memmap(tmp_path / "large" / "a.npy", "w+", "f8", (12_000, 300))
+    for first in range(0, len(large), 4000):
+        large[first : first + 4000] = random.normal(size=(4000, 300))
     del large
     paths = [str(tmp_path / name) for name in ("a.npy", "large/a.npy", "out.npy")]
     run = subprocess.run([sys.executable, "-c", MEMORY, *paths], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
-    assert int(run.stdout) < 24_000  # kB; the file has 48 MB
-    assert np.load(paths[2]).shape == (60_000,)
+    assert int(run.stdout) < 12_000  # kB; the file has 29 MB
+    assert np.load(paths[2]).shape == (12_000,)

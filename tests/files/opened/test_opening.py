@@ -1,6 +1,8 @@
 """`open_views`: blocks one below the other are what is in the files, and what is wrong is one clear error."""
 
+import os
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -103,12 +105,30 @@ def test_folders_of_parts_in_the_order_of_their_numbers(folder):
     for k, part in enumerate(np.split(rows, [2, 3, 9, 9, 12, 13, 14, 15, 16, 17, 18])):
         frame = pd.DataFrame(part, columns=list("abc"))
         frame[frame.columns[:: -1 if k % 2 else 1]].to_parquet(folder / "table" / f"part.{k}.parquet")
-        if len(part):
-            np.save(folder / "npy" / f"part-{k}.npy", part)
-    (folder / "table" / "_SUCCESS").touch()
+        np.save(folder / "npy" / f"part-{k}.npy", part)
+    for name in ("_SUCCESS", ".part.0.parquet.crc", "part.0.parquet.crc", "README.txt"):
+        (folder / "table" / name).touch()
     X, _ = whole(open_views(["npy", "table"], block_size=4))
     assert list(X.columns) == ["npy__0", "npy__1", "npy__2", "table__a", "table__b", "table__c"]
     assert np.array_equal(X.to_numpy(), np.hstack([rows, rows]))
+
+
+def test_a_list_of_files_is_the_parts_of_a_view(folder):
+    np.save("q.npy", np.zeros((2, 1)))
+    np.save("p.npy", np.ones((1, 1)))
+    table = open_views({"a": ["q.npy", folder / "p.npy"], "b": np.arange(3.0)})
+    assert whole(table)[0].to_numpy().tolist() == [[0.0, 0.0], [0.0, 1.0], [1.0, 2.0]]
+    assert list(table.columns) == ["a__0", "b__b"]
+
+
+def test_relative_paths_hold_where_the_working_directory_changes(folder, monkeypatch):
+    np.save("a.npy", np.arange(4.0)[:, None])
+    pd.DataFrame({"x": np.arange(4.0)}).to_parquet("b.parquet")
+    (folder / "other").mkdir()
+    table = open_views(["a.npy", "b.parquet"])
+    monkeypatch.chdir(folder / "other")
+    assert table.head(2).to_numpy().tolist() == [[0.0, 0.0], [1.0, 1.0]]
+    assert pickle.loads(pickle.dumps(table)).take([3]).to_numpy().tolist() == [[3.0, 3.0]]
 
 
 def test_one_path_alone_with_named_views(folder):
@@ -152,7 +172,32 @@ def test_targets_keep_their_type(folder):
             assert y.dtype.kind == kind and y.tolist() == values
     np.save("two.npy", np.arange(8).reshape(4, 2))
     table = open_views(["a.npy"], "two.npy", block_size=3)
-    assert table.n_targets == 2 and np.array_equal(whole(table)[1], np.arange(8.0).reshape(4, 2))
+    assert table.target_names == [0, 1] and np.array_equal(whole(table)[1], np.arange(8.0).reshape(4, 2))
+    assert list(open_views(["a.npy", "two.npy"], "two.npy").columns) == ["a__0", "a__1"]
+
+
+def test_several_targets_by_name(folder):
+    np.save("a.npy", np.zeros((3, 1)))
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0], "u": [4, 5, 6], "v": [0.5, 1.5, 2.5], "word": list("pqr")})
+    frame.to_parquet("t.parquet")
+    expected = frame[["v", "u"]].to_numpy(dtype=float)
+    for paths, target in (
+        (["a.npy", "t.parquet"], ["v", "u"]),
+        (["a.npy", "t.parquet"], ["t__v", "u"]),
+        (["a.npy", "t.parquet"], ("t.parquet", ["v", "u"])),
+        (["a.npy"], (folder / "t.parquet", ["v", "u"])),
+    ):
+        table = open_views(paths, target, block_size=2, id=False)
+        assert table.target_names == ["v", "u"] and table.target == "v, u"
+        assert np.array_equal(whole(table)[1], expected)
+        assert list(table.columns) == (["a__0", "t__x", "t__word"] if len(paths) == 2 else ["a__0"])
+    labels = open_views(["a.npy", "t.parquet"], ["v", "u", "no"])  # one for each sample, of which one is no column
+    assert labels.target_names is None and list(labels.block(0)[2]) == ["v", "u", "no"]
+    with pytest.raises(ValueError, match="t.parquet: the target 'word' holds no numbers; several targets are for"):
+        open_views("t.parquet", ["u", "word"], id=False).block(0)
+    frame.assign(u=[4, None, 6]).to_parquet("t.parquet")
+    with pytest.raises(ValueError, match="t.parquet, row 2: the target 'u' is missing"):
+        open_views("a.npy", ("t.parquet", ["v", "u"])).block(0)
 
 
 def test_ids_are_found_and_compared(folder):
@@ -194,8 +239,10 @@ def wrong_calls():
     yield {"paths": "none.npy"}, "there is no file or folder 'none.npy'"
     yield {"paths": "a.csv"}, "a.csv is a text file.*to_parquet"
     yield {"paths": "a.xlsx"}, "suffix '.xlsx', and open_views takes .npy"
-    yield {"paths": "empty"}, "the folder empty has no files"
-    yield {"paths": "nested"}, "the folder nested has no files.*in folders inside it"
+    yield {"paths": "empty"}, "the folder empty has no NPY or Parquet files"
+    yield {"paths": "nested"}, "the folder nested has no NPY or Parquet files.*such as 'inside'"
+    yield {"paths": "hive"}, "the folder hive is partitioned: .*such as 'year=1'.*column 'year'.*write_dataset"
+    yield {"paths": "hive/*.parquet"}, "no file or folder .*name the folder"
     yield {"paths": "several"}, "files of several formats"
     yield {"paths": "other"}, "part-1.parquet lacks the column 'y', unlike .*part-0.parquet"
     yield {"paths": "types"}, "the column 'x' holds numbers in .*part-0.parquet and text in .*part-1.parquet"
@@ -203,7 +250,9 @@ def wrong_calls():
     yield {"paths": ["a.npy", "short.parquet"]}, "a.npy has 4 rows and short.parquet has 3; row k of all files"
     yield {"paths": "a.npy", "target": np.zeros(3)}, "a.npy has 4 rows and the array of the target has 3"
     yield {"paths": "zero.parquet"}, "zero.parquet has no rows"
-    yield {"paths": "zero.npy"}, r"zero.npy is empty \(shape \(0, 2\)\)"
+    yield {"paths": "zero.npy"}, "zero.npy has no rows"
+    yield {"paths": {"a": np.zeros((0, 2))}}, "the array of the view 'a' is empty"
+    yield {"paths": "flat.npy"}, "flat.npy has no columns"
     yield {"paths": "cut.npy"}, "cut.npy is cut off: .* takes 192 bytes, and the file has 150"
     yield {"paths": "cut.parquet"}, "cut.parquet cannot be read as Parquet"
     yield {"paths": "cube.npy"}, "cube.npy has 3 dimensions"
@@ -212,7 +261,7 @@ def wrong_calls():
     yield {"paths": "no.npy"}, "no.npy cannot be read as NPY"
     yield {"paths": "lists.parquet"}, "the column 'x' holds lists or records"
     yield {"paths": np.zeros((3, 2))}, "an array has no name.*mapping"
-    yield {"paths": {"a": [1, 2]}}, "must be a path or an array of NumPy"
+    yield {"paths": {"a": [1, 2]}}, "must be a path, an array of NumPy or, by view, a list of paths"
     yield {"paths": {"a__b": "a.npy"}}, "view name 'a__b'"
     yield {"paths": ["a.npy", "empty/../a.npy"]}, "the view 'a' would be both a.npy and"
     yield {"paths": pd.DataFrame({"x": [1.0]})}, "paths must be paths.*take data frames as they are"
@@ -223,7 +272,11 @@ def wrong_calls():
     yield {"paths": "a.npy", "target": "none.npy"}, "there is no NPY or Parquet file 'none.npy' for the target"
     yield {"paths": "a.npy", "target": "t.parquet"}, "t.parquet has 2 columns that could be the target"
     yield {"paths": "a.npy", "target": ("t.parquet", "no")}, "t.parquet has no column 'no'"
-    yield {"paths": "a.npy", "target": 3}, "target must be a name, a path"
+    yield {"paths": "a.npy", "target": 3}, "target must be a column, a path"
+    yield {"paths": "t.parquet", "target": ("t.parquet", ["x", 3])}, "target must be a column, a path"
+    yield {"paths": "t.parquet", "target": ["x", "lable"]}, "t.parquet has no column 'lable'"
+    yield {"paths": "a.npy", "target": ("t.parquet", ["x", "no"])}, "t.parquet has no column 'no'"
+    yield {"paths": "t.parquet", "target": ["x", "x"]}, "the target 'x' is named twice"
     yield {"paths": "t.parquet", "id": "who"}, "t.parquet has no column 'who'"
     yield {"paths": "t.parquet", "id": "label", "target": "label"}, "'label' is both id and target"
     yield {"paths": "a.npy", "id": "who"}, "NPY files and arrays have no column of ids"
@@ -233,12 +286,22 @@ def wrong_calls():
     yield {"paths": "a.npy", "block_size": 0}, "block_size must be a whole number"
 
 
-@pytest.fixture
-def odd_files(folder):
+@pytest.fixture(scope="module")
+def odd_folder(tmp_path_factory):
+    folder, before = tmp_path_factory.mktemp("odd"), Path.cwd()
+    os.chdir(folder)
+    try:
+        _write_odd_files(folder)
+    finally:
+        os.chdir(before)
+    return folder
+
+
+def _write_odd_files(folder):
     np.save("a.npy", np.zeros((4, 2)))
     (folder / "a.csv").write_text("x\n1\n")
     (folder / "a.xlsx").touch()
-    for name in ("empty", "nested", "nested/inside", "several", "other", "types", "wide"):
+    for name in ("empty", "nested", "nested/inside", "several", "other", "types", "wide", "hive", "hive/year=1"):
         (folder / name).mkdir()
     np.save("several/a.npy", np.zeros((4, 2)))
     frame = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
@@ -252,6 +315,7 @@ def odd_files(folder):
     pd.DataFrame({"x": [1.0, 2.0, 3.0]}).to_parquet("short.parquet")
     frame.iloc[:0].to_parquet("zero.parquet")
     np.save("zero.npy", np.zeros((0, 2)))
+    np.save("flat.npy", np.zeros((4, 0)))
     (folder / "cut.npy").write_bytes((folder / "a.npy").read_bytes()[:150])
     (folder / "cut.parquet").write_bytes((folder / "short.parquet").read_bytes()[:-20])
     np.save("cube.npy", np.zeros((4, 2, 2)))
@@ -264,7 +328,8 @@ def odd_files(folder):
 
 
 @pytest.mark.parametrize(("call", "message"), list(wrong_calls()), ids=lambda value: str(value)[:40])
-def test_one_error_names_the_file_and_the_remedy(odd_files, call, message):
+def test_one_error_names_the_file_and_the_remedy(odd_folder, monkeypatch, call, message):
+    monkeypatch.chdir(odd_folder)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         open_views(**call)
 

@@ -19,7 +19,6 @@ from ...engines.device.prediction import values_on_device
 from ...engines.machine import ExplicitKernel
 from ...engines.stack import ExplicitStack
 from ...kernels import Kernel
-from ...kernels.stacking.feature_weights import feature_weights
 from ...views import Views
 from ..combined import CombinedKernel
 from ..weighted.missing import without_views
@@ -77,7 +76,7 @@ class ExplicitSum(CombinedKernel):
     """
 
     is_sum = True
-    stack: Any
+    stack: Any  # an ExplicitStack, in the place of a KernelStack
 
     def __init__(self, stack: ExplicitStack, theta: np.ndarray, *, missing: str = "refuse", owner: str = "WeightedSum"):
         self.stack, self.theta = stack, theta
@@ -151,11 +150,7 @@ class ExplicitSum(CombinedKernel):
         """The vectors of a linear kernel, where its features are kernel values to landmarks or linear in x."""
         offsets, found = self.stack.offsets, self.stack.maps[m]
         own = np.sqrt(self.theta[m]) * coef[offsets[m] : offsets[m + 1]]
-        landmarks = getattr(found, "landmarks", None)
-        if landmarks is not None:
-            return feature_weights(landmarks, 0, found.fold(own)[: landmarks.n_samples])
-        vectors: Any = getattr(found, "feature_weights", None)
-        return None if vectors is None else vectors(own)
+        return found.feature_weights(own)
 
     # Weights
 
@@ -171,8 +166,7 @@ class ExplicitSum(CombinedKernel):
 
     def values_per_sample(self, coef: np.ndarray) -> int:
         """The features of the kernel that has the most, before they are whitened too."""
-        used = [self.stack.maps[m] for m in np.flatnonzero(self.active).tolist()]
-        return max(found.n_raw + found.n_features for found in used)
+        return self.stack.values_per_sample(self.active)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many landmarks, or other raw values, each kernel compares a new sample."""

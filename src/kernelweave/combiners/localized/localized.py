@@ -32,10 +32,10 @@ from ...kernels import KernelStack
 from ...machines import Machine
 from ...validation import Constraints, Exactly, Number, check_parameters
 from ..base import FitControl
-from ..explicit.gated_descent import WINDOW
-from ..explicit.gated_fit import GatedFit
-from ..explicit.gated_kernel import ExplicitGatedSum
-from ..explicit.gated_totals import average_and_spread
+from ..explicit.gates.descent import WINDOW
+from ..explicit.gates.fitting import GatedFit
+from ..explicit.gates.kernel import ExplicitGatedSum
+from ..explicit.gates.totals import average_and_spread
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
 from ..gates.kernel_map import KernelMap

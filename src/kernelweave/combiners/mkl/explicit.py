@@ -2,8 +2,8 @@
 
     q_m = ||F_m'c||^2,      F_m: features of kernel m without weights, rows multiplied by the factors of missing views
 
-F'c of the machine's last pass contains the amplitudes (eta_m)^(1/2), which tell nothing of a kernel with weight 0, so
-that such kernels take one more pass, without weights. With these vectors, w_m = (eta_m)^(1/2) F_m'c is where a solve at
+F'c of the machine's last pass contains the amplitudes (eta_m)^(1/2), which are 0 for a kernel with weight 0, so that
+such kernels take one more pass, without weights. With these vectors, w_m = (eta_m)^(1/2) F_m'c is where a solve at
 other weights begins.
 
 Second derivatives of J are those of a least-squares machine: with the losses' own curvature d_i at the solution, 0 for

@@ -31,8 +31,8 @@ from ...kernels import Kernel, KernelStack
 from ...machines import Machine
 from ...validation import Choice, Constraints, Instance, Number, Whole, check_parameters
 from ..base import FitControl
-from ..explicit.gated_descent import WINDOW
-from ..explicit.projected_fit import ProjectedFit
+from ..explicit.gates.descent import WINDOW
+from ..explicit.projections.fitting import ProjectedFit
 from ..gates.base import Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import GatingInputs, NoInputs, ProjectedFeatures

@@ -16,16 +16,13 @@ import numpy as np
 
 from ...engines.block import Block, FeatureBlock, StoredFeatures
 from ...engines.host.recomputed import RecomputedFeatures
-from ...engines.losses import Losses
+from ...engines.losses import TERMS, Losses
 from ...engines.machine import certified_descent
 from ...engines.primal import Primal
-from ...engines.reservoir import keys_of
+from ...engines.reservoir import uniform_keys
 from ...validation import is_count
 from ..base import FitControl
 from ..explicit.amplitudes import WeightAmplitudes
-
-RANGE = 2.0**64  # of keys
-TERMS = ("linear", "lower", "upper", "quadratic")
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ class Folds:
 
     def of(self, block: Block) -> np.ndarray:
         """The fold of each sample, from 0."""
-        keys = keys_of(block.first, block.n_samples, self.seed) / RANGE
+        keys = uniform_keys(block.first, block.n_samples, self.seed)
         return np.minimum((keys * self.count).astype(int), self.count - 1)
 
 

@@ -41,7 +41,7 @@ def computed_here(parts: list[Any]) -> list[Any]:
     except ChunkError:
         raise
     except Exception:
-        # Dask does not tell which one it was: one after the other is tried.
+        # The error of Dask does not name it: one after the other is tried.
         for number, part in enumerate(parts):
             try:
                 part.compute()

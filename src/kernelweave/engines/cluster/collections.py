@@ -86,7 +86,7 @@ def chunks_of(X: Any, y: Any, sample_weight: Any) -> Chunks:
 
 
 class _Lengths:
-    """The chunks of X, and how many samples each has, computed where Dask does not know it."""
+    """The chunks of X, and how many samples each has, computed where Dask has no such number."""
 
     def __init__(self, X: Any):
         self.X = X

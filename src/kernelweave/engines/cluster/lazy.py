@@ -1,7 +1,7 @@
 """Prediction of Dask collections: lazy, chunk by chunk.
 
 What a method of a fitted model returns for samples in memory it returns lazily for a Dask collection: a Dask array in
-place of an array, a Dask data frame in place of a data frame. Nothing is computed until the caller asks for it, and
+place of an array, a Dask data frame in place of a data frame. Nothing is computed before the caller computes it, and
 each chunk of the result depends on one chunk of X.
 """
 

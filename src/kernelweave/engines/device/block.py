@@ -21,6 +21,7 @@ from ...arrays import Place
 from ...kernels.threads import in_blas_threads
 from ..block import TILE, Block, FeatureBlock, Respond
 from ..losses import Losses
+from ..slices import ranges, spans_of
 
 PIECE = 2**17  # samples that cross over at once
 
@@ -51,7 +52,7 @@ class DeviceFeatures(ABC):
     @property
     def spans(self) -> list[slice]:
         """The weights of each kernel."""
-        return [slice(int(a), int(b)) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
+        return spans_of(self.offsets)
 
     @abstractmethod
     def scores(self, weights: np.ndarray) -> Any:
@@ -111,8 +112,7 @@ class DeviceBlock:
 
     def with_codes(self, codes: Any) -> DeviceBlock:
         """The block with codes, which some threads compute from slices, and without views."""
-        pieces = [slice(a, min(a + PIECE, self.n_samples)) for a in range(0, self.n_samples, PIECE)]
-        found = in_blas_threads(lambda piece: self._placed(codes[piece]), pieces)
+        found = in_blas_threads(lambda piece: self._placed(codes[piece]), list(ranges(self.n_samples, PIECE)))
         return replace(self, codes=self.place.xp.concat(found), views=None, kept={})
 
     def _placed(self, codes: np.ndarray) -> Any:
@@ -147,8 +147,7 @@ class FeaturesFromHost(FeatureBlock):
         place = self.placed.place
         scores = place.numpy(self.placed.scores(weights)).astype(np.float64)
         G, pulls = np.zeros_like(scores), False
-        for first in range(0, self.n_samples, TILE):
-            rows = slice(first, min(first + TILE, self.n_samples))
+        for rows in ranges(self.n_samples, TILE):
             own = respond(rows, scores[rows])
             if own is not None:
                 G[rows], pulls = own, True
@@ -167,8 +166,8 @@ def placed_block(block: Block, features: DeviceFeatures) -> DeviceBlock:
     present = None if block.present is None else place.asarray(np.ascontiguousarray(block.present))
     losses = block.losses.mapped(lambda term: place.asarray(np.ascontiguousarray(term), dtype))
     weight = place.asarray(block.weight, dtype)
-    views, host = getattr(block, "views", None), None if type(block) is Block else block
-    found = DeviceBlock(block.first, features, losses, block.y, weight, present, None, views, host)
+    host = None if type(block) is Block else block
+    found = DeviceBlock(block.first, features, losses, block.y, weight, present, None, block.views, host)
     return found if block.codes is None else found.with_codes(block.codes)  # held, also where they were on demand
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
+from ..slices import ranges
 from .block import DeviceFeatures
 
 TILE_VALUES = 2**25  # raw values that are there at once
@@ -60,7 +61,7 @@ class ComputedFeatures(DeviceFeatures):
     def tiles(self, n_raw: int) -> list[slice]:
         """Samples that are worked on at once."""
         size = max(1, TILE_VALUES // max(1, n_raw))
-        return [slice(a, min(a + size, self.n_samples)) for a in range(0, self.n_samples, size)]
+        return list(ranges(self.n_samples, size))
 
     def scores(self, weights: np.ndarray) -> Any:
         """Tile by tile for each kernel."""

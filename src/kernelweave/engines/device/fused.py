@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
+from ..losses import TERMS
 from .block import DeviceBlock
 from .held import HeldFeatures
 
@@ -71,7 +72,7 @@ def sweep(
     by_amplitude = xp.empty((n, features.n_kernels) if learns else (1,), dtype=xp.float32, device=place.device)
     pulled = xp.empty((programs, padded * width), dtype=xp.float32, device=place.device)
     sums = xp.empty((programs, 2), dtype=xp.float64, device=place.device)
-    terms = (getattr(block.losses, name) for name in ("linear", "lower", "upper", "quadratic"))
+    terms = (getattr(block.losses, name) for name in TERMS)
     _triton.pass_tiles[(programs,)](
         features.matrix, layout.starts, layout.widths, w, a, *terms, w[features.step :], by_amplitude, pulled, sums, n,
         share, features.step, a.stride(0), N_KERNELS=features.n_kernels, PADDED=padded, WIDTH=width, ROWS=rows,

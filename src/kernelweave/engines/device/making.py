@@ -20,7 +20,6 @@ import numpy as np
 
 from ...arrays import Place
 from ...features import FeatureMap
-from ...kernels import KernelStack
 from ...kernels.parts.device.rules import warn_of_host_kernels
 from ...kernels.parts.making import source_of
 from ...kernels.parts.sources import PointSource, Side, Source
@@ -28,6 +27,7 @@ from ...kernels.stacking.memory import KernelMemoryError
 from ...kernels.threads import in_blas_threads
 from ...views import Views
 from ..rows import Rows
+from ..slices import ranges
 from .block import PIECE, DeviceBlock, joined, placed_block
 from .computed import ComputedFeatures
 from .engine import OnDevice
@@ -58,7 +58,7 @@ class PlacedMap:
     @classmethod
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
         """The landmarks of a map move to the place."""
-        landmarks: KernelStack | None = getattr(found, "landmarks", None)
+        landmarks = found.landmarks
         if landmarks is None or found.n_raw != landmarks.n_samples:  # a constant beside the kernel values
             return cls(found, None)
         there = landmarks.at(place)
@@ -181,7 +181,7 @@ class Making:
 
     def block(self, rows: Rows) -> DeviceBlock:
         """The block of some samples; pieces are read by several threads."""
-        pieces = [slice(a, min(a + PIECE, rows.n_samples)) for a in range(0, rows.n_samples, PIECE)]
+        pieces = list(ranges(rows.n_samples, PIECE))
         prepare = replace(self.preparation, maps=[])
         host = joined(in_blas_threads(lambda piece: prepare(_some(rows, piece)), pieces), rows.views)
         present = np.ones((rows.n_samples, len(self.maps)), dtype=bool) if host.present is None else host.present

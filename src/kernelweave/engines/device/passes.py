@@ -35,7 +35,7 @@ def sweep(
     else:
         s = block.features.scores(weights)
         values = xp.sum(a[:, :, None] * s, axis=1) + place.asarray(intercept, dtype)
-        loss, c = respond(block.losses, values, place)
+        loss, c = block.losses.respond(values)
         totals = xp.sum(c, axis=0, dtype=xp.float64)
         pulled = block.features.pull(a[:, :, None] * c[:, None, :])
         by_amplitude = -xp.sum(c[:, None, :] * s, axis=2) if learns else None
@@ -66,18 +66,6 @@ def amplitudes_of(block: DeviceBlock, amplitudes: Amplitudes, theta: np.ndarray)
     return parameters, found
 
 
-def respond(losses: Losses, values: Any, place: Place) -> tuple[Any, Any]:
-    """The sum of the losses for each output, in float64, and c of each sample; see `Losses.respond`."""
-    xp, e = place.xp, losses.insensitivity
-    z = losses.linear - values
-    free = xp.sign(z) * xp.clip(xp.abs(z) - e, min=0.0) if e else z
-    c = xp.minimum(xp.maximum(free / losses.quadratic, losses.lower), losses.upper)
-    worth = z * c - 0.5 * losses.quadratic * c**2
-    if e:
-        worth = worth - e * xp.abs(c)
-    return xp.sum(worth, axis=0, dtype=xp.float64), c
-
-
 @dataclass(frozen=True)
 class ScoredOnDevice:
     """The scores of a block without biases, in the type of the features, with losses and weights of its samples."""
@@ -105,9 +93,7 @@ def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]
     place, losses = block.place, block.losses
     xp = place.xp
     values = xp.astype(block.scores, xp.float64) + place.asarray(intercept, "float64")
-    _, c = respond(losses, values, place)
-    inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
-    fall = xp.where(inside, 1.0 / losses.quadratic, xp.zeros_like(losses.quadratic))
+    c, fall = losses.coefficients(values), losses.curvature(values)
     sums, sizes, falls = (xp.sum(each, axis=0, dtype=xp.float64) for each in (c, xp.abs(c), fall))
     return sums, sizes, falls
 
@@ -124,10 +110,9 @@ def curvature(
     a, w = a[rows, :], place.asarray(weights, dtype)
     spans = block.features.spans
     scores = xp.stack([phi[:, span] @ w[span, :] for span in spans], axis=1)
-    c = respond(losses, xp.sum(a[:, :, None] * scores, axis=1) + place.asarray(intercept, dtype), place)[1]
-    inside = (c > losses.lower) & (c < losses.upper) & (c != 0.0)
+    c = losses.coefficients(xp.sum(a[:, :, None] * scores, axis=1) + place.asarray(intercept, dtype))
     all_rates = (n / rows.stop) / losses.quadratic
-    rates = xp.where(inside, all_rates, xp.zeros_like(all_rates))
+    rates = xp.where(losses.curves(c), all_rates, xp.zeros_like(all_rates))
     phi, sums = phi * phi, []
     for rate in (rates, all_rates):
         parts = [phi[:, span].T @ (a[:, m, None] ** 2 * rate) for m, span in enumerate(spans)]

@@ -10,6 +10,7 @@ import numpy as np
 from ...arrays import Place
 from ...features import FeatureMap
 from ...views import Views
+from ..slices import ranges
 from .making import PlacedMap
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ def maps_at(stack: ExplicitStack, place: Place) -> list[PlacedMap]:
 
 def _made_of(found: FeatureMap) -> Any:
     """What a placed map depends on: the kernel, which may be replaced by one with further ids, or the map."""
-    landmarks = getattr(found, "landmarks", None)
-    return found if landmarks is None else landmarks.kernels[0]
+    return found if found.landmarks is None else found.landmarks.kernels[0]
 
 
 def values_on_device(
@@ -67,8 +67,7 @@ def values_on_device(
         folded[m] = place.asarray(own if white is None else white @ own, "float64")
     n_rows = max(1, VALUES // max(found.shape[0] for found in folded.values()))
     pending: list[tuple[slice, Any]] = []  # the host reads the next piece while a device is at work
-    for first in range(0, views.n_samples, n_rows):
-        rows = slice(first, min(first + n_rows, views.n_samples))
+    for rows in ranges(views.n_samples, n_rows):
         part = views if n_rows >= views.n_samples else views.rows(rows)
         total: Any = None
         for m in used:

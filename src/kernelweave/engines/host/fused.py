@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from ..block import Block, HostFeatures
-from ..losses import Losses
-from .products import Chunk, ranges
+from ..losses import TERMS, Losses
+from ..slices import ranges
+from .products import Chunk
 
 CHUNK = 2048  # samples whose amplitudes are computed together
 
@@ -53,7 +54,7 @@ def fused_pass(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np
 def _terms(losses: Losses, rows: slice, n_outputs: int) -> tuple[np.ndarray, ...]:
     """p, the bounds and h of some samples, each of shape (n_rows, n_outputs)."""
     n_rows, found = rows.stop - rows.start, []
-    for name in ("linear", "lower", "upper", "quadratic"):
+    for name in TERMS:
         values = np.asarray(getattr(losses, name), dtype=np.float64)
         part = values[rows] if values.ndim == 2 and len(values) != 1 else values
         found.append(np.ascontiguousarray(np.broadcast_to(part, (n_rows, n_outputs))))

@@ -6,26 +6,19 @@ Each class here goes through one chunk of samples after the other by `add` and h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...kernels.threads import Scratch
 from ...solvers.stacks.passes import add_pulled, inner_products, one_output, respond
+from ..slices import ranges, spans_of
 
 if TYPE_CHECKING:
     from .recomputed import RecomputedFeatures
 
 FEW_OUTPUTS = 8  # up to so many, values that are computed in the pass are multiplied by a loop instead of BLAS
 TILE_BYTES = 2**20  # of features that are worked on together; they stay in the second cache of a core
-
-
-def ranges(n: int, size: int) -> Iterator[slice]:
-    """Slices of at most so many samples."""
-    for first in range(0, n, size):
-        yield slice(first, min(first + size, n))
 
 
 def tile_height(row_bytes: int) -> int:
@@ -139,7 +132,7 @@ class HeldTiles(_Tiles):
     """Features that are held, several outputs: BLAS in the features' type; parameters are those of `HeldRows`."""
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
-        self.spans = [slice(a, b) for a, b in pairwise(offsets)]
+        self.spans = spans_of(offsets)
         super().__init__(len(self.spans), weights.shape[1], matrix.shape[1] * matrix.itemsize, matrix.dtype)
         self.matrix, self.weights, self.sums = matrix, weights.astype(matrix.dtype), np.zeros(weights.shape)
 
@@ -171,12 +164,12 @@ class RecomputedTiles(_Tiles):
     """
 
     def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
-        self.features, offsets, n_outputs = features, features.offsets, weights.shape[1]
+        self.features, n_outputs = features, weights.shape[1]
         n_raw = sum(each.n_raw for each in features.values)
         super().__init__(len(features.values), n_outputs, n_raw * features.dtype.itemsize, np.float64)
         self.folded = [
-            np.ascontiguousarray(each.fold(weights[a:b]).T)
-            for each, a, b in zip(features.values, offsets[:-1], offsets[1:], strict=True)
+            np.ascontiguousarray(each.fold(weights[span]).T)
+            for each, span in zip(features.values, spans_of(features.offsets), strict=True)
         ]
         self.sums = [np.zeros(each.shape) for each in self.folded]
         self.few = n_outputs <= FEW_OUTPUTS

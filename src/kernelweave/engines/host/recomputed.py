@@ -11,7 +11,8 @@ import numpy as np
 from ...features import FeatureMap
 from ...views import Views
 from ..block import HostFeatures, Respond, StoredFeatures
-from .products import Products, RecomputedTiles, ranges, tile_height
+from ..slices import ranges
+from .products import Products, RecomputedTiles, tile_height
 from .values import Opened, RawValues, raw_values
 
 CHUNK = 2048  # samples that are read together

@@ -172,7 +172,7 @@ def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
 
 def _in_tiles(feature_map: FeatureMap, dtype: str) -> KernelValues | None:
     """Kernel values in tiles, where the map is one of landmarks whose kernel is a function of feature vectors."""
-    landmarks = getattr(feature_map, "landmarks", None)
+    landmarks = feature_map.landmarks
     if landmarks is None or feature_map.n_raw != landmarks.n_samples:  # there is a constant beside the kernel values
         return None
     if not landmarks.repairs[0].trusted or landmarks.normalizers[0].needs_all_samples:

@@ -35,6 +35,24 @@ def wherever_X_is(method: Callable[..., Any]) -> Callable[..., Any]:  # noqa: N8
     return found
 
 
+def in_files_too(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a method of an estimator take X in files, too.
+
+    Parameters
+    ----------
+    method : callable
+        ``method(estimator, X, ...)`` for X in memory.
+    """
+
+    @wraps(method)
+    def found(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(X, TableInBlocks):
+            return in_files(self, method.__name__, X, *arguments, **options)
+        return method(self, X, *arguments, **options)
+
+    return found
+
+
 def _by_blocks(X: Any) -> Callable[..., Any] | None:
     """What calls a method for each block of X: ``function(estimator, name, X, ...)``; None for X in memory."""
     if isinstance(X, TableInBlocks):

@@ -1,12 +1,14 @@
-"""What cannot be had on explicit features: one error, before anything is computed, with the remedy."""
+"""Parameters that do not go with explicit features: one error with the remedy, before anything is computed."""
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from ...combiners import Combiner
+from ...combiners import Combiner, PerOutput
 from ...engines.losses import losses_of
 from ...features import approximations_of
 from ...validation import check_parameters, shown
@@ -36,8 +38,26 @@ def refuse(estimator: Any, combiner: Combiner, posterior: Any) -> None:
     if combiner.why_exact is not None:
         raise ValueError(
             f"approximation={shown(estimator.approximation)} gives kernels explicit features, but "
-            f"{combiner.why_exact}; use another combiner, such as Mean, ConvexMKL or Localized, {EXACT}"
+            f"{combiner.why_exact}; use {_remedies(combiner)}, {EXACT}"
         )
+
+
+def _remedies(combiner: Combiner) -> str:
+    """A parameter of the combiner that makes the difference, where there is one, and other combiners."""
+    inner = combiner
+    while isinstance(inner, PerOutput):
+        inner = inner.combiner
+    name = type(inner).__name__
+    *first, last = [other for other in ("Mean", "ConvexMKL", "Localized") if other != name]
+    own = []
+    for parameter, entry in signature(type(inner)).parameters.items():
+        if entry.default is not entry.empty and _with(inner, parameter, entry.default).why_exact is None:
+            own.append(f"{name}({parameter}={shown(entry.default)}), which is the default, ")
+    return f"{own[0] if own else ''}another combiner, such as {', '.join(first)} or {last}"
+
+
+def _with(combiner: Combiner, parameter: str, value: Any) -> Combiner:
+    return clone(combiner).set_params(**{parameter: value})
 
 
 def _refuse_loss(estimator: Any) -> None:

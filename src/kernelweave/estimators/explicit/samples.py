@@ -41,6 +41,7 @@ from ...engines import Engine, InMemory
 from ...engines.cluster import is_dask, rows_on_dask
 from ...engines.device.making import MOST_ROWS as ON_DEVICE
 from ...engines.rows import TARGET_BYTES, Rows
+from ...engines.slices import ranges
 from ...validation.inputs import check_row_labels, check_sample_weight, check_training_data
 from ...views import TableInBlocks, Views
 from .stored import samples_in_files
@@ -62,7 +63,7 @@ def samples_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Engine:
         engine, names = samples_in_files(estimator, X, y, sample_weight)
         set_columns(estimator, len(names), names)
         if y is None and is_regressor(estimator):
-            set_target_names(estimator, None if X.n_targets is None else list(range(X.n_targets)))
+            set_target_names(estimator, X.target_names)
         return engine
     if is_dask(X):
         return samples_on_dask(estimator, X, y, sample_weight)
@@ -109,7 +110,7 @@ def rows_in_memory(views: Views, y: Any, weight: np.ndarray, n_rows: int | None 
     n = views.n_samples
     if n_rows is None:
         n_rows = int(np.clip(TARGET_BYTES // (8 * max(1, views.X.shape[1])), LEAST_ROWS, MOST_ROWS))
-    parts = [slice(first, min(first + n_rows, n)) for first in range(0, n, n_rows)]
+    parts = ranges(n, n_rows)
     return InMemory([Rows(p.start, views.rows(p), None if y is None else y[p], weight[p]) for p in parts])
 
 

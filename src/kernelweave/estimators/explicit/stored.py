@@ -77,11 +77,14 @@ class StoredSamples:
         if self.targets is not None:
             y = self.table.targets(first, last) if self.y is None else self.y[first:last]
             y = self._as_numbers(y, first) if self.targets == "numbers" else y
+        positions = np.arange(first, last)
         if self._starts is not None:
             kept = np.flatnonzero(weight)
-            X, weight, y = X.iloc[kept], weight[kept], None if y is None else y[kept]
+            X, weight, y, positions = X.iloc[kept], weight[kept], None if y is None else y[kept], positions[kept]
             first = self._starts[number]
-        return Rows(first, Views(X, self.names), y, weight)
+        views = Views(X, self.names)
+        views.positions, views.labels = positions, None  # messages name samples by their rows in the files
+        return Rows(first, views, y, weight)
 
     def _as_numbers(self, y: Any, first: int) -> np.ndarray:
         try:
@@ -161,6 +164,13 @@ def check_fits(table: TableInBlocks) -> None:
         )
 
 
+def whole_targets(table: TableInBlocks) -> Any:
+    """The targets of all samples of a table that has some; several are a data frame, with their names."""
+    limits = (table.limits(number) for number in range(table.n_blocks))
+    y = np.concatenate([np.asarray(table.targets(*both)) for both in limits])
+    return y if table.target_names is None else pd.DataFrame(y, columns=table.target_names)
+
+
 def read_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """X, y and weights in memory, for exact kernels; an error where X would take too much of it.
 
@@ -176,7 +186,7 @@ def read_whole(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any,
     table = X
     if is_classifier(estimator) or is_regressor(estimator):
         y = _checked_targets(estimator, table, y)
-        y = table.targets(0, table.n_samples) if y is None else y
+        y = whole_targets(table) if y is None else y
     if isinstance(sample_weight, str):
         column, table = table.column(sample_weight, "sample_weight"), table.without(sample_weight)
         sample_weight = column.read(0, table.n_samples)

@@ -28,6 +28,8 @@ class ArrayRows(StoredRows):
 
     def __init__(self, array: np.ndarray, view: str, shown: str):
         check_layout(array.shape, array.dtype, shown)
+        if not len(array):
+            raise ValueError(f"{shown} is empty (shape {array.shape}); it needs a row for each sample")
         self.array, self.shown, self.n_rows = array, shown, array.shape[0]
         self.columns = columns_of(array.shape, array.dtype, view)
 
@@ -68,7 +70,7 @@ class NpyRows(ArrayRows):
     """
 
     def __init__(self, path: Path, view: str):
-        self.path, self.shown = path, str(path)
+        self.path, self.shown = path.absolute(), str(path)  # the working directory may change
         try:
             with path.open("rb") as file:
                 version = np.lib.format.read_magic(file)
@@ -86,7 +88,7 @@ class NpyRows(ArrayRows):
                 f"and the file has {there}; write or copy it again"
             )
         self.n_rows, self.columns = self.shape[0], columns_of(self.shape, self.dtype, view)
-        self.stamp = Stamp(path)
+        self.stamp = Stamp(self.path, self.shown)
 
     @property
     def files(self) -> list[Path]:
@@ -135,8 +137,8 @@ def check_layout(shape: tuple[int, ...], dtype: np.dtype, shown: str) -> None:
             f"{shown} has {len(shape)} dimensions; a view has two, samples and columns: reshape it, such as "
             "array.reshape(len(array), -1)"
         )
-    if 0 in shape:
-        raise ValueError(f"{shown} is empty (shape {shape}); it needs a row for each sample")
+    if 0 in shape[1:]:
+        raise ValueError(f"{shown} has no columns (shape {shape}); a view needs one")
 
 
 def columns_of(shape: tuple[int, ...], dtype: np.dtype, view: str) -> list[Column]:

@@ -14,7 +14,7 @@ from ..table import no_column
 from .arrays import ArrayRows
 from .rows import StoredRows
 from .sources import Opened, first_part, opened_views
-from .table import OpenView, OpenViews, StoredColumn, StoredIds
+from .table import OpenView, OpenViews, StoredIds
 from .targets import target_of
 
 _N_TRIED = 1000  # rows whose ids are looked at before a first column of text is taken for ids
@@ -29,16 +29,18 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
 
     Parameters
     ----------
-    paths : mapping from name to path or array, sequence of paths, or one path
+    paths : mapping from name to path, list of paths or array, sequence of paths, or one path
         A path leads to an NPY file, a Parquet file (.parquet or .pq; needs pyarrow), or a folder with files of one of
         these formats, which are the parts of one table in the order of their names (numbers in names count as numbers).
         An array may be a memory map. A view is named as the key of the mapping, or by its file or folder. One path
-        alone, with columns that are named ``view__column``, holds several views. Columns of an NPY file are named
+        alone, with columns that are named ``view__column``, holds several views. In a mapping, a list of paths is the
+        parts of one view, in this order. Columns of an NPY file are named
         ``view__0``, ``view__1``, ...; one of one dimension is the column ``view__view``.
-    target : str, path, tuple or array, optional
+    target : str, path, tuple, list or array, optional
         What to predict: a column, by its name in X (``view__column``) or in its file, which is no part of X then;
         ``"file:column"`` or ``(path, column)`` for a column of another Parquet file; the path of an NPY file with a
-        label or number for each sample (or a row of numbers, for several targets); or an array.
+        label or number for each sample (or a row of numbers, for several targets); or an array. A list of columns,
+        also as ``(path, [column, ...])``, is several targets of a regression.
     id : str, mapping, None or False
         The column of the sample ids in Parquet files, for all or by view. None: the index that pandas stored, or a
         first column of text that differs from row to row (in the first 1000). False: there are none.
@@ -87,7 +89,7 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
     opened = opened_views(paths)
     _check_id(id, opened)
     column, beside = target_of(target, opened)
-    taken = {} if column is None or column.place is None else {_place_of(column): True}
+    taken = set() if column is None else set(column.taken)
     ids: list[tuple[StoredRows, int]] = []
     views: list[OpenView] = []
     for one in [*opened, *([] if beside is None else [beside])]:
@@ -104,7 +106,7 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
             raise ValueError(f"{one.rows.shown} has no column beside the ids; a view needs one: leave the file out")
     if not views:
         raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
-    n_samples = _common_length([*(one.rows for one in opened), *([] if column is None else [column.rows])])
+    n_samples = _common_length([*(one.rows for one in opened), *([] if column is None else column.tables)])
     _check_unique([name for view in views for name in view.names])
     found = StoredIds(tuple(ids)) if ids else None
     return OpenViews(views, column, ids=found, n_samples=n_samples, block_size=_whole(block_size))
@@ -112,10 +114,6 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
 
 def _whole(number: Any) -> int | None:
     return None if number is None else int(number)
-
-
-def _place_of(column: StoredColumn) -> tuple[str, int | None]:
-    return column.rows.shown, column.place
 
 
 def _check_id(given: Any, opened: list[Opened]) -> None:
@@ -132,7 +130,7 @@ def _check_id(given: Any, opened: list[Opened]) -> None:
         raise ValueError(f"id={given!r}, but NPY files and arrays have no column of ids; leave id out")
 
 
-def _id_place(one: Opened, wanted: Any, taken: Mapping[tuple[str, int | None], bool]) -> int | None:
+def _id_place(one: Opened, wanted: Any, taken: set[tuple[str, int]]) -> int | None:
     """The column of the ids in a table; None where there is none."""
     rows = one.rows
     if isinstance(first_part(rows), ArrayRows) or wanted is False:

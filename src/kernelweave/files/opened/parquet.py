@@ -30,7 +30,7 @@ class ParquetRows(StoredRows):
     """
 
     def __init__(self, path: Path):
-        self.path, self.shown = path, str(path)
+        self.path, self.shown = path.absolute(), str(path)  # the working directory may change
         with named_parquet(self.shown):
             file = import_module("pyarrow.parquet").ParquetFile(path)
             with file:
@@ -41,7 +41,7 @@ class ParquetRows(StoredRows):
         self.columns = [_column(field, self.shown) for field in schema]
         index = [name for name in (schema.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
         self.id_place = self.names.index(index[0]) if len(index) == 1 and index[0] in self.names else None
-        self.stamp = Stamp(path)
+        self.stamp = Stamp(self.path, self.shown)
         self._start_afresh()
 
     @property

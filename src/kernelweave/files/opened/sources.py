@@ -22,6 +22,7 @@ from .rows import SeveralParts, StoredRows
 
 SEPARATOR = "__"
 SUFFIXES = (SUFFIX, *parquet.SUFFIXES)
+_TABLES = (".csv", ".tsv", ".npz")  # that may hold rows, too
 
 
 @dataclass(frozen=True)
@@ -74,15 +75,30 @@ def _one(name: Any, given: Any) -> Opened:
     if isinstance(given, np.ndarray):
         check_name(name, "an array")
         return Opened(name, ArrayRows(given, name, f"the array of the view {name!r}"))
-    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
-        raise ValueError(f"an entry of paths must be a path or an array of NumPy, not {shown(given)}")
-    path = Path(os.fspath(given)).expanduser()
+    if isinstance(given, list | tuple) and given and name is not None:
+        check_name(name, "several files")
+        parts = [stored_rows(_existing(part), name) for part in given]
+        return Opened(name, parts[0] if len(parts) == 1 else SeveralParts(parts, f"the parts of the view {name!r}"))
+    path = _existing(given)
     if name is not None:
         check_name(name, str(path))
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {str(path)!r} (the working directory is {Path.cwd()})")
-    own = name or (view_name(path.name) if path.is_dir() else stem_of(path))
+    own = name or (view_name(path.resolve().name) if path.is_dir() else stem_of(path))
     return Opened(own, stored_rows(path, own))
+
+
+def _existing(given: Any) -> Path:
+    """The path of a file or folder that is there."""
+    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
+        raise ValueError(
+            f"an entry of paths must be a path, an array of NumPy or, by view, a list of paths, not {shown(given)}"
+        )
+    path = Path(os.fspath(given)).expanduser()
+    if not path.exists():
+        pattern = "; name the folder, all parts in it are read" if any(sign in path.name for sign in "*?") else ""
+        raise FileNotFoundError(
+            f"there is no file or folder {str(path)!r} (the working directory is {Path.cwd()}){pattern}"
+        )
+    return path
 
 
 def _of_one_path(path: Any) -> Opened:
@@ -103,24 +119,36 @@ def stored_rows(path: Path, view: str) -> StoredRows:
     """
     if not path.is_dir():
         return _of_file(path, view)
-    files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(("_", "."))]
+    entries = [entry for entry in path.iterdir() if not entry.name.startswith(("_", "."))]
+    # Notes and checksums beside the parts are no parts; text that may hold rows is not passed over in silence.
+    files = [e for e in entries if e.is_file() and format_suffix(e.name) in (*SUFFIXES, *_TABLES)]
     files.sort(key=lambda file: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", file.name)])
     formats = {format_suffix(file.name) for file in files}
     formats = {parquet.SUFFIXES[0] if suffix in parquet.SUFFIXES else suffix for suffix in formats}
-    if not files:
-        inside = (
-            "; the parts are in folders inside it: give each folder, or move the files"
-            if any(entry.is_dir() for entry in path.iterdir())
-            else ""
-        )
-        raise ValueError(f"the folder {path} has no files; it needs parts of one table, NPY or Parquet{inside}")
+    _check_parts(path, files, [entry.name for entry in entries if entry.is_dir()])
     if len(formats) > 1:
         raise ValueError(
             f"the folder {path} has files of several formats ({', '.join(sorted(formats))}); it needs the parts of one "
             "table only, all NPY or all Parquet"
         )
     parts = [_of_file(file, view) for file in files]
+    parts = [part for part in parts if part.n_rows] or parts[:1]
     return parts[0] if len(parts) == 1 else SeveralParts(parts, str(path))
+
+
+def _check_parts(path: Path, files: list[Path], folders: list[str]) -> None:
+    """Refuse a folder without parts, and one whose parts are in folders inside it."""
+    keys = [name for name in folders if "=" in name]
+    if keys:
+        raise ValueError(
+            f"the folder {path} is partitioned: its parts are in folders such as {keys[0]!r}, whose names are values "
+            f"of the column {keys[0].partition('=')[0]!r}; write the table as one folder of parts with that column, "
+            "such as pyarrow.dataset.write_dataset(pyarrow.dataset.dataset(OLD, partitioning='hive'), NEW, "
+            "format='parquet')"
+        )
+    if not files:
+        inside = f"; there are folders in it, such as {folders[0]!r}: open that one" if folders else ""
+        raise ValueError(f"the folder {path} has no NPY or Parquet files; it needs the parts of one table{inside}")
 
 
 def _of_file(file: Path, view: str) -> StoredRows:

@@ -13,10 +13,12 @@ class Stamp:
     Parameters
     ----------
     path : Path
+    shown : str
+        What messages call it.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, shown: str):
+        self.path, self.shown = path, shown
         self._seen = self._now()
 
     def check(self) -> None:
@@ -24,9 +26,9 @@ class Stamp:
         try:
             now = self._now()
         except OSError as error:
-            raise ReadingError(f"{self.path} cannot be read any more: {error.strerror}; open it again") from error
+            raise ReadingError(f"{self.shown} cannot be read any more: {error.strerror}; open it again") from error
         if now != self._seen:
-            raise ReadingError(f"{self.path} has changed since it was opened; open it again")
+            raise ReadingError(f"{self.shown} has changed since it was opened; open it again")
 
     def _now(self) -> tuple[int, int]:
         status = self.path.stat()

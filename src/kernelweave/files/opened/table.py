@@ -77,6 +77,22 @@ class StoredColumn:
         """The name of the column, or of what holds it."""
         return self.rows.shown if self.place is None else self.rows.columns[self.place].name
 
+    @property
+    def names(self) -> list[Any] | None:
+        """The positions of the columns where there are several, None where there is one."""
+        return list(range(len(self.rows.columns))) if self.place is None else None
+
+    @property
+    def tables(self) -> list[StoredRows]:
+        """What is read."""
+        return [self.rows]
+
+    @property
+    def taken(self) -> list[tuple[str, int]]:
+        """The columns by file and position, which are no part of X."""
+        places = range(len(self.rows.columns)) if self.place is None else [self.place]
+        return [(self.rows.shown, place) for place in places]
+
     def read(self, first: int, last: int) -> np.ndarray:
         """The values of some rows, or a `ValueError` that names the first one that is missing."""
         if self.place is None:
@@ -91,6 +107,55 @@ class StoredColumn:
                 f"{self.rows.shown}, row {row + 1}: the {self.role} {self.name!r} is missing; leave such samples out "
                 "of the files"
             )
+        return values
+
+
+@dataclass(frozen=True)
+class StoredColumns:
+    """Several columns of numbers beside X, side by side: the targets of a regression.
+
+    Attributes
+    ----------
+    columns : tuple of StoredColumn
+    """
+
+    columns: tuple[StoredColumn, ...]
+
+    @property
+    def shown(self) -> str:
+        """What messages call the files."""
+        return ", ".join(dict.fromkeys(column.shown for column in self.columns))
+
+    @property
+    def name(self) -> str:
+        """The names of the columns."""
+        return ", ".join(self.names)
+
+    @property
+    def names(self) -> list[Any]:
+        """The names of the columns, one by one."""
+        return [column.name for column in self.columns]
+
+    @property
+    def tables(self) -> list[StoredRows]:
+        """What is read."""
+        return [column.rows for column in self.columns]
+
+    @property
+    def taken(self) -> list[tuple[str, int]]:
+        """The columns by file and position, which are no part of X."""
+        return [place for column in self.columns for place in column.taken]
+
+    def read(self, first: int, last: int) -> np.ndarray:
+        """The values of some rows, of shape (n_rows, n_columns), or a `ValueError` that names a wrong column."""
+        values = np.empty((last - first, len(self.columns)))
+        for place, column in enumerate(self.columns):
+            own = column.read(first, last)
+            if own.dtype.kind not in "fiub":
+                raise ValueError(
+                    f"{column.shown}: the target {column.name!r} holds no numbers; several targets are for MKLRegressor"
+                )
+            values[:, place] = own
         return values
 
 
@@ -168,7 +233,7 @@ class OpenViews(TableInBlocks):
     def __init__(
         self,
         views: list[OpenView],
-        target: StoredColumn | None,
+        target: StoredColumn | StoredColumns | None,
         *,
         ids: StoredIds | None,
         n_samples: int,
@@ -201,13 +266,13 @@ class OpenViews(TableInBlocks):
     @property
     def files(self) -> list[Path]:
         """All files that are read."""
-        tables = [view.rows for view in self._views] + ([] if self._target is None else [self._target.rows])
+        tables = [view.rows for view in self._views] + ([] if self._target is None else self._target.tables)
         return list(dict.fromkeys(file for rows in tables for file in rows.files))
 
     @property
-    def n_targets(self) -> int | None:
-        """The number of targets of each sample where the target is a table of them; None where it is one column."""
-        return None if self._target is None or self._target.place is not None else len(self._target.rows.columns)
+    def target_names(self) -> list[Any] | None:
+        """The names of the targets where each sample has several (0, 1, ... in an NPY file); None where it has one."""
+        return None if self._target is None else self._target.names
 
     @property
     def has_ids(self) -> bool:

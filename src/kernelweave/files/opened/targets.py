@@ -15,31 +15,33 @@ from ..table import no_column, view_name
 from .arrays import ArrayRows
 from .rows import StoredRows
 from .sources import SUFFIXES, Opened, first_part, stored_rows
-from .table import StoredColumn
+from .table import StoredColumn, StoredColumns
+
+_WAYS = "a column, a path, (path, column), a list of columns or an array"
 
 
-def target_of(target: Any, opened: list[Opened]) -> tuple[StoredColumn | None, Opened | None]:
-    """The column of the targets, and the table that has it where that is none of the views.
+def target_of(target: Any, opened: list[Opened]) -> tuple[StoredColumn | StoredColumns | None, Opened | None]:
+    """The column, or the columns, of the targets, and the table that has it where that is none of the views.
 
     Parameters
     ----------
-    target : str, path, tuple or array
+    target : str, path, tuple, list or array
     opened : list of Opened
         The views.
     """
     if target is None:
         return None, None
+    if _are_columns(target, opened):
+        return _several([_named(name, opened) for name in target]), None
     if isinstance(target, np.ndarray | list) or hasattr(target, "to_numpy"):
         array = np.asarray(target)
         array = np.asarray(array.tolist()) if array.dtype == object else array
         rows: StoredRows = ArrayRows(array, "target", "the array of the target")
         return StoredColumn(rows, 0 if len(rows.columns) == 1 else None, "target"), None
     if isinstance(target, tuple):
-        if len(target) != 2 or not isinstance(target[1], str):
-            raise ValueError(f"target must be a name, a path or (path, column), not {shown(target)}")
-        return _in_file(_needed(os.fspath(target[0]), opened), target[1], opened)
+        return _of_pair(target, opened)
     if not isinstance(target, str | os.PathLike) or not os.fspath(target):
-        raise ValueError(f"target must be a name, a path or (path, column), not {shown(target)}")
+        raise ValueError(f"target must be {_WAYS}, not {shown(target)}")
     text = os.fspath(target)
     named = _columns_named(text, opened)
     if named:
@@ -53,9 +55,48 @@ def target_of(target: Any, opened: list[Opened]) -> tuple[StoredColumn | None, O
             return _in_file(found, text[colon.end() :], opened)
     if isinstance(target, os.PathLike) or format_suffix(text) in SUFFIXES:
         _needed(text, opened)
-    names = [name for one in opened for name in one.rows.names]
+    return _named(text, opened), None
+
+
+def _are_columns(target: Any, opened: list[Opened]) -> bool:
+    """Whether a list holds names of columns, and not labels: they are columns, or not one text for each sample."""
+    if not isinstance(target, list) or not target or not all(isinstance(name, str) for name in target):
+        return False
+    return len(target) != opened[0].rows.n_rows or all(_columns_named(name, opened) for name in target)
+
+
+def _named(name: str, opened: list[Opened]) -> StoredColumn:
+    """The column of this name."""
+    found = _columns_named(name, opened)
+    if found:
+        return _only_one(found, name)
+    names = [known for one in opened for known in one.rows.names]
     start = f"{opened[0].rows.shown} has no" if len(opened) == 1 else f"none of the {len(opened)} views has a"
-    raise ValueError(no_column(names, text, start, "target"))
+    raise ValueError(no_column(names, name, start, "target"))
+
+
+def _several(columns: list[StoredColumn]) -> StoredColumns:
+    names = [column.name for column in columns]
+    for column in columns:
+        if names.count(column.name) > 1:
+            raise ValueError(f"the target {column.name!r} is named twice; name each column once")
+    return StoredColumns(tuple(columns))
+
+
+def _of_pair(target: tuple[Any, ...], opened: list[Opened]) -> tuple[StoredColumn | StoredColumns, Opened | None]:
+    """``(path, column)``, or ``(path, [column, ...])``."""
+    names = target[1] if len(target) == 2 else None
+    if isinstance(names, str):
+        return _in_file(_needed(os.fspath(target[0]), opened), names, opened)
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"target must be {_WAYS}, not {shown(target)}")
+    path = _needed(os.fspath(target[0]), opened)
+    first, beside = _in_file(path, names[0], opened)
+    known = first.rows.names
+    for name in names:
+        if name not in known:
+            raise ValueError(no_column(known, name, f"{first.rows.shown} has no", "target"))
+    return _several([StoredColumn(first.rows, known.index(name), "target") for name in names]), beside
 
 
 def _columns_named(name: str, opened: list[Opened]) -> list[StoredColumn]:

@@ -23,11 +23,11 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
 )
-from kernelweave.combiners.explicit import gated_l2
-from kernelweave.combiners.explicit.gated import Coding
-from kernelweave.combiners.explicit.gated_descent import Position
-from kernelweave.combiners.explicit.gated_fit import GatedFit
-from kernelweave.combiners.explicit.gated_held_out import divided
+from kernelweave.combiners.explicit.gates import l2 as gates_l2
+from kernelweave.combiners.explicit.gates.amplitudes import Coding
+from kernelweave.combiners.explicit.gates.descent import Position
+from kernelweave.combiners.explicit.gates.fitting import GatedFit
+from kernelweave.combiners.explicit.gates.held_out import divided
 from kernelweave.combiners.localized.l2_path import PATH
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear
@@ -119,7 +119,7 @@ def test_penalty_takes_equal_gates_where_samples_do_not_differ():
 
 
 def test_a_part_of_many_samples_chooses_the_penalty(monkeypatch):
-    monkeypatch.setattr(gated_l2, "ENOUGH", 250)
+    monkeypatch.setattr(gates_l2, "ENOUGH", 250)
     _, model = models(Localized(inputs=[0]))
     model.fit(X, Y)
     assert np.isfinite(model.combiner_.l2_)
@@ -127,7 +127,7 @@ def test_a_part_of_many_samples_chooses_the_penalty(monkeypatch):
 
 
 def test_standard_errors_are_those_of_the_exact_path():
-    from kernelweave.combiners.explicit.gated_held_out import _sums
+    from kernelweave.combiners.explicit.gates.held_out import _sums
     from kernelweave.combiners.localized.l2_path import one_standard_error
 
     losses, weight = rng.random((50, len(PATH))), rng.uniform(0.5, 2.0, 50)
@@ -280,8 +280,8 @@ def test_what_is_sent_to_blocks_can_be_pickled():
     fit = GatedFit(Localized(inputs=[0], l2=0.01), stack, machine, FitControl())
     mean = fit.problem.mean_solution(fit.engine)
     position = Position(mean.coef, mean.intercept, fit._start(np.random.RandomState(0)))
-    parts = gated_l2.splits(fit.engine, N, 2, 0, np.array([0.0, 0.3]), 1.0)
-    sent = (Coding(fit.inputs, fit.gate), parts[0], gated_l2.judge_of(fit.problem, [position]))
+    parts = gates_l2.splits(fit.engine, 2, 0, np.array([0.0, 0.3]), 1.0)
+    sent = (Coding(fit.inputs, fit.gate), parts[0], gates_l2.judge_of(fit.problem, [position]))
     coding, part, judge = pickle.loads(pickle.dumps(sent))
     block = stack.engine.blocks[0]
     assert_allclose(coding(block).codes, sent[0](block).codes)

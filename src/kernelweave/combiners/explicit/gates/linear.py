@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...solvers.stacks.gating import open_gates, score_slopes
-from ..gates.base import Gate, Sigmoid, Softmax
+from ....solvers.stacks.gating import open_gates, score_slopes
+from ...gates.base import Gate, Sigmoid, Softmax
 
 
 def serves(gate: Gate, codes: Any) -> bool:

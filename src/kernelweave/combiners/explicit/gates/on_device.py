@@ -1,4 +1,4 @@
-"""The sums of `gated_totals` over blocks whose arrays are on a device, all samples of a block at once."""
+"""The sums of `totals` over blocks whose arrays are on a device, all samples of a block at once."""
 
 from __future__ import annotations
 

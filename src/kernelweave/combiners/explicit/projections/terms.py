@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.points.projected import PointKernel
+from ....kernels.points.projected import PointKernel
 
 RIDGE = 1e-3  # in units of the largest eigenvalue
 

@@ -11,13 +11,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from ...engines.base import Engine
-from ..descent.held_out import MANY, N_FOLDS
-from ..gates.base import SMALL
-from ..localized.l2_path import PATH, TIE
-from .gated import GateAmplitudes
-from .gated_descent import GatedProblem, Position, Watch
-from .gated_held_out import Judge, LossSums, Split, count_classes, divided
+from ....engines.base import Engine
+from ...descent.held_out import MANY, N_FOLDS
+from ...gates.base import SMALL
+from ...localized.l2_path import PATH, TIE
+from .amplitudes import GateAmplitudes
+from .descent import GatedProblem, Position, Watch
+from .held_out import Judge, LossSums, Split, count_classes, divided
 
 ENOUGH = 40_000  # samples on which a penalty is chosen
 
@@ -31,7 +31,7 @@ class ChosenPenalty:
     path: pd.DataFrame
 
 
-def splits(engine: Engine, n_samples: int, n_classes: int, seed: int, edges: np.ndarray, share: float) -> list[Split]:
+def splits(engine: Engine, n_classes: int, seed: int, edges: np.ndarray, share: float) -> list[Split]:
     """Parts of the samples to hold out, between edges of the range of keys; every class keeps a training sample."""
     found = [Split(seed, share, low, high) for low, high in pairwise(edges)]
     if n_classes < 2:
@@ -66,7 +66,7 @@ def choose_l2(
     n = problem.machine.n_samples
     n_parts = 1 if n >= MANY else N_FOLDS
     edges = np.linspace(0.0, 1.0, N_FOLDS + 1)[: n_parts + 1]
-    parts = splits(engine, n, n_classes, int(rng.randint(2**31)), edges, min(1.0, ENOUGH / n))
+    parts = splits(engine, n_classes, int(rng.randint(2**31)), edges, min(1.0, ENOUGH / n))
     noise = SMALL * rng.normal(size=(len(parts), len(PATH), len(theta)))
     followed = [follow(problem, engine.replace(divided, part), theta, noise[k]) for k, part in enumerate(parts)]
     sums: LossSums | None = None

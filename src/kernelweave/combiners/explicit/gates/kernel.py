@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Place
-from ...engines.base import Engine
-from ...engines.device.prediction import values_on_device
-from ...engines.machine import ExplicitKernel
-from ...engines.stack import ExplicitStack
-from ...views import Views
-from ..gates.base import Gate
-from ..gates.inputs import GatingInputs, NoInputs
-from ..gates.kernel import KernelWithGates
-from .gated import GateAmplitudes
-from .gated_totals import GateTotals
+from ....arrays import Place
+from ....engines.base import Engine
+from ....engines.device.prediction import values_on_device
+from ....engines.machine import ExplicitKernel
+from ....engines.stack import ExplicitStack
+from ....views import Views
+from ...gates.base import Gate
+from ...gates.inputs import GatingInputs, NoInputs
+from ...gates.kernel import KernelWithGates
+from .amplitudes import GateAmplitudes
+from .totals import GateTotals
 
 
 class ExplicitGatedSum(KernelWithGates):
@@ -51,6 +51,8 @@ class ExplicitGatedSum(KernelWithGates):
         Sums of the gates of the training samples, by class; None for new samples only.
     """
 
+    stack: Any  # an ExplicitStack, in the place of a KernelStack
+
     def __init__(
         self,
         stack: ExplicitStack,
@@ -65,8 +67,7 @@ class ExplicitGatedSum(KernelWithGates):
         engine: Engine | None = None,
         totals: GateTotals | None = None,
     ):
-        self.stack: Any = stack
-        self.theta, self.gate, self.inputs = theta, gate, inputs
+        self.stack, self.theta, self.gate, self.inputs = stack, theta, gate, inputs
         self.gate_tol, self.open_kernels, self.open_share = gate_tol, active, open_share
         self.mean_weights, self.engine, self.totals = mean_weights, engine, totals
 
@@ -151,24 +152,20 @@ class ExplicitGatedSum(KernelWithGates):
 
     def input_names(self) -> list[str]:
         """What the gating inputs are called."""
-        stack: Any = self.stack
-        return self.inputs.names(stack.reservoir)
+        return self.inputs.names(self.stack.reservoir)
 
     def values_per_sample(self, coef: np.ndarray) -> int:
         """The features of the kernel that has the most, before they are whitened too."""
-        stack: Any = self.stack
-        return max(stack.maps[m].n_raw + stack.maps[m].n_features for m in np.flatnonzero(self.active).tolist())
+        return self.stack.values_per_sample(self.active)
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """Landmarks, or other raw values, of each kernel, times the share of training samples for which it is open."""
-        stack: Any = self.stack
-        return np.array([float(found.n_raw) for found in stack.maps]) * self.open_share * self.active
+        return np.array([float(found.n_raw) for found in self.stack.maps]) * self.open_share * self.active
 
     def restrict(self, index: np.ndarray) -> ExplicitGatedSum:
         """The same kernel without training samples."""
-        stack: Any = self.stack
         return ExplicitGatedSum(
-            stack.for_prediction(self.active),
+            self.stack.for_prediction(self.active),
             self.theta,
             self.gate,
             self.inputs,

@@ -16,17 +16,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...engines.base import Engine
-from ...engines.descent import MEMORY, Hessian
-from ...engines.machine import ExplicitKernel, ExplicitMachine
-from ...engines.primal import Primal
-from ...engines.stack import ExplicitStack
-from ...machines import Solution
-from ...solvers.descent.smooth import Point, minimize_lbfgs
-from ..base import FitControl
-from ..gates.base import Gate
-from .amplitudes import WeightAmplitudes
-from .gated import GateAmplitudes
+from ....engines.base import Engine
+from ....engines.descent import MEMORY, Hessian
+from ....engines.machine import ExplicitKernel, ExplicitMachine
+from ....engines.primal import Primal
+from ....engines.stack import ExplicitStack
+from ....machines import Solution
+from ....solvers.descent.smooth import Point, minimize_lbfgs
+from ...base import FitControl
+from ...gates.base import Gate
+from ..amplitudes import WeightAmplitudes
+from .amplitudes import GateAmplitudes
 
 WINDOW = 10
 ROUNDING = 1e-10  # relative, of sums over samples

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...engines.block import Block, StoredFeatures
-from ...engines.losses import Losses
-from ...engines.reservoir import keys_of
-from .gated import GateAmplitudes
-from .gated_totals import tiles
-
-RANGE = 2.0**64  # of keys
+from ....engines.block import TILE, Block, StoredFeatures
+from ....engines.losses import Losses
+from ....engines.reservoir import uniform_keys
+from ....engines.slices import ranges
+from .amplitudes import GateAmplitudes
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Split:
 
     def keys(self, block: Block) -> np.ndarray:
         """Numbers from 0 to 1 for the samples that take part; above 1 for others."""
-        return keys_of(block.first, block.n_samples, self.seed) / (RANGE * self.share)
+        return uniform_keys(block.first, block.n_samples, self.seed) / self.share
 
     def held_out(self, keys: np.ndarray, labels: Any) -> np.ndarray:
         """Which samples with such keys are held out."""
@@ -75,17 +73,16 @@ def divided(block: Block, split: Split) -> SplitBlock:
 
 def some(block: Block, index: np.ndarray) -> Block:
     """Some of the samples of a block, with features and codes of their own."""
-    losses: Any = block.losses  # of which positions serve as well as a slice
     nobody = slice(0, 0)
     features, codes = [np.asarray(block.features.features(nobody))], [np.asarray(block.codes[nobody])]
-    for rows in tiles(block.n_samples):
+    for rows in ranges(block.n_samples, TILE):
         own = index[(index >= rows.start) & (index < rows.stop)] - rows.start
         features.append(np.asarray(block.features.features(rows))[own])
         codes.append(np.asarray(block.codes[rows])[own])
     return Block(
         block.first,
         StoredFeatures(np.concatenate(features), block.features.offsets),
-        losses.of(index),
+        block.losses.of(index),
         None if block.y is None else block.y[index],
         block.weight[index],
         None if block.present is None else block.present[index],

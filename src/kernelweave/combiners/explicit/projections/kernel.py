@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...engines.stack import ExplicitStack
-from ...views import Views
-from ..projected.kernel import component_names
-from ..projected.layout import Layout
-from .gated_kernel import ExplicitGatedSum
+from ....engines.stack import ExplicitStack
+from ....views import Views
+from ...projected.kernel import component_names
+from ...projected.layout import Layout
+from ..gates.kernel import ExplicitGatedSum
 
 
 class ExplicitProjectedSum(ExplicitGatedSum):

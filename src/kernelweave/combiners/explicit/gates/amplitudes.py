@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import place_of
-from ...engines.block import Block, Samples, StoredFeatures
-from ...views import Views
-from ..gates.base import Gate, Sigmoid, Softmax
-from ..gates.inputs import GatingInputs
-from . import linear_gates
+from ....arrays import place_of
+from ....engines.block import Block, Samples, StoredFeatures
+from ....views import Views
+from ...gates.base import Gate, Sigmoid, Softmax
+from ...gates.inputs import GatingInputs
+from . import linear
 
 FARTHEST = 1e15  # where codes in float32 are cut, so that their squares stay finite
 
@@ -64,8 +64,8 @@ class GateAmplitudes:
         else:
             present = place.xp.broadcast_to(present, (codes.shape[0], len(self.active)))
         theta = theta if self.fixed is None else self.fixed
-        if self.tol == 0.0 and linear_gates.serves(self.gate, codes):
-            return linear_gates.values(self.gate, theta, codes, present)
+        if self.tol == 0.0 and linear.serves(self.gate, codes):
+            return linear.values(self.gate, theta, codes, present)
         return self.gate.values(theta, codes, present, self.tol)
 
     def pullback(
@@ -73,8 +73,8 @@ class GateAmplitudes:
     ) -> np.ndarray:
         """dP/dV from the slopes of P by the gates, where the codes are."""
         codes = block.codes[rows]
-        if linear_gates.serves(self.gate, codes):
-            return linear_gates.pullback(self.gate, theta, codes, amplitudes, slopes)
+        if linear.serves(self.gate, codes):
+            return linear.pullback(self.gate, theta, codes, amplitudes, slopes)
         return self.gate.pullback(theta, codes, amplitudes, slopes)
 
     @property

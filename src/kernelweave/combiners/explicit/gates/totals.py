@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...engines.base import Engine, on_device
-from ...engines.block import TILE, Block
-from . import gated_on_device
-from .gated import GateAmplitudes
+from ....engines.base import Engine, on_device
+from ....engines.block import TILE, Block
+from ....engines.slices import ranges
+from . import on_device as placed
+from .amplitudes import GateAmplitudes
 
 NOTHING = np.empty(0)
 
@@ -73,21 +74,16 @@ class GateTotals:
         return summary.astype(dict.fromkeys(["samples", "class", "kernel"], object))
 
 
-def tiles(n_samples: int) -> list[slice]:
-    """Slices of a few samples that make up a block."""
-    return [slice(first, min(first + TILE, n_samples)) for first in range(0, n_samples, TILE)]
-
-
-@on_device(gated_on_device.count_open)
+@on_device(placed.count_open)
 def count_open(block: Block, amplitudes: GateAmplitudes) -> np.ndarray:
     """For how many samples of a block each kernel is open."""
     found = np.zeros(len(amplitudes.active))
-    for rows in tiles(block.n_samples):
+    for rows in ranges(block.n_samples, TILE):
         found += (np.asarray(amplitudes.values(NOTHING, block, rows)) > 0.0).sum(axis=0)
     return found
 
 
-@on_device(lambda *arguments: GateTotals(*gated_on_device.sums_of(*arguments)))
+@on_device(lambda *arguments: GateTotals(*placed.sums_of(*arguments)))
 def totals_of(
     block: Block, amplitudes: GateAmplitudes, weights: np.ndarray, intercept: np.ndarray, n_classes: int
 ) -> GateTotals:
@@ -122,11 +118,11 @@ class Spread:
         return Spread(self.count + other.count, self.total + other.total)
 
 
-@on_device(lambda *arguments: Spread(*gated_on_device.spread_sums(*arguments)))
+@on_device(lambda *arguments: Spread(*placed.spread_sums(*arguments)))
 def spread_of(block: Block, amplitudes: GateAmplitudes, average: np.ndarray | None) -> Spread:
     """Sums of squared gates over samples that have all views, or of their distances from an average."""
     count, total = 0.0, np.zeros(len(amplitudes.active))
-    for rows in tiles(block.n_samples):
+    for rows in ranges(block.n_samples, TILE):
         weights = np.asarray(amplitudes.values(NOTHING, block, rows), dtype=np.float64) ** 2
         if block.present is not None:
             weights = weights[np.asarray(block.present[rows]).all(axis=1)]

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from ...engines.base import Engine
-from ...engines.block import TILE, Block
-from ...engines.primal import Pass
-from ..gates.base import Gate
-from ..projected.layout import Layout
-from .projected_terms import Term
+from ....engines.base import Engine
+from ....engines.block import TILE, Block
+from ....engines.primal import Pass
+from ....engines.slices import ranges, spans_of
+from ...gates.base import Gate
+from ...projected.layout import Layout
+from .terms import Term
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class Model:
 
 def projected_sweep(block: Block, model: Model, u: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Pass:
     """One pass over a block whose features are those that are projected, tile by tile."""
-    layout, offsets = model.layout, model.offsets
+    layout = model.layout
     matrices = layout.projections(theta)
     terms = [term.at(W) for term, W in zip(model.terms, matrices, strict=True)]
-    own = [u[a:b] for a, b in pairwise(offsets)]
+    spans = spans_of(model.offsets)
+    own = [u[span] for span in spans]
     loss, totals, pulled = np.zeros(len(intercept)), np.zeros(len(intercept)), np.zeros(u.shape)
     V, T = layout.gating(theta)
     by_V, by_T = np.zeros(len(V)), None if T is None else np.zeros(T.shape)
     by_W = [np.zeros(W.shape) for W in matrices]
-    columns = [slice(a, b) for a, b in pairwise(block.features.offsets)]
-    for first in range(0, block.n_samples, TILE):
-        rows = slice(first, min(first + TILE, block.n_samples))
+    columns = spans_of(block.features.offsets)
+    for rows in ranges(block.n_samples, TILE):
         tile = block.features.features(rows).astype(np.float64, copy=False)
         points = [tile[:, span] @ W for span, W in zip(columns, matrices, strict=True)]
         features = [term.features(Z) for term, Z in zip(terms, points, strict=True)]
@@ -66,7 +66,7 @@ def projected_sweep(block: Block, model: Model, u: np.ndarray, intercept: np.nda
             by_T += codes.T @ model.gate.codes_pullback(V, projected, by_scores)
         for m, (term, w) in enumerate(zip(terms, own, strict=True)):
             G = gates[:, m, None] * c
-            pulled[offsets[m] : offsets[m + 1]] += features[m].T @ G
+            pulled[spans[m]] += features[m].T @ G
             by_points, by_landmarks = term.pullback(points[m], -(G @ w.T))
             by_W[m] += tile[:, columns[m]].T @ by_points
             if by_landmarks is not None:

@@ -11,32 +11,32 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ...arrays import HOST
-from ...engines.base import Engine
-from ...engines.block import Block, StoredFeatures
-from ...engines.machine import ExplicitKernel, ExplicitMachine
-from ...engines.stack import ExplicitStack
-from ...features.exact import ExactMap
-from ...features.fourier import FourierMap, frequencies_of
-from ...features.nystroem import NystroemMap
-from ...kernels.base import ViewKernel
-from ...machines import Solution
-from ...solvers.descent.domains import ProductSpace, Space
-from ...solvers.descent.smooth import Point, minimize_lbfgs
-from ..base import FitControl
-from ..gates.base import Gate
-from ..projected.feature_maps import ViewFeatures
-from .amplitudes import WeightAmplitudes
-from .gated import GateAmplitudes, encoded
-from .gated_descent import MEMORY, PRECISION, ROUNDING, WINDOW
-from .gated_totals import GateTotals, count_open, totals_of
-from .projected_kernel import ExplicitProjectedSum
-from .projected_maps import ProjectedMap
-from .projected_primal import Model, ProjectedPrimal
-from .projected_terms import FourierTerm, LinearTerm, NystroemTerm, Term
+from ....arrays import HOST
+from ....engines.base import Engine
+from ....engines.block import Block, StoredFeatures
+from ....engines.machine import ExplicitKernel, ExplicitMachine
+from ....engines.stack import ExplicitStack
+from ....features.exact import ExactMap
+from ....features.fourier import FourierMap, frequencies_of
+from ....features.nystroem import NystroemMap
+from ....kernels.base import ViewKernel
+from ....machines import Solution
+from ....solvers.descent.domains import ProductSpace, Space
+from ....solvers.descent.smooth import Point, minimize_lbfgs
+from ...base import FitControl
+from ...gates.base import Gate
+from ...projected.feature_maps import ViewFeatures
+from ..amplitudes import WeightAmplitudes
+from ..gates.amplitudes import GateAmplitudes, encoded
+from ..gates.descent import MEMORY, PRECISION, ROUNDING, WINDOW
+from ..gates.totals import GateTotals, count_open, totals_of
+from .kernel import ExplicitProjectedSum
+from .maps import ProjectedMap
+from .primal import Model, ProjectedPrimal
+from .terms import FourierTerm, LinearTerm, NystroemTerm, Term
 
 if TYPE_CHECKING:
-    from ..projected.projected import Projected
+    from ...projected.projected import Projected
 
 FIRST_STEPS = 20  # of the weight vectors alone, at the start of a descent
 

@@ -10,23 +10,23 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from ...engines.base import Engine
-from ...engines.machine import ExplicitMachine
-from ...engines.stack import ExplicitStack
-from ..base import FitControl
-from ..descent.held_out import PATIENCE
-from ..gates.base import Gate, Softmax
-from ..gates.inputs import GatingInputs
-from ..localized.family import ONE_CLASS_L2
-from .gated import Coding, GateAmplitudes, encoded
-from .gated_descent import End, GatedProblem, Position
-from .gated_held_out import divided
-from .gated_kernel import ExplicitGatedSum
-from .gated_l2 import choose_l2, scale_of, splits, watch_of
-from .gated_totals import GateTotals, count_open, totals_of
+from ....engines.base import Engine
+from ....engines.machine import ExplicitMachine
+from ....engines.stack import ExplicitStack
+from ...base import FitControl
+from ...descent.held_out import PATIENCE
+from ...gates.base import Gate, Softmax
+from ...gates.inputs import GatingInputs
+from ...localized.family import ONE_CLASS_L2
+from .amplitudes import Coding, GateAmplitudes, encoded
+from .descent import End, GatedProblem, Position
+from .held_out import divided
+from .kernel import ExplicitGatedSum
+from .l2 import choose_l2, scale_of, splits, watch_of
+from .totals import GateTotals, count_open, totals_of
 
 if TYPE_CHECKING:
-    from ..localized.localized import Localized
+    from ...localized.localized import Localized
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class GatedFit:
                     "no loss to judge gates by"
                 )
             seed, edges = int(self.control.rng.randint(2**31)), np.array([0.0, fraction])
-            parts = splits(engine, self.machine.n_samples, self.n_classes, seed, edges, 1.0)
+            parts = splits(engine, self.n_classes, seed, edges, 1.0)
             if not parts:
                 raise ValueError(
                     f"validation_fraction={fraction!r} does not fit these samples: no class has a second sample"

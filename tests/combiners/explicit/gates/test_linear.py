@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernelweave.combiners.explicit import linear_gates
+from kernelweave.combiners.explicit.gates import linear
 from kernelweave.combiners.gates.base import Sigmoid, Softmax
 
 
@@ -17,11 +17,11 @@ def test_gates_and_derivatives_are_those_of_the_model(gate, dtype, atol, size):
     codes = rng.normal(size=(300, 7)).astype(dtype)
     theta, slopes = size * rng.normal(size=3 * 8), rng.normal(size=(300, 3))
     present = rng.random((300, 3)) > 0.3
-    assert linear_gates.serves(gate, codes)
-    found = linear_gates.values(gate, theta, codes, present)
+    assert linear.serves(gate, codes)
+    found = linear.values(gate, theta, codes, present)
     wanted = gate.values(theta, codes.astype(np.float64), present)
     np.testing.assert_allclose(found, wanted, atol=size * atol)
-    back = linear_gates.pullback(gate, theta, codes, wanted, slopes)
+    back = linear.pullback(gate, theta, codes, wanted, slopes)
     exact = gate.pullback(theta, codes.astype(np.float64), wanted, slopes)
     np.testing.assert_allclose(back, exact, atol=size * atol * np.abs(exact).max(), rtol=1e-12)
 
@@ -30,5 +30,5 @@ def test_others_are_left_to_themselves():
     class Own(Softmax):
         """A gating model with scores of its own."""
 
-    assert not linear_gates.serves(Own(), np.zeros((2, 1)))
-    assert not linear_gates.serves(Softmax(), np.zeros(2, dtype=int))
+    assert not linear.serves(Own(), np.zeros((2, 1)))
+    assert not linear.serves(Softmax(), np.zeros(2, dtype=int))

@@ -20,8 +20,8 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
 )
-from kernelweave.combiners.explicit.gated import CodesOnDemand, Coding, GateAmplitudes
-from kernelweave.combiners.explicit.gated_fit import GatedFit
+from kernelweave.combiners.explicit.gates.amplitudes import CodesOnDemand, Coding, GateAmplitudes
+from kernelweave.combiners.explicit.gates.fitting import GatedFit
 from kernelweave.kernels import Gaussian
 from localized_problem import KERNELS, LABELS, MISSING, SIGNS, TARGET, X
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...features import FeatureMap
-from ...kernels.base import ViewKernel
-from ...views import Views
-from ..projected.feature_maps import ViewFeatures
-from .projected_terms import LinearTerm, NystroemTerm, Term
+from ....features import FeatureMap
+from ....kernels.base import ViewKernel
+from ....views import Views
+from ...projected.feature_maps import ViewFeatures
+from .terms import LinearTerm, NystroemTerm, Term
 
 SMALLEST = 1e-10  # eigenvalues of K_LL that count, relative to the largest
 

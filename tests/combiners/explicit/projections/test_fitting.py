@@ -10,10 +10,10 @@ from sklearn.decomposition import PCA
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import Mean, Projected, Sigmoid, Softmax
 from kernelweave.combiners.base import FitControl
-from kernelweave.combiners.explicit.gated import GateAmplitudes
-from kernelweave.combiners.explicit.projected_fit import ProjectedFit, Projecting
-from kernelweave.combiners.explicit.projected_primal import Model, ProjectedPrimal
-from kernelweave.combiners.explicit.projected_terms import NystroemTerm
+from kernelweave.combiners.explicit.gates.amplitudes import GateAmplitudes
+from kernelweave.combiners.explicit.projections.fitting import ProjectedFit, Projecting
+from kernelweave.combiners.explicit.projections.primal import Model, ProjectedPrimal
+from kernelweave.combiners.explicit.projections.terms import NystroemTerm
 from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine
 from kernelweave.engines.reservoir import fitted_maps
 from kernelweave.engines.stack import ExplicitStack

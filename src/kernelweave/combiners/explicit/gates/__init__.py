@@ -1,0 +1,1 @@
+"""Gates on explicit features: `Localized`."""

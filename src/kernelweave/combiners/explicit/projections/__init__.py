@@ -1,0 +1,1 @@
+"""Learned projections on explicit features: `Projected`."""
