@@ -1,4 +1,4 @@
-"""What the example scripts share: colours, circles around support vectors, decision values on a grid, and saving."""
+"""What the example scripts share: colours, circles, decision values on a grid, the number of samples, and saving."""
 
 from __future__ import annotations
 
@@ -62,11 +62,18 @@ def frame(panel, title):
     panel.set_yticks([])
 
 
+def number_of_samples(default):
+    """The number after ``--samples``, or `default`."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--samples", type=int, default=default)
+    return parser.parse_known_args()[0].samples
+
+
 def save(figure, name):
     """Save to ``--output``, or to `name` in the current folder, and say so."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--output", type=Path, default=Path(name))
-    output = parser.parse_args().output
+    output = parser.parse_known_args()[0].output
     figure.savefig(output, dpi=130)
     plt.close(figure)
     print(f"saved {output}")

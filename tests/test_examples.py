@@ -1,7 +1,7 @@
 """The example scripts run and write their picture; those whose data are absent say so.
 
-Takes many seconds: twenty scripts fit models and draw them. Those that train on a third of the digits have fewer here,
-and folds are not repeated.
+Takes many seconds: twenty scripts fit models and draw them. Those that train on a third of the digits, or on as many
+samples as they are told to, have fewer here, and folds are not repeated.
 """
 
 import runpy
@@ -32,7 +32,7 @@ def split_once(**options):
 def test_script_writes_its_picture(script, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="draws; needs the extra plot")
     picture = tmp_path / "picture.png"
-    monkeypatch.setattr(sys, "argv", [script, "--output", str(picture)])
+    monkeypatch.setattr(sys, "argv", [script, "--output", str(picture), "--samples", "2000"])
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setattr("sklearn.model_selection.RepeatedStratifiedKFold", split_once)
     if "train_size=667" in (FOLDER / script).read_text():

@@ -16,6 +16,7 @@ from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import (
     AlignmentWeights,
     ConvexMKL,
+    GaussianGate,
     GeneralizedMKL,
     Localized,
     LpMKL,
@@ -38,6 +39,8 @@ def machines() -> None:
         MKLRegressor(KERNELS, ConvexMKL(), dtype=dtype, normalize="center").fit(X, X[:, 0])
         MKLOneClass(KERNELS, dtype=dtype).fit(X)
     MKLClassifier(KERNELS, Localized(max_iter=2), random_state=0).fit(X, TWO)  # learned from parts of the samples
+    for combiner in (None, ConvexMKL(), AlignmentWeights(), Localized(GaussianGate(), l2=0.1, max_iter=2)):
+        MKLClassifier(KERNELS, combiner, storage="lazy", random_state=0).fit(X, TWO).predict(X)
     explicit("float32")
 
 

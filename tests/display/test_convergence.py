@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from drawing import plt
 from kernelweave import MKLClassifier, datasets
-from kernelweave.combiners import ConvexMKL
+from kernelweave.combiners import ConvexMKL, Localized
 from kernelweave.display import ConvergenceDisplay
 from kernelweave.kernels import Gaussian, Linear
 
@@ -89,3 +89,13 @@ def test_errors():
         ConvergenceDisplay.from_estimator(each)
     with pytest.raises(ValueError, match="ax must be 2 matplotlib axes"):
         ConvergenceDisplay.from_estimator(model([1.0], [4]), ax=plt.subplots(3)[1])
+
+
+def test_models_on_explicit_features_have_an_objective_and_no_support_vectors():
+    X, y = datasets.make_gauss(4, 80, random_state=0)
+    gates = Localized(l2=0.01)
+    fitted = MKLClassifier([Linear(), Gaussian()], gates, approximation="nystroem", random_state=0).fit(X, y)
+    display = ConvergenceDisplay.from_estimator(fitted)
+    assert len(display.axes_) == 1 and "n_support" not in fitted.history_
+    (line,) = display.axes_[0].lines
+    assert line.get_ydata()[-1] == pytest.approx(fitted.history_["objective"].iloc[-1])

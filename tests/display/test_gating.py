@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from drawing import ContourSet, plt
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets
-from kernelweave.combiners import ConvexMKL
+from kernelweave.combiners import ConvexMKL, Localized
 from kernelweave.display import GatingDisplay
 from kernelweave.kernels import Linear, Polynomial
 
@@ -16,6 +16,13 @@ from kernelweave.kernels import Linear, Polynomial
 @pytest.fixture(scope="module")
 def data():
     return datasets.make_gauss(4, 80, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def explicit(data):
+    kernels = [("linear", Linear()), ("quadratic", Polynomial(degree=2))]
+    model = MKLClassifier(kernels, Localized(l2=1e-3), approximation="nystroem", normalize=None, random_state=0)
+    return model.fit(*data)
 
 
 def segments(contour):
@@ -185,3 +192,17 @@ def test_errors(data, gated):
     in_embedding = GatingDisplay.from_estimator(gated, X, embedding=X)
     with pytest.raises(ValueError, match="needs gates on a grid"):
         in_embedding.plot(kind="regions")
+
+
+@pytest.mark.parametrize("kind", ["regions", "strongest", "panels"])
+def test_models_on_explicit_features_have_gates_and_no_support_vectors(data, explicit, kind, legend_labels):
+    X, y = data
+    display = GatingDisplay.from_estimator(explicit, X, y, kind=kind, grid_resolution=20)
+    np.testing.assert_allclose(display.gates, explicit.kernel_weights(X))
+    assert np.ptp(display.gates.to_numpy(), axis=0).min() > 0.1  # they differ from sample to sample
+    assert display.support is None and display.kind_ == kind
+    assert all("support vector" not in legend_labels(ax) for ax in display.axes_ if ax.get_legend())
+    if kind == "regions":
+        grid = np.stack(np.meshgrid(display.first, display.second), axis=-1)
+        np.testing.assert_allclose(display.decision[3], explicit.decision_function(grid[3]))
+        np.testing.assert_array_equal(display.regions[3], explicit.kernel_weights(grid[3]).to_numpy().argmax(axis=1))

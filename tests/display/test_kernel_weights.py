@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from drawing import plt
 from kernelweave import MKLClassifier, datasets
-from kernelweave.combiners import ConvexMKL, FixedWeights
+from kernelweave.combiners import ConvexMKL, FixedWeights, Localized
 from kernelweave.display import KernelWeightsDisplay
 from kernelweave.kernels import Gaussian, Linear
 
@@ -138,3 +138,11 @@ def test_errors(data):
     unlabelled.kernel_weights_ = np.ones(2)
     with pytest.raises(ValueError, match="labelled by kernel name"):
         KernelWeightsDisplay.from_estimator(unlabelled)
+
+
+def test_gates_of_a_model_on_explicit_features_by_their_mean():
+    X, y = datasets.make_gauss(4, 80, random_state=0)
+    model = MKLClassifier(KERNELS, Localized(l2=0.01), approximation="nystroem", random_state=0).fit(X, y)
+    display = KernelWeightsDisplay.from_estimator(model)
+    np.testing.assert_allclose(np.ravel(display.weights), model.kernel_weights_)
+    assert display.ax_.patches or display.ax_.lines

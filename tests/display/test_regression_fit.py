@@ -128,3 +128,14 @@ def test_a_target_has_to_be_chosen():
             RegressionFitDisplay.from_estimator(model, X, BOTH, target=target)
     with pytest.raises(ValueError, match="target must be None where there is one target"):
         RegressionFitDisplay.from_estimator(MKLRegressor().fit(X, Y), X, Y, target="sine")
+
+
+def test_gates_of_a_model_on_explicit_features():
+    kernels = [("line", Linear()), ("bell", Gaussian(scale=0.3))]
+    y = np.where(X[:, 0] < 3.0, X[:, 0], 3.0 + np.sin(6.0 * X[:, 0]))
+    model = MKLRegressor(kernels, Localized(l2=1e-4), approximation="nystroem", normalize=None, C=10.0, random_state=0)
+    display = RegressionFitDisplay.from_estimator(model.fit(X, y), X, y)
+    np.testing.assert_allclose(display.fits["MKLRegressor"], model.predict(display.grid[:, None]))
+    gates = [line.get_ydata() for line in display.axes_[1].lines]
+    np.testing.assert_allclose(gates, model.kernel_weights(display.grid[:, None]).T)
+    assert np.ptp(gates[0]) > 0.1

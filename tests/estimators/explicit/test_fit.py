@@ -138,7 +138,7 @@ def test_linear_kernels_have_weights_of_columns(approximation):
     np.testing.assert_allclose(unit @ model.feature_weights("a"), model.contributions(NEW)["a"], atol=1e-6)
 
 
-@pytest.mark.parametrize("combiner", [Mean(), Localized()], ids=repr)
+@pytest.mark.parametrize("combiner", [Mean(), Localized(l2=0.01)], ids=repr)
 def test_results_depend_on_neither_threads_nor_blocks_nor_storage(combiner, monkeypatch):
     settings = {**SMALL, "dtype": "float64", "tol": 1e-6}
     model = MKLClassifier(KERNELS, combiner, **settings).fit(X, TWO)
