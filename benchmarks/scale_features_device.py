@@ -1,4 +1,9 @@
-"""Explicit features on a CUDA device: ``python -m benchmarks.scale_features_device cells.json``.
+"""Explicit features on a CUDA device.
+
+    python -m benchmarks.scale_features_device docs/scale_features_device.json
+    python -m benchmarks.scale_features_device docs/scale_features_device.json --page docs/choosing_scale.md
+
+The second command measures nothing: it writes the cells as a table into the page.
 
 Six Gaussian kernels on views of 20 columns, 256 landmarks each, squared hinge, C = 1; the problem of `scale_cells`.
 Samples are drawn block by block on the device and handed over as NumPy arrays. For each cell the phases of a fit are
@@ -9,10 +14,12 @@ values at the measured rates (`device_rates`).
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +27,7 @@ import numpy as np
 FEATURES, KERNELS, LANDMARKS, NOISE = 20, 6, 256, 0.5
 BLOCK = 2**22
 MOST_STEPS = 300  # of each solve
+MARK = "<!-- device -->", "<!-- /device -->"
 CELLS = (
     {"samples": 1_000_000, "combiner": "Mean"},
     {"samples": 1_000_000, "combiner": "Localized"},
@@ -169,7 +177,14 @@ def bound(found: dict[str, Any], reads: float, products: float, exponentials: fl
     return max(2.0 * FEATURES * pairs / products, pairs / exponentials)
 
 
-def main(target: str, cells: Any = CELLS, most_seconds: float = 1e9) -> None:
+def rounded(value: Any) -> Any:
+    """Numbers of a cell to five digits."""
+    if isinstance(value, dict):
+        return {key: rounded(each) for key, each in value.items()}
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+def measure(target: Path) -> None:
     """Measure all cells, and write them to a JSON file as they come."""
     import torch
 
@@ -178,7 +193,7 @@ def main(target: str, cells: Any = CELLS, most_seconds: float = 1e9) -> None:
     from kernelweave.engines import machine
     from kernelweave.engines.primal import Primal
 
-    clock, begin = Clock(), time.perf_counter()
+    clock = Clock()
     clock.watch(sys.modules[__name__], "drawn", "drawing")
     for owner, name, label in (
         (Primal, "__call__", "pass"), (GatedProblem, "descend", "descent"),
@@ -189,26 +204,64 @@ def main(target: str, cells: Any = CELLS, most_seconds: float = 1e9) -> None:
     reads, (products, exponentials) = reading_rate(), device_rates()
     torch.backends.cuda.matmul.allow_tf32 = False
     found: dict[str, Any] = {
-        "device": torch.cuda.get_device_name(), "bytes read a second": reads, "TF32 operations a second": products,
-        "exponentials a second": exponentials, "cells": [],
+        "device": torch.cuda.get_device_name(), "bytes read a second": rounded(reads),
+        "TF32 operations a second": rounded(products), "exponentials a second": rounded(exponentials), "cells": [],
     }  # fmt: skip
     warm = {"samples": 20_000, "combiner": "Localized"}
     fit(warm, clock)  # compiles the programs
     fit({**warm, "storage": "lazy"}, clock)
-    for cell in cells:
-        if time.perf_counter() - begin > most_seconds:
-            print("skipped", cell, flush=True)
-            continue
+    for cell in CELLS:
         row = fit(cell, clock)
         row["bound of a pass"] = bound(row, reads, products, exponentials)
         row["times the bound"] = row["seconds per pass"] / row["bound of a pass"]
-        found["cells"].append(row)
+        found["cells"].append(rounded(row))
         print({k: v for k, v in row.items() if k != "calls"}, flush=True)
-        with open(target, "w") as file:
-            json.dump(found, file, indent=1)
+        target.write_text(json.dumps(found, indent=1) + "\n")
         torch.cuda.empty_cache()
 
 
+def table(found: dict[str, Any]) -> str:
+    """The cells in Markdown, below the rates that bound a pass."""
+    reads, products, exponentials = (
+        found[name] / 1e12 for name in ("bytes read a second", "TF32 operations a second", "exponentials a second")
+    )
+    lines = [
+        f"Measured on one {found['device']}, which reads {reads:.3g} TB/s and computes {products:.3g} TFLOP/s (TF32) "
+        f"and {exponentials:.2g} 10^12 exponentials a second.",
+        "",
+        "| n | combiner | features | making blocks | training | passes | a pass | times the bound | relative gap | "
+        "accuracy | peak memory |",
+        "|" + "---|" * 11,
+    ]
+    for cell in found["cells"]:
+        seconds, way = cell["seconds"], "held" if cell["storage"] == "dense" else "computed again"
+        lines.append(
+            f"| 10^{len(str(cell['samples'])) - 1} | `{cell['combiner']}` | {way} | {seconds['blocks']:.2g} s | "
+            f"{seconds['training']:.2g} s | {cell['passes']} | {1e3 * cell['seconds per pass']:.3g} ms | "
+            f"{cell['times the bound']:.2g} | {cell['gap']:.1e} | {cell['accuracy']:.3f} | "
+            f"{cell['peak bytes'] / 1e9:.3g} GB |"
+        )
+    return "\n".join(lines)
+
+
+def write_page(source: Path, page: Path) -> None:
+    """Put the table between the marks of a page."""
+    before, rest = page.read_text().split(MARK[0])
+    after = rest.split(MARK[1])[1]
+    page.write_text(f"{before}{MARK[0]}\n\n{table(json.loads(source.read_text()))}\n\n{MARK[1]}{after}")
+
+
+def main() -> None:
+    """Measure, or write the page."""
+    parser = argparse.ArgumentParser(description="Explicit features on a CUDA device.")
+    parser.add_argument("cells", type=Path, help="the JSON file of the cells")
+    parser.add_argument("--page", type=Path, help="a page to write the cells into, instead of measuring")
+    given = parser.parse_args()
+    if given.page is None:
+        measure(given.cells)
+    else:
+        write_page(given.cells, given.page)
+
+
 if __name__ == "__main__":
-    chosen = json.loads(sys.argv[2]) if len(sys.argv) > 2 else CELLS
-    main(sys.argv[1], chosen, float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
+    main()

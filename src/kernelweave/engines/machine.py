@@ -86,7 +86,9 @@ class ExplicitMachine:
     def refine(self, K: ExplicitKernel, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
         """Bring a solution on this very K to a gap of `tol`."""
         enough = solution.gap <= tol * size_of(solution.objective, self.total)
-        return solution if enough else self.solve(K, solution, tol=tol, max_steps=max_steps)
+        if enough:  # whatever was wanted of the solve that found it
+            return replace(solution, converged=True)
+        return self.solve(K, solution, tol=tol, max_steps=max_steps)
 
     def without_samples(self) -> Machine:
         """The rule of decisions."""

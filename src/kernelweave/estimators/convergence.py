@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import is_outlier_detector
 from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
+from ..engines.machine import size_of
 from ..machines import Solution
 
 
@@ -22,7 +24,8 @@ def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool 
     """
     if solution.converged:
         return
-    relative = solution.gap / max(1.0, abs(solution.objective))
+    one_class = explicit and is_outlier_detector(estimator)
+    relative = solution.gap / size_of(solution.objective, 1.0 if one_class else 0.0)
     # The default budget is far beyond what rounding leaves to do, so without max_iter it is rounding that ends.
     if 0 <= estimator.max_iter <= solution.steps:
         advice = "raise max_iter"

@@ -12,6 +12,7 @@ from kernelweave.engines.device.held import HeldFeatures
 from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine
 from kernelweave.engines.targets import NumberTargets
 from kernelweave.estimators.explicit.fitting import Preparation
+from kernelweave.features.nystroem import NystroemMap
 from kernelweave.kernels import Distance, Gaussian
 from kernelweave.kernels.stacking.memory import KernelMemoryError
 from kernelweave.machines import SquaredEpsilonInsensitive
@@ -52,12 +53,20 @@ def test_in_float32_to_its_precision(place_of, storage):
 
 
 @off_host
-@pytest.mark.parametrize("normalize", ["unit-trace", None])
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center", None])
 def test_every_normalisation(place_of, normalize):
-    rows, preparation = problem(KERNELS["gaussian"], normalize=normalize, missing=False)
+    rows, preparation = problem(KERNELS["gaussian"], normalize=normalize)
     for storage in ("dense", "lazy"):
         engine = blocks_on_device(rows.blocks, N, preparation, place_of(), storage)
+        assert isinstance(engine.blocks[0].features, HeldFeatures if storage == "dense" else ComputedFeatures)
         same(sums(engine, preparation), sums(rows.replace(preparation), preparation), 1e-8)
+
+
+def test_centred_features_are_made_on_the_device(monkeypatch):
+    rows, preparation = problem(KERNELS["gaussian"], normalize="center")
+    monkeypatch.setattr(NystroemMap, "raw", lambda *a: pytest.fail("kernel values were computed on the host"))
+    for storage in ("dense", "lazy"):
+        blocks_on_device(rows.blocks, N, preparation, STRICT, storage)
 
 
 @off_host

@@ -43,7 +43,10 @@ def place(monkeypatch):
     importlib.import_module(PROGRAMS)
     for module in (fused, making, gates):
         monkeypatch.setattr(module, "is_fused", lambda place: place.is_torch)
-    monkeypatch.setattr(fused, "TILES", dict.fromkeys(fused.TILES, (16, 1, 1)))  # fewer steps for the interpreter
+    # Fewer steps for the interpreter, which takes as long for a large one: 3 programs of 4 tiles each, the last cut.
+    monkeypatch.setattr(fused, "TILES", dict.fromkeys(fused.TILES, (32, 1, 1)))
+    monkeypatch.setattr(fused, "_multiprocessors", lambda place: 1)
+    monkeypatch.setattr(fused, "PROGRAMS", 3)
     return torch_place("cpu")
 
 
@@ -93,6 +96,12 @@ def test_features_computed_in_every_pass(kernels, n_classes, place):
     assert isinstance(device.blocks[0].features, LandmarkFeatures)
     q = 1 if n_classes == 2 else n_classes
     same(sums(device, preparation, q, learns=True), sums(host, preparation, q, learns=True), 2e-4)
+
+
+def test_centred_features_computed_in_every_pass(place):
+    device, host, preparation = engines(KERNELS["mixed"], place, "lazy", n_components=10, normalize="center")
+    assert device.blocks[0].features.served == {0, 2}
+    same(sums(device, preparation, learns=True), sums(host, preparation, learns=True), 2e-4)
 
 
 def test_sums_do_not_change_from_run_to_run(place):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, save
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, open_views, save
 from kernelweave.arrays import HOST, torch_place
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean
 from kernelweave.combiners.gates.base import Sigmoid
@@ -59,6 +59,15 @@ def test_classifiers(combiner, storage):
     np.testing.assert_allclose(device.kernel_weights_, host.kernel_weights_, atol=1e-5)
 
 
+@pytest.mark.parametrize("storage", ["dense", "lazy"])
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center", None])
+def test_every_normalisation(normalize, storage):
+    options = {"normalize": normalize, "storage": storage, "approximation": NystroemFeatures(30), "tol": 1e-8}
+    host, device = pair(MKLClassifier, X, y, **options)
+    assert device.storage_ == storage
+    np.testing.assert_allclose(device.decision_function(X), host.decision_function(X), atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "y", [np.arange(400) % 3, np.nan_to_num(X[:, 0]) + np.arange(400) % 2], ids=["three", "numbers"]
 )
@@ -102,6 +111,20 @@ def test_held_out_samples_and_the_chosen_penalty():
     for combiner in (Localized(inputs=slice(0, 3)), Localized(inputs=slice(0, 3), l2=0.1, validation_fraction=0.2)):
         host, device = pair(MKLClassifier, X, y, combiner=combiner, **options)
         np.testing.assert_allclose(device.decision_function(X), host.decision_function(X), atol=1e-2)
+
+
+def test_samples_in_files_are_those_in_memory(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "new.npy", X[:150])
+    table = open_views({"x": tmp_path / "x.npy"}, y, block_size=64)
+    new = open_views({"x": tmp_path / "new.npy"}, block_size=64)
+    kernels = [Gaussian(["x__0", "x__1", "x__2"]), Gaussian(["x__3", "x__4", "x__5"], scale=2.0)]
+    for combiner, storage in ((Mean(), "lazy"), (GATED, "dense")):
+        options = {"approximation": NystroemFeatures(30), "dtype": "float64", "tol": 1e-8, "random_state": 0}
+        device = MKLClassifier(kernels, combiner, device="cuda", storage=storage, **options).fit(table)
+        memory = MKLClassifier(KERNELS, combiner, **options).fit(X, y)
+        assert device.storage_ == storage
+        np.testing.assert_allclose(device.decision_function(new), memory.decision_function(X[:150]), atol=1e-5)
 
 
 def test_gates_are_summarised_as_on_the_host():

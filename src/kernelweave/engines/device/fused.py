@@ -17,7 +17,8 @@ from .block import DeviceBlock
 from .held import HeldFeatures
 
 MOST_NUMBERS = 2**12  # of a row, with those that fill up to powers of 2
-# Samples of a tile, warps and stages, by the numbers of a row. The fastest of a dozen each on an H200.
+# Samples of a tile, warps and stages, by the numbers of a row. Those of rows of 2048 numbers are the fastest of a dozen
+# on an H200; those of shorter and longer rows follow them and were not compared with others.
 TILES = {1024: (1, 1, 3), 2048: (1, 1, 3), 4096: (1, 2, 3)}
 SHARE = 1024  # about so many samples for each program
 PROGRAMS = 6  # programs of a multiprocessor at a time, of which there are whole multiples

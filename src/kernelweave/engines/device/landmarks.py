@@ -36,26 +36,31 @@ class SourcePart(Part):
     features, factor, means
         Of the samples of a block, see `kernels.parts.sources.Side`.
     dtype : {"float32", "float64"}
+    constant : array of shape (n_samples,), optional
+        A raw value beside the kernel values: 1 for samples that have the view and 0 for others, where features are
+        centred.
     """
 
-    def __init__(self, source: Source, features: Any, factor: Any, means: Any, dtype: str):
+    def __init__(self, source: Source, features: Any, factor: Any, means: Any, dtype: str, constant: Any = None):
         self.source, self.features, self.factor, self.means, self.dtype = source, features, factor, means, dtype
+        self.constant = constant
 
     def raw(self, rows: slice) -> Any:
-        """k(x, L)."""
+        """k(x, L), and the constant where there is one."""
         means = None if self.means is None else self.means[rows]
         part, xp = copy(self.source), self.source.place.xp
         part.rows = Side(self.features[rows, ...], self.factor[rows], np.empty(0), means)
-        return xp.astype(part.block(None, None), getattr(xp, self.dtype), copy=False)
+        values = xp.astype(part.block(None, None), getattr(xp, self.dtype), copy=False)
+        return values if self.constant is None else xp.concat([values, self.constant[rows][:, None]], axis=1)
 
 
-def joined_sides(source: Source, sides: list[Side], dtype: str) -> SourcePart:
-    """What was read of some samples after another as one part."""
+def joined_sides(source: Source, sides: list[Side], dtype: str, constant: Any = None) -> SourcePart:
+    """What was read of some samples after another as one part; `constant` is that of all of them."""
     xp, narrow = source.place.xp, getattr(source.place.xp, dtype)
     features = sides[0].features if len(sides) == 1 else xp.concat([side.features for side in sides])
     factor = xp.astype(xp.concat([side.factor for side in sides]), narrow)
     means = None if sides[0].means is None else xp.concat([side.means for side in sides])
-    return SourcePart(source, features, factor, means, dtype)
+    return SourcePart(source, features, factor, means, dtype, constant)
 
 
 def is_served(part: Part) -> TypeGuard[SourcePart]:
@@ -113,6 +118,7 @@ class LandmarkFeatures(ComputedFeatures):
                 kinds[kind, degree, _width(part.features.shape[1]), size].append(m)
         self.groups = [self._group(kernels, *key) for key, kernels in kinds.items()]
         self.served = {m for group in self.groups for m in group.kernels}
+        self.constants = [getattr(part, "constant", None) for part in parts]
 
     def _group(self, kernels: list[int], kind: str, degree: int, width: int, size: int) -> Group:
         """Pack the samples of some kernels; their parts keep views of the pack."""
@@ -144,6 +150,10 @@ class LandmarkFeatures(ComputedFeatures):
             place.asarray(np.array(constants if kind == "polynomial" else np.zeros(len(kernels))), "float32"),
         )
 
+    def _source(self, m: int) -> Any:
+        part: Any = self.parts[m]  # a `SourcePart`
+        return part.source
+
     def scores(self, weights: np.ndarray) -> Any:
         """One launch for each group."""
         if weights.shape[1] > 1:
@@ -155,14 +165,17 @@ class LandmarkFeatures(ComputedFeatures):
             size = group.by_landmark.shape[1]
             w = xp.zeros_like(group.others)
             for g, m in enumerate(group.kernels):
-                count = folded[m].shape[0]
-                w[g, :count] = folded[m][:, 0] * group.by_landmark[g, :count]
+                count = self._source(m).n_columns
+                w[g, :count] = folded[m][:count, 0] * group.by_landmark[g, :count]
             out = xp.empty((len(group.kernels), self.n_samples), dtype=xp.float32, device=place.device)
             self.programs.score_tiles[(-(-self.n_samples // rows), len(group.kernels))](
                 group.samples, group.halves, group.landmarks, group.others, w, out, group.constants, self.n_samples,
                 size // columns, **group.options, BM=rows, BN=columns, num_warps=warps,
             )  # fmt: skip
             out *= group.factor
+            for g, m in enumerate(group.kernels):
+                if self.constants[m] is not None:
+                    out[g] += xp.astype(folded[m][-1, 0], xp.float32) * self.constants[m]
             if len(group.kernels) == self.n_kernels:
                 return out.T[:, :, None]
             found[place.positions(np.array(group.kernels))] = out
@@ -193,7 +206,10 @@ class LandmarkFeatures(ComputedFeatures):
             )  # fmt: skip
             total = xp.sum(out, axis=0) * group.by_landmark
             for g, m in enumerate(group.kernels):
-                found[m] = total[g, : self.whitenings[m].shape[0], None]
+                found[m] = total[g, : self._source(m).n_columns, None]
+                if self.constants[m] is not None:
+                    last = xp.sum(xp.astype(G[:, m, 0], xp.float64) * self.constants[m])
+                    found[m] = xp.concat([found[m], last[None, None]])
         for m, white in enumerate(self.whitenings):
             if m not in self.served:
                 parts = [self.parts[m].raw(part).T @ G[part, m, :] for part in self.tiles(white.shape[0])]

@@ -50,20 +50,23 @@ class PlacedMap:
     map : FeatureMap
     source : Source or None
         Of kernel values to landmarks; None for other maps, whose raw values are computed on the host.
+    centered : bool
+        Whether the last raw value is a constant beside the kernel values, see `features.nystroem.NystroemMap`.
     """
 
     map: FeatureMap
     source: Source | None
+    centered: bool = False
 
     @classmethod
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
         """The landmarks of a map move to the place."""
         landmarks = found.landmarks
-        if landmarks is None or found.n_raw != landmarks.n_samples:  # a constant beside the kernel values
+        if landmarks is None:
             return cls(found, None)
         there = landmarks.at(place)
         there.dtype = np.dtype(dtype)
-        return cls(found, source_of(there, 0))
+        return cls(found, source_of(there, 0), getattr(found, "centered", False))
 
     @property
     def whitening(self) -> np.ndarray:
@@ -90,7 +93,8 @@ class PlacedMap:
         if self.source is None:
             return place.asarray(self.map.raw(views, present), dtype)
         found = self.source.against(views, present).block(None, None)
-        return place.xp.astype(found, getattr(place.xp, dtype), copy=False)
+        found = place.xp.astype(found, getattr(place.xp, dtype), copy=False)
+        return place.xp.concat([found, place.asarray(present[:, None], dtype)], axis=1) if self.centered else found
 
     def features(self, views: Views, present: np.ndarray, place: Place, dtype: str) -> Any:
         """phi of samples."""
@@ -134,7 +138,7 @@ def is_held(maps: list[PlacedMap], n_samples: int, place: Place, dtype: str, sto
     size, P = np.dtype(dtype).itemsize, len(maps)
     offsets = np.cumsum([0, *(each.map.n_features for each in maps)])
     can_compute = all(each.is_computed for each in maps)
-    widths = sum(each.width + 2 for each in maps)
+    widths = sum(each.width + 2 + each.centered for each in maps)
     others = size * n_samples * (8 + max((each.width for each in maps), default=0))
     others += size * min(n_samples, MOST_ROWS) * P * WORK
     held, computed = (size * n_samples * numbers + others for numbers in (aligned(offsets)[1], 2 * widths))
@@ -209,7 +213,8 @@ class Making:
         parts: list[Any] = []
         for m, each in enumerate(self.maps):
             source: Any = each.source
-            parts.append(joined_sides(source, [side[m] for side in sides], self.dtype))
+            constant = self.place.asarray(present[:, m], self.dtype) if each.centered else None
+            parts.append(joined_sides(source, [side[m] for side in sides], self.dtype, constant))
             for side in sides:
                 side[m] = None  # frees what was joined
         whitenings = [self.place.asarray(each.whitening, "float64") for each in self.maps]

@@ -32,7 +32,7 @@ class ScoredAnywhere:
             y, sample_weight = _beside(self, X, y, sample_weight)
         elif y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        return super().score(X, y, sample_weight)  # type: ignore[misc]
+        return super().score(X, y, sample_weight)  # type: ignore[misc]  # of the mixin of scikit-learn behind this one
 
 
 def _beside(estimator: Any, table: TableInBlocks, y: Any, sample_weight: Any) -> tuple[Any, Any]:

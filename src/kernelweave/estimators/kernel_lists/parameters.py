@@ -44,7 +44,7 @@ class KernelParameters(BaseEstimator):
     def set_params(self, **params: Any) -> KernelParameters:
         """Set parameters, also nested ones such as ``kernels__fac__scale`` or ``combiner__weights``."""
         inside = {key[len(_PREFIX) :]: params.pop(key) for key in list(params) if key.startswith(_PREFIX)}
-        approximation = params.get("approximation", getattr(self, "approximation", None))
+        approximation: Any = params.get("approximation", getattr(self, "approximation", None))
         features: dict[str, Any] = {}
         if isinstance(approximation, str) and any(key.startswith(_FEATURES) for key in params):
             raise _without_parameters("approximation", approximation)
