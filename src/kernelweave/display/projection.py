@@ -388,8 +388,8 @@ def _check_kind(kind: str, components: Any) -> None:
 
 
 def _has_margins(model: Any) -> bool:
-    """Whether this is a support vector machine of two classes."""
-    return is_classifier(model) and len(model.classes_) == 2 and model.machine == "svm"
+    """Whether this is a support vector machine of two classes, of the hinge or of its square."""
+    return is_classifier(model) and len(model.classes_) == 2 and model.machine_ in ("svm", "squared-hinge")
 
 
 def _contour(style: Mapping[str, Any]) -> dict[str, Any]:
