@@ -64,6 +64,11 @@ class ExplicitMachine:
         self.n_outputs, self.total = sample.n_outputs, sample.total
         self.detects_novelty, self.strata = sample.detects_novelty, sample.strata
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, also of those that `sample` lacks; 0 where targets are no labels."""
+        return 0 if self.strata is None else max(2, self.n_outputs)
+
     def solve(
         self,
         K: ExplicitKernel,

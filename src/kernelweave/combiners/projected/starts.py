@@ -40,7 +40,7 @@ def starting_projection(
     features : ndarray or CSR matrix of shape (n_samples, n_features)
     n_components : int
     target : ndarray of shape (n_samples, n_targets) or None
-        Indicators of classes (of all but one), or numeric targets.
+        Indicators of classes (of all but one), or numeric targets; no columns where there is one class only.
     weight : ndarray of shape (n_samples,)
     rng : RandomState
     """
@@ -49,7 +49,7 @@ def starting_projection(
         return random
     centered = _Centered(features, weight)
     found = np.zeros((features.shape[1], 0))
-    if method == "lda" and target is not None:
+    if method == "lda" and target is not None and target.shape[1]:
         found = _towards(centered, _Centered(target, weight).times(np.eye(target.shape[1])), n_components)
     if found.shape[1] < n_components:
         found = np.hstack([found, _principal(centered, found, n_components - found.shape[1], rng)])

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import Mean, Projected, Sigmoid, Softmax
@@ -203,3 +204,20 @@ def test_what_is_sent_to_blocks_pickles():
     block = fit.given.blocks[0]
     made = pickle.loads(pickle.dumps(Projecting(maps, fit.family.inputs, fit.family.gate, None)))(block)
     assert made.n_samples == block.n_samples and made.features.offsets[-1] == 2 + 10 + maps[2].n_features
+
+
+@pytest.mark.parametrize("weights", ["shared", "per-class"])
+def test_a_class_that_the_reservoir_lacks(weights, monkeypatch):
+    """Starts and sums over classes need no sample of each class among those that constants come from."""
+    monkeypatch.setattr("kernelweave.features.choosing.LEAST_RESERVOIR", 60)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = (X[:, 0] > 0).astype(int)
+    y[5] = 2
+    kernels = [("a", Gaussian([0, 1])), ("b", Gaussian([2, 3]))]
+    model = MKLClassifier(
+        kernels, Projected(1, max_iter=3), approximation=FourierFeatures(2), random_state=3, weights=weights
+    )
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.decision_function(X).shape == (300, 3)

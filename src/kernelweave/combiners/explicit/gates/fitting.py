@@ -61,7 +61,7 @@ class GatedFit:
         self.codes = encoded(self.gate, values[:1], np.dtype(np.float64))
         engine: Any = stack.engine
         self.engine: Engine = engine.replace(Coding(self.inputs, self.gate))
-        self.n_classes = 0 if machine.strata is None else max(2, machine.n_outputs)
+        self.n_classes = machine.n_classes
         finished = itertools.count(1)
         self.problem = GatedProblem(
             stack,

@@ -127,8 +127,7 @@ class ProjectedFit:
         self.engine: Engine = engine.replace(Reading(maps, kernels, self.family.inputs, self.family.gate))
         self.history: list[dict[str, float]] = []
         self.finished = itertools.count(1)
-        strata = machine.strata
-        self.n_classes = 0 if strata is None else int(np.max(strata)) + 1
+        self.n_classes = machine.n_classes
 
     def run(self) -> ProjectedEnd:
         """Descend from all starts, close small gates, then solve the machine."""
