@@ -60,6 +60,8 @@ def test_every_normalisation(place_of, normalize):
         engine = blocks_on_device(rows.blocks, N, preparation, place_of(), storage)
         assert isinstance(engine.blocks[0].features, HeldFeatures if storage == "dense" else ComputedFeatures)
         same(sums(engine, preparation), sums(rows.replace(preparation), preparation), 1e-8)
+        found, wanted = (each.sum(squared_features) for each in (engine, rows.replace(preparation)))
+        np.testing.assert_allclose(found, wanted, atol=1e-9)  # rows of samples that lack the view are 0
 
 
 def test_centred_features_are_made_on_the_device(monkeypatch):
@@ -114,6 +116,10 @@ def total_weight(block):
 
 def mean_features(block):
     return block.features.features(slice(0, block.n_samples)).sum(axis=0)
+
+
+def squared_features(block):
+    return (block.features.features(slice(0, block.n_samples)) ** 2).sum(axis=0)
 
 
 def halved(block):

@@ -43,10 +43,10 @@ def place(monkeypatch):
     importlib.import_module(PROGRAMS)
     for module in (fused, making, gates):
         monkeypatch.setattr(module, "is_fused", lambda place: place.is_torch)
-    # Fewer steps for the interpreter, which takes as long for a large one: 3 programs of 4 tiles each, the last cut.
-    monkeypatch.setattr(fused, "TILES", dict.fromkeys(fused.TILES, (32, 1, 1)))
+    # Fewer steps for the interpreter, which takes as long for a large one: 2 programs of 3 tiles each, the last cut.
+    monkeypatch.setattr(fused, "TILES", dict.fromkeys(fused.TILES, (64, 1, 1)))
     monkeypatch.setattr(fused, "_multiprocessors", lambda place: 1)
-    monkeypatch.setattr(fused, "PROGRAMS", 3)
+    monkeypatch.setattr(fused, "PROGRAMS", 2)
     return torch_place("cpu")
 
 
@@ -57,8 +57,7 @@ def engines(kernels, place, storage, **options):
     return blocks_on_device(rows.blocks, N, preparation, place, storage), rows.replace(exact), preparation
 
 
-@pytest.mark.parametrize("learns", [False, True])
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(("name", "learns"), [("gaussian", False), ("mixed", False), ("mixed", True), ("one", True)])
 def test_a_pass_over_held_features(name, learns, place):
     device, host, preparation = engines(KERNELS[name], place, "dense")
     assert fused.serves(device.blocks[0], 1)
@@ -104,6 +103,7 @@ def test_centred_features_computed_in_every_pass(place):
     same(sums(device, preparation, learns=True), sums(host, preparation, learns=True), 2e-4)
 
 
+@pytest.mark.skipif(not has_cuda(), reason="there is no CUDA device; the interpreter runs programs in order")
 def test_sums_do_not_change_from_run_to_run(place):
     for storage in ("dense", "lazy"):
         device, _, preparation = engines(KERNELS["gaussian"], place, storage)
