@@ -94,7 +94,7 @@ def test_large_files_are_read_in_blocks_and_small_ones_as_ever(cohort, monkeypat
         ),
         (["{0}/new/rna.npy", "{0}/clinical", "--target", "state"], "has 30 rows and .*clinical has 200"),
         (["{0}/words.csv", "--target", "state", "--in-blocks"], "words.csv is a text file"),
-        (["{0}/empty", "--target", "state"], "empty has no files"),
+        (["{0}/empty", "--target", "state"], "empty has no NPY or Parquet files"),
         (["--kernel", "k={0}/clinical", "--target", "state"], "is a folder, not a file"),
     ],
 )

@@ -228,7 +228,7 @@ def is_time(key):
 WRONG = {
     "no target": (["compare", "{files}/rna.csv"], "--target"),
     "no such file": (["compare", "{files}/rnaa.csv", "--target", "labels.csv:diagnosis"], "did you mean"),
-    "a folder as file": (["fit", "{files}/results", "--target", "labels.csv:diagnosis"], "is a folder"),
+    "a folder as file": (["fit", "{files}/results", "--target", "labels.csv:diagnosis"], "folds.csv is a text file"),
     "one fold": (["compare", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--folds", "1"], "--folds"),
     "an unknown method": (
         ["compare", "{files}/rna.csv", "--target", "labels.csv:diagnosis", "--methods", "boostin"],

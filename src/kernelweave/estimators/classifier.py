@@ -186,7 +186,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     The same on explicit features, whose memory and time grow with n rather than n^2:
 
     >>> model = model.set_params(approximation="nystroem", random_state=0).fit(X, y)
-    >>> model.machine_, model.feature_coef_["kar"].shape, bool(model.trace_shares_["kar"] > 0.8)
+    >>> model.machine_, model.feature_coef_["kar"].shape, bool(model.trace_shares_["kar"] > 0.5)
     ('squared-hinge', (256, 1), True)
     """
 
