@@ -39,7 +39,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
     C : float or None
         Cost of a sample outside, at least ``1/n``; None means ``1 / (nu n)``, and then `nu` decides. With an
         `approximation` any positive number, which does not depend on `nu`: small values estimate the density of the
-        samples, large ones the smallest region that holds them; None means ``10 / n``.
+        samples, large ones the smallest region that holds them; None means ``100 / n``.
 
     Attributes
     ----------

@@ -12,9 +12,10 @@ from ..matching import as_text
 from ..separators import format_suffix
 from ..table import no_column
 from .arrays import ArrayRows
+from .columns import StoredIds
 from .rows import StoredRows
 from .sources import Opened, first_part, opened_views
-from .table import OpenView, OpenViews, StoredIds
+from .table import OpenView, OpenViews
 from .targets import target_of
 
 _N_TRIED = 1000  # rows whose ids are looked at before a first column of text is taken for ids

@@ -13,9 +13,9 @@ from ...validation import shown
 from ..separators import format_suffix
 from ..table import no_column, view_name
 from .arrays import ArrayRows
+from .columns import StoredColumn, StoredColumns
 from .rows import StoredRows
 from .sources import SUFFIXES, Opened, first_part, stored_rows
-from .table import StoredColumn, StoredColumns
 
 _WAYS = "a column, a path, (path, column), a list of columns or an array"
 
