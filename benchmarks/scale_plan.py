@@ -100,7 +100,7 @@ def exact_seconds(machine: str) -> tuple[int, float] | None:
         if cell["machine"].startswith(machine.split(" (")[0])
         and cell["solver"] == "kernelweave"
         and cell["method"] == "localized"
-        and "approximation" not in cell
+        and not cell.get("components")
     ]
     largest = max(cells, key=lambda cell: cell["samples"], default=None)
     return None if largest is None else (largest["samples"], largest["seconds"])
