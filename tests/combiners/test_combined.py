@@ -360,6 +360,7 @@ def test_every_combined_kernel_of_the_package_is_here():
         "OutputKernels",
         "PointwiseKernel",
         "ProductKernel",
+        "ProjectedGates",
         "ProjectedKernel",
         "WeightedSum",
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,43 @@ class KernelWithGates(CombinedKernel):
         """The gates of samples with these codes, which have all views unless `present` is given."""
         present = np.tile(self.active, (len(codes), 1)) if present is None else present
         return self.gate.values(self.gate_parameters, codes, present, self.gate_tol)
+
+    @abstractmethod
+    def alone(self, m: int, views: Views, coef: np.ndarray) -> np.ndarray:
+        """What kernel m adds to the values of new samples, which all have its view, as if its gate were 1."""
+
+    @abstractmethod
+    def _open_shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, Any, np.ndarray]]:
+        """Each kernel that is open for some samples, those samples, and what it adds to their values."""
+
+    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The values of new samples; kernels are computed for samples with an open gate only."""
+        values = np.zeros((views.n_samples, coef.shape[1]))
+        for _, rows, share in self._open_shares(views, coef):
+            values[rows] += share
+        return values
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """What each kernel adds to `values`, with its gates."""
+        shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m, rows, share in self._open_shares(views, coef):
+            shares[rows, :, m] = share
+        return shares
+
+    def local_values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The part of each kernel in the values of new samples, as if its gate were 1: (n_new, n_outputs, n_kernels).
+
+        0 for kernels that are not active, NaN for samples that lack the view.
+        """
+        present = self.stack.presence(views, self.active)
+        values = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m in np.flatnonzero(self.active).tolist():
+            rows = np.flatnonzero(present[:, m])
+            values[~present[:, m], :, m] = np.nan
+            if len(rows):
+                part = views if len(rows) == views.n_samples else views.rows(rows)
+                values[rows, :, m] = self.alone(m, part, coef)
+        return values
 
     def sample_weights(self, views: Views) -> np.ndarray:
         """The squared gates of new samples, which multiply k_m(x, x)."""

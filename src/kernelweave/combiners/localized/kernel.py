@@ -164,24 +164,10 @@ class GatedSum(KernelWithGates):
             self._open_blocks(views, new), new, self.gates, out=np.empty((views.n_samples, self.n_samples))
         )
 
-    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """K_eta of new samples times coefficients, without K_eta."""
-        values = np.zeros((views.n_samples, coef.shape[1]))
-        for _, rows, share in self._open_shares(views, coef):
-            values[rows] += share
-        return values
-
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
         """K_eta of new samples times coefficients, in parts in a place; gates are computed on the host."""
         gates, active = self.gates_of(views), self.active.astype(float)
         return cross_values(parts_at(self.stack, place), views, gates, self.gates, active, coef)
-
-    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """eta_m(x) k_m(x, z) eta_m(z) of new samples times coefficients, for each kernel."""
-        shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
-        for m, rows, share in self._open_shares(views, coef):
-            shares[rows, :, m] = share
-        return shares
 
     def _open_shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, Any, np.ndarray]]:
         """Each kernel that is open for some samples, those samples, and what it adds to their values."""
@@ -189,20 +175,9 @@ class GatedSum(KernelWithGates):
         for m, block, rows, columns in self._open_blocks(views, new):
             yield m, rows, new[rows, m, None] * (block @ (self.gates[columns, m, None] * coef[columns]))
 
-    def local_values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """The part of each kernel in the values of new samples, as if its gate were 1: (n_new, n_outputs, n_kernels).
-
-        0 for kernels that are not active, NaN for samples that lack the view.
-        """
-        present = self.stack.presence(views, self.active)
-        values = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
-        for m in np.flatnonzero(self.active).tolist():
-            rows = np.flatnonzero(present[:, m])
-            values[~present[:, m], :, m] = np.nan
-            if len(rows):
-                part = views if len(rows) == views.n_samples else views.rows(rows)
-                values[rows, :, m] = self.new_block(m, part, None) @ (self.gates[:, m, None] * coef)
-        return values
+    def alone(self, m: int, views: Views, coef: np.ndarray) -> np.ndarray:
+        """sum_i k_m(x, x_i) eta_m(x_i) c_i."""
+        return self.new_block(m, views, None) @ (self.gates[:, m, None] * coef)
 
     # Weights
 

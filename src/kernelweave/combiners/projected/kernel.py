@@ -28,10 +28,11 @@ from ..gates.base import Gate
 from ..gates.inputs import GatingInputs, NoInputs
 from ..localized.kernel import GatedSum
 from .feature_maps import KernelFeatures, ViewFeatures
+from .gates import ProjectedGates
 from .layout import Layout
 
 
-class ProjectedKernel(GatedSum):
+class ProjectedKernel(ProjectedGates, GatedSum):
     """k(x, z) = sum_m eta_m(x) k_m(W_m' x^m, W_m' z^m) eta_m(z): kernels of projected samples, weighted by gates.
 
     Parameters
@@ -125,34 +126,7 @@ class ProjectedKernel(GatedSum):
     def new_block(self, m: int, views: Views, columns: np.ndarray | None) -> np.ndarray:
         """k_m between projected new samples and training samples."""
         points = self.points[m] if columns is None else self.points[m][columns]
-        return self.maps[m].kernel.cross(self._points_of(m, views), points)
-
-    @property
-    def gate_parameters(self) -> np.ndarray:
-        """The parameters V of the gating model."""
-        return self.layout.gating(self.theta)[0]
-
-    def codes_of(self, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples: T' x^G if there is a T, x^G otherwise."""
-        return self.layout.projected_codes(self.theta, super().codes_of(views))
-
-    def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """T v_m, for scores are linear in the inputs before their projection too, and v_m0."""
-        found, T = super().gating_coefficients(), self.layout.gating(self.theta)[1]
-        return found if found is None or T is None else (T @ found[0], found[1])
-
-    def project(self, views: Views) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The gates of new samples, and their projections for each kernel; NaN for samples that lack the view."""
-        gates = self.gates_of(views)
-        present = self.stack.presence(views, self.active)
-        found = []
-        for m, (_, n_components) in enumerate(self.layout.shapes):
-            points = np.full((views.n_samples, n_components), np.nan)
-            rows = np.flatnonzero(present[:, m])
-            if len(rows):
-                points[rows] = self._points_of(m, views if len(rows) == len(points) else views.rows(rows))
-            found.append(points)
-        return gates, found
+        return self.maps[m].kernel.cross(self.points_of(m, views), points)
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> None:
         """New samples are projected and compared on the host."""
@@ -234,7 +208,8 @@ class ProjectedKernel(GatedSum):
             found["gating_projection_"] = pd.DataFrame(T, inputs, copy=True).add_prefix("gating__")
         return found
 
-    def _points_of(self, m: int, views: Views) -> np.ndarray:
+    def points_of(self, m: int, views: Views) -> np.ndarray:
+        """The features of each sample, projected."""
         return np.asarray(self.maps[m].read(self.stack, m, views) @ self.directions[m])
 
 

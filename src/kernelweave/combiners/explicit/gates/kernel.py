@@ -87,39 +87,14 @@ class ExplicitGatedSum(KernelWithGates):
             found[rows, offsets[m] : offsets[m + 1]] = gates * features
         return found
 
-    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """eta_m(x) <w_m, phi_m(x)>, summed over kernels."""
-        values = np.zeros((views.n_samples, coef.shape[1]))
-        for _, rows, share in self._open_shares(views, coef):
-            values[rows] += share
-        return values
-
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray:
         """The same in a place such as a CUDA device."""
         present = self.stack.presence(views, self.active)
         return values_on_device(self.stack, place, views, self.gates_of(views), present, coef)
 
-    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """eta_m(x) <w_m, phi_m(x)> for each kernel."""
-        shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
-        for m, rows, share in self._open_shares(views, coef):
-            shares[rows, :, m] = share
-        return shares
-
-    def local_values(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """<w_m, phi_m(x)>, as if the gate were 1: (n_new, n_outputs, n_kernels).
-
-        0 for kernels that are not active, NaN for samples that lack the view.
-        """
-        present = self.stack.presence(views, self.active)
-        values = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
-        for m in np.flatnonzero(self.active).tolist():
-            rows = np.flatnonzero(present[:, m])
-            values[~present[:, m], :, m] = np.nan
-            if len(rows):
-                part = views if len(rows) == views.n_samples else views.rows(rows)
-                values[rows, :, m] = self._features(m, part) @ self._own(m, coef)
-        return values
+    def alone(self, m: int, views: Views, coef: np.ndarray) -> np.ndarray:
+        """<w_m, phi_m(x)>."""
+        return self._features(m, views) @ self._own(m, coef)
 
     def _open_features(self, views: Views) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
         """Each kernel that is open for some samples, those samples, their gates, and their features."""

@@ -13,12 +13,13 @@ import pandas as pd
 
 from ....engines.stack import ExplicitStack
 from ....views import Views
+from ...projected.gates import ProjectedGates
 from ...projected.kernel import component_names
 from ...projected.layout import Layout
 from ..gates.kernel import ExplicitGatedSum
 
 
-class ExplicitProjectedSum(ExplicitGatedSum):
+class ExplicitProjectedSum(ProjectedGates, ExplicitGatedSum):
     """k(x, z) = sum_m eta_m(x) <phi_m(W_m' x^m), phi_m(W_m' z^m)> eta_m(z).
 
     Parameters
@@ -43,32 +44,9 @@ class ExplicitProjectedSum(ExplicitGatedSum):
         stack: Any = self.stack
         return stack.maps
 
-    @property
-    def gate_parameters(self) -> np.ndarray:
-        """The parameters V of the gating model."""
-        return self.layout.gating(self.theta)[0]
-
-    def codes_of(self, views: Views) -> np.ndarray:
-        """What the gating model reads of new samples: T' x^G if there is a T, x^G otherwise."""
-        return self.layout.projected_codes(self.theta, super().codes_of(views))
-
-    def gating_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """T v_m, for scores are linear in the inputs before their projection too, and v_m0."""
-        found, T = super().gating_coefficients(), self.layout.gating(self.theta)[1]
-        return found if found is None or T is None else (T @ found[0], found[1])
-
-    def project(self, views: Views) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The gates of new samples, and their projections for each kernel; NaN for samples that lack the view."""
-        gates = self.gates_of(views)
-        present = self.stack.presence(views, self.active)
-        found = []
-        for m, (_, n_components) in enumerate(self.layout.shapes):
-            points = np.full((views.n_samples, n_components), np.nan)
-            rows = np.flatnonzero(present[:, m])
-            if len(rows):
-                points[rows] = self._maps[m].points(views if len(rows) == len(points) else views.rows(rows))
-            found.append(points)
-        return gates, found
+    def points_of(self, m: int, views: Views) -> np.ndarray:
+        """By the map of the kernel."""
+        return self._maps[m].points(views)
 
     def values_at(self, m: int, points: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """What kernel m adds to the values of samples that lie at these points of its space and have gate 1 there."""
