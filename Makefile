@@ -6,8 +6,10 @@ INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 TORCH := .venv-torch
 DASK := .venv-dask
+DOCS := .venv-docs
+SITE := build/site
 
-.PHONY: demo test test-browser test-dask test-oldest test-torch bench results defaults lint types format clean
+.PHONY: demo test test-browser test-dask test-oldest test-torch bench results defaults docs docs-quick lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -54,6 +56,17 @@ results: $(INSTALLED)
 defaults: $(INSTALLED)
 	$(VENV)/bin/kernelweave defaults --page docs/defaults.md
 
+# The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
+# of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -b html docs $(SITE)
+	$(DOCS)/bin/python tools/check_site.py $(SITE)
+	$(DOCS)/bin/python tools/run_pages.py --check
+
+docs-quick: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -b html -D plot_gallery=0 docs $(SITE)
+	$(DOCS)/bin/python tools/check_site.py $(SITE)
+
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
@@ -94,6 +107,11 @@ $(DASK)/.installed: pyproject.toml
 	$(DASK)/bin/python -m pip install --quiet --editable ".[dask,test]"
 	@touch $@
 
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --editable ".[plot,docs]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK)
+	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(DOCS) build docs/gallery docs/api/generated
 	find src -name '*.nb[ic]' -delete

@@ -3,10 +3,10 @@
 python tools/run_pages.py docs/guide/missing_view.md --write   # put the real output into the page
 python tools/run_pages.py --check                              # all pages, as `make docs` does
 
-The ``python`` blocks of a page run in order in one namespace, in an empty folder; a ``text`` block right after one holds
-what it prints. In a ``console`` block lines that begin with ``$ `` are commands, and the lines below each are its output.
-A picture that the code saves (``figure.savefig("name.png")``) and that the page shows (``![...](name.png)``) is put beside
-the page.
+The ``python`` blocks of a page run in order in one namespace, in an empty folder; a ``text`` block right after one
+holds what it prints. In a ``console`` block lines that begin with ``$ `` are commands, and the lines below each are its
+output. A picture that the code saves (``figure.savefig("name.png")``) and that the page shows (``![...](name.png)``) is
+put beside the page.
 
 Comments on the line above a block:
 
