@@ -45,10 +45,11 @@ MOST_BYTES = 2**25  # of the products of the outputs that are taken together
 # Seconds: of a step of either method beside its sums, of a pass for each feature of a sample, of products for each pair
 # of features (half the samples count), of Cholesky's factors, and of the rotation for each product.
 OVERHEAD, PASS, PRODUCTS, FACTORS, ROTATION = 5e-4, 8e-10, 2.5e-11, 2.2e-11, 2e-10
-STEPS = 8  # that Newton's method takes, about
+STEPS = 8  # that Newton's method takes, about; 1 for least squares
 PER_DIGIT = 15  # steps of L-BFGS for each digit of the tolerance, about
 MOST_STEPS = 60
 MOST_TRIALS = 30  # lengths of a step
+FLAT = 0.3  # of the first slope, that the last one may be where a step is shortened
 DECREASE = 1e-4  # of what the slope promises, that a step must bring
 ROUNDING = 1e-13  # relative, of P
 EPS = float(np.finfo(float).eps)
@@ -132,17 +133,29 @@ def signatures(
     block: Block, amplitudes: Amplitudes, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray
 ) -> np.ndarray:
     """A number for each output, of which the sums over blocks are equal where d of all samples is."""
-    digests = [hashlib.blake2b(str(block.first).encode(), digest_size=8) for _ in intercept]
+    rates = np.empty((block.n_samples, len(intercept)))
     for rows in ranges(block.n_samples, ROWS):
-        rates = rates_of(block, rows, weighted_features(block, amplitudes, theta, rows) @ weights + intercept)
-        for digest, own in zip(digests, rates.T, strict=True):
-            digest.update(own.tobytes())
-    return np.array([int.from_bytes(digest.digest(), "big") for digest in digests], dtype=np.uint64)
+        rates[rows] = rates_of(block, rows, weighted_features(block, amplitudes, theta, rows) @ weights + intercept)
+    return np.array([_digest(block, own.tobytes()) for own in rates.T], dtype=np.uint64)
 
 
-def count(block: Block) -> int:
-    """The number of samples of a block."""
-    return block.n_samples
+def kinds(block: Block) -> tuple[int, int, np.ndarray]:
+    """The number of samples, that of losses which are not quadratic everywhere, and signatures of those that are.
+
+    Signatures of outputs are equal where d is, and the sums of them over blocks.
+    """
+    losses, shape = block.losses, (block.n_samples, block.losses.n_outputs)
+    without = (losses.lower == 0.0) & (losses.upper == 0.0)
+    quadratic = without | ((losses.lower == -np.inf) & (losses.upper == np.inf) & (losses.insensitivity == 0.0))
+    others = int((~np.broadcast_to(quadratic, shape)).sum())
+    if others or shape[1] == 1:
+        return shape[0], others, np.zeros(shape[1], dtype=np.uint64)
+    rates = np.broadcast_to(np.where(without, 0.0, 1.0 / losses.quadratic), shape)
+    return shape[0], others, np.array([_digest(block, own.tobytes()) for own in rates.T], dtype=np.uint64)
+
+
+def _digest(block: Block, content: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(str(block.first).encode() + content, digest_size=8).digest(), "big")
 
 
 @dataclass(frozen=True)
@@ -206,14 +219,15 @@ class Newton:
         (D, q), engine = self.primal.shape, self.primal.engine
         if self.primal.amplitudes.n_parameters or not engine.takes_products:
             return np.inf
-        self.n_samples = n = int(engine.sum(count))
-        width = min(n, D)
+        n, others, alike = engine.sum(kinds)
+        self.n_samples, width = n, min(n, D)
         if width * D * 8 > MOST_BYTES or not width:
             return np.inf
         rotation = ROTATION * n**2 * D if n < D else 0.0
-        step = OVERHEAD + 2.0 * PASS * n * D * q + q * (PRODUCTS * n * width**2 + FACTORS * width**3)
-        steps = (STEPS * step + rotation) / (OVERHEAD + PASS * n * D * q)
-        return 0.0 if steps <= PER_DIGIT * max(2.0, -np.log10(max(gap_tol, EPS))) else steps
+        taken, distinct = (STEPS, q) if others else (1, len(np.unique(alike)))
+        step = OVERHEAD + 2.0 * PASS * n * D * q + distinct * (PRODUCTS * n * width**2 + FACTORS * width**3)
+        steps = (taken * step + rotation) / (OVERHEAD + PASS * n * D * q)
+        return 0.0 if steps <= PER_DIGIT * max(2.0, -np.log10(max(gap_tol, EPS))) else float(np.ceil(steps))
 
     def minimize(self, position: np.ndarray, max_steps: int, callback: Callable[[int, Any], bool | None]) -> Descent:
         """Minimise, with as many features as there are samples where there are fewer; see `descend`."""
@@ -307,14 +321,15 @@ class Newton:
     def _search(self, point: Point, dw: np.ndarray, db: np.ndarray) -> Point | None:
         """A point with a smaller P of each output that promises one; None where no output does.
 
-        P is convex along a direction, and its slope piecewise linear: the next length is where the slope would be 0 if
-        it were linear. Where values are the same to rounding, slopes alone decide.
+        P is convex along a direction, and its slope piecewise linear and rising. The whole step is taken where it brings
+        enough; else a length is searched at which the slope is small, between one where it falls and one where it rises
+        (regula falsi with halved slopes). Where values are the same to rounding, slopes alone decide.
         """
         w, b, _ = self.primal.parts(point.position)
         values, slopes = self._values(w, b, point.detail), self._slopes(point, dw, db)
         noise = ROUNDING * np.maximum(1.0, np.abs(values))
         length = np.where(slopes < -EPS * np.abs(values), 1.0, 0.0)
-        moved = False
+        bracket = _Bracket(slopes)
         for _ in range(MOST_TRIALS):
             if not length.any():
                 return None
@@ -322,21 +337,49 @@ class Newton:
             new_w, new_b, _ = self.primal.parts(new.position)
             there, ends = self._values(new_w, new_b, new.detail), self._slopes(new, dw, db)
             with np.errstate(invalid="ignore", over="ignore"):
-                lower = there <= values + DECREASE * length * slopes
-                flat = (np.abs(there - values) <= noise) & (np.abs(ends) <= 0.5 * np.abs(slopes))
-                good = lower | flat | (length == 0.0)
-                zero = length * slopes / np.where(ends > slopes, slopes - ends, -1.0)
+                small = np.abs(ends) <= FLAT * np.abs(slopes)
+                lower = (there <= values + DECREASE * length * slopes) & (small | (length == 1.0))
+                good = lower | ((np.abs(there - values) <= noise) & small) | (length == 0.0)
             if good.all():
-                moved = True
-                break
-            zero = np.where(np.isfinite(zero), zero, 0.0)
-            length = np.where(good, length, np.clip(zero, 0.1 * length, 0.7 * length))
-        return new if moved else None
+                return new
+            length = np.where(good, length, bracket.next(length, ends))
+        length = np.where(good, length, bracket.low)  # where P has fallen all the way
+        return self._point(w + length * dw, b + length * db) if length.any() else None
 
     def _slopes(self, point: Point, dw: np.ndarray, db: np.ndarray) -> np.ndarray:
         """Of P of each output, along its direction."""
         by_w, by_b, _ = self.primal.parts(point.gradient)
         return (by_w * dw).sum(axis=0) + by_b * db
+
+
+class _Bracket:
+    """Lengths between which slopes, which rise, are 0; an entry for each output.
+
+    Parameters
+    ----------
+    slopes : ndarray
+        At length 0, negative.
+    """
+
+    def __init__(self, slopes: np.ndarray):
+        self.low, self.high = np.zeros(len(slopes)), np.full(len(slopes), np.inf)
+        self.falls, self.rises = slopes.copy(), np.zeros(len(slopes))
+        self.side = np.zeros(len(slopes))  # where the last length was: -1 below, 1 above
+
+    def next(self, length: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """The lengths to try next, from the slopes at the last ones."""
+        above = ~(slopes < 0.0)  # also where they are not finite
+        side = np.where(above, 1.0, -1.0)
+        again = side == self.side
+        self.falls = np.where(~above, slopes, np.where(again & above, 0.5 * self.falls, self.falls))
+        self.rises = np.where(above, slopes, np.where(again & ~above, 0.5 * self.rises, self.rises))
+        self.low, self.high = np.where(above, self.low, length), np.where(above, length, self.high)
+        self.side = side
+        width = self.high - self.low
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            share = self.falls / (self.falls - self.rises)
+        share = np.clip(np.where(np.isfinite(share), share, 0.1), 0.02, 0.98)
+        return np.where(np.isfinite(width), self.low + share * width, 2.0 * length)
 
 
 def solved(products: np.ndarray, right: np.ndarray) -> np.ndarray:
