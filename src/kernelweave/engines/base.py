@@ -29,9 +29,12 @@ class Engine(ABC):
     ----------
     rounding : float
         By how much the value of a pass may be wrong, relative to it, beyond what sums in float64 are.
+    takes_products : bool
+        Whether products of features, of which Hessians are made, are computed where the features are.
     """
 
     rounding: float = 0.0
+    takes_products: bool = True
 
     @abstractmethod
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .recomputed import RecomputedFeatures
 
 FEW_OUTPUTS = 8  # up to so many, values that are computed in the pass are multiplied by a loop instead of BLAS
+FEW_FEATURES = 2**20  # of a block: samples times features of each
 TILE_BYTES = 2**20  # of features that are worked on together; they stay in the second cache of a core
 
 
@@ -129,17 +130,21 @@ class _Tiles(Products):
 
 
 class HeldTiles(_Tiles):
-    """Features that are held, several outputs: BLAS in the features' type; parameters are those of `HeldRows`."""
+    """Features that are held, several outputs, by BLAS; parameters are those of `HeldRows`.
+
+    Products are in the features' type, and in float64 for at most `FEW_FEATURES`, for which that takes no time.
+    """
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
         self.spans = spans_of(offsets)
-        super().__init__(len(self.spans), weights.shape[1], matrix.shape[1] * matrix.itemsize, matrix.dtype)
-        self.matrix, self.weights, self.sums = matrix, weights.astype(matrix.dtype), np.zeros(weights.shape)
+        dtype = np.dtype(np.float64) if matrix.size <= FEW_FEATURES else matrix.dtype
+        super().__init__(len(self.spans), weights.shape[1], matrix.shape[1] * dtype.itemsize, dtype)
+        self.matrix, self.weights, self.sums = matrix, weights.astype(dtype), np.zeros(weights.shape)
 
     def tiles(self, rows: slice) -> Any:
         """Parts of the matrix."""
         matrix = self.matrix[rows]
-        return lambda part: [matrix[part, span] for span in self.spans]
+        return lambda part: [matrix[part, span].astype(self.dtype, copy=False) for span in self.spans]
 
     def score(self, values: np.ndarray, m: int, out: np.ndarray) -> None:
         """By BLAS."""
