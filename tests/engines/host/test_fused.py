@@ -155,7 +155,8 @@ def test_recomputed_gradient_is_held(views, dtype, atol, kernels, normalize):
     found = []
     for held in (True, False):
         features = feature_block(maps, views, present, np.dtype(dtype), held=held)
-        block = Block(0, features, losses, None, np.ones(3000), present, codes)
+        # presence is not given, so that amplitudes are not 0 where a view is missing: the features are
+        block = Block(0, features, losses, None, np.ones(3000), None, codes)
         amplitudes, rng = SoftmaxAmplitudes(3, 4), np.random.default_rng(6)
         at = rng.normal(size=(features.offsets[-1], 1)), np.array([0.2]), rng.normal(size=amplitudes.n_parameters)
         found.append(sweep(block, amplitudes, *at))
