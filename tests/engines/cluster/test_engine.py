@@ -18,6 +18,8 @@ from kernelweave.engines.cluster import engine as module
 from kernelweave.engines.cluster.engine import step_name
 from kernelweave.engines.cluster.placing import places_of, shares
 from kernelweave.engines.reservoir import reservoir_of
+from kernelweave.estimators.explicit.samples import rows_in_memory
+from kernelweave.views import Views
 
 pytestmark = pytest.mark.dask
 X, Y = samples()
@@ -65,15 +67,21 @@ def test_all_is_released(client, small_units, no_futures):
     assert engine_of().sum(count)[0] == N
 
 
-def test_the_reservoir_does_not_depend_on_chunks(client, small_units):
-    positions = []
+def in_turns(sizes, places, threads):
+    """What two workers get that have every other unit."""
+    return [(worker, list(range(first, len(sizes), 2))) for first, worker in enumerate(sorted(threads))]
+
+
+@pytest.mark.parametrize("dealt", [shares, in_turns])
+def test_the_reservoir_does_not_depend_on_chunks(client, small_units, monkeypatch, dealt):
+    monkeypatch.setattr(reading, "shares", dealt)
+    alone = rows_in_memory(Views(X), Y, np.ones(N)).sum(reservoir_of, 50, 3)
     for chunks in (30, (100, 139, 1)):
         with engine_of(chunks) as engine:
             found = engine.sum(reservoir_of, 50, 3)
+        np.testing.assert_array_equal(found.positions, alone.positions)
         np.testing.assert_array_equal(found.views.X, X[found.positions])
         np.testing.assert_array_equal(found.y, Y[found.positions])
-        positions.append(found.positions)
-    np.testing.assert_array_equal(*positions)
 
 
 def test_without_a_client_blocks_are_in_memory(small_units):
@@ -107,11 +115,11 @@ def test_batches_stay_where_they_are(client, small_units):
     """Also where the arguments of a step, which are large, are on one worker."""
     with engine_of() as engine:
         engine.sum(count)
-        before = list(client.who_has(engine.batches).values())
         made = engine.replace(dask_problem.shifted, np.zeros(10**6))
         made.sum(total)
-        assert list(client.who_has(engine.batches).values()) == before == list(client.who_has(made.batches).values())
-        assert [place[0] for place in before] == engine.places
+        for batches in (engine.batches, made.batches):
+            holders = client.who_has(batches)
+            assert [list(holders[batch.key]) for batch in batches] == [[place] for place in engine.places]
 
 
 def test_steps_have_names():
