@@ -6,6 +6,8 @@ INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 TORCH := .venv-torch
 DASK := .venv-dask
+# All tests with the marker dask; those that kill workers, which then start again, come last.
+ON_DASK := tests/cli/test_on_cluster.py tests/experiments/engine/test_on_cluster.py tests/engines/cluster
 
 .PHONY: demo test test-browser test-dask test-oldest test-torch bench results defaults lint types format clean
 
@@ -31,7 +33,7 @@ test-torch: $(TORCH)/.installed
 
 # Tests on Dask collections and on a cluster of two local processes; each has a time limit, so that none can hang.
 test-dask: $(DASK)/.installed
-	$(DASK)/bin/python -m pytest -n 0 -m dask tests/engines/cluster tests/experiments/engine tests/cli $(PYTEST)
+	$(DASK)/bin/python -m pytest -n 0 -m dask --durations 10 $(ON_DASK) $(PYTEST)
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
