@@ -9,8 +9,10 @@ DASK := .venv-dask
 # All tests with the marker dask; those that kill workers, which then start again, come last.
 ON_DASK := tests/cli/test_on_cluster.py tests/experiments/engine/test_on_cluster.py tests/engines/cluster
 BUILD := .venv-build
+DOCS := .venv-docs
+SITE := build/site
 
-.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults lint types format clean
+.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults docs docs-quick lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -65,6 +67,17 @@ results: $(INSTALLED)
 defaults: $(INSTALLED)
 	$(VENV)/bin/kernelweave defaults --page docs/defaults.md
 
+# The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
+# of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -b html docs $(SITE)
+	$(DOCS)/bin/python tools/check_site.py $(SITE)
+	$(DOCS)/bin/python tools/run_pages.py --check
+
+docs-quick: $(DOCS)/.installed
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -b html -D plot_gallery=0 docs $(SITE)
+	$(DOCS)/bin/python tools/check_site.py $(SITE)
+
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
@@ -110,6 +123,11 @@ $(BUILD)/.installed: Makefile
 	$(BUILD)/bin/python -m pip install --quiet "build>=1.2" "hatchling>=1.27" "twine>=6.1"
 	@touch $@
 
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --editable ".[plot,docs]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) dist
+	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) $(DOCS) dist build docs/gallery docs/api/generated
 	find src -name '*.nb[ic]' -delete
