@@ -157,3 +157,11 @@ def _without_products(primal: Primal) -> Primal:
 def _without_samples(block: Block) -> Block:
     features = StoredFeatures(block.features.matrix[:0], block.features.offsets)
     return dataclasses.replace(block, features=features, losses=block.losses.of(slice(0, 0)), weight=block.weight[:0])
+
+
+def test_least_squares_curve_where_targets_are_met():
+    """A coefficient of 0 is no corner of a quadratic loss, as it is of an insensitive one."""
+    y, everywhere = np.zeros((4, 1)), np.full((4, 1), np.inf)
+    for insensitivity, wanted in ((0.0, 3.0), (0.1, 0.0)):
+        losses = Losses(y, -everywhere, everywhere, np.full((4, 1), 1.0 / 3.0), insensitivity)
+        np.testing.assert_allclose(losses.curvature(y), wanted)
