@@ -10,7 +10,7 @@ from kernelweave.reporting.sections.references import REFERENCES
 
 ROOT = Path(__file__).parents[1]
 CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-PAGE = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "cite.md").read_text(encoding="utf-8")
 ENTRIES = dict(re.findall(r"```bibtex\n@\w+\{(\w+),\n(.*?)\n\}\n```", PAGE, flags=re.DOTALL))
 PAPERS = CITATION.partition("references:")[2]
 
