@@ -44,6 +44,7 @@ version = release = kernelweave.__version__
 extensions = [
     "api_names",
     "mathml",
+    "root_pages",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -53,8 +54,6 @@ extensions = [
 ]
 exclude_patterns = ["_extensions"]
 templates_path = ["_templates"]
-nitpicky = False
-suppress_warnings = ["config.cache"]
 
 # Pages: Markdown, whose headings can be linked to.
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
@@ -71,6 +70,7 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_validation_checks: set[str] = set()
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 default_role = "py:obj"  # names in docstrings
 python_use_unqualified_type_names = True
 
@@ -103,7 +103,7 @@ html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "Kernelweave", "alt_text": "Kernelweave"},
+    "logo": {"text": "Kernelweave"},
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
