@@ -73,8 +73,15 @@ def _run(chosen: argparse.Namespace, names: Sequence[str], *, defaults: bool) ->
     )
 
 
+def _benchmark(chosen: argparse.Namespace) -> int:
+    from .benchmark import run
+
+    return run(chosen)
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "demo": _demo,
     "reproduce": _reproduce,
     "defaults": _defaults,
+    "benchmark": _benchmark,
 }

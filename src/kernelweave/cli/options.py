@@ -7,9 +7,7 @@ status 2.
 from __future__ import annotations
 
 import argparse
-import math
 import os
-import re
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -18,6 +16,7 @@ from typing import Any, NoReturn
 
 from .._version import __version__
 from .failing import one_line
+from .option_types import duration, encoding, id_column, path, separator, whole
 
 METHODS = (
     *("alone:VIEW", "concatenation", "mean", "lp", "convex", "localized", "projected", "stacking"),
@@ -31,7 +30,6 @@ EXAMPLES = {
     "explain": "kernelweave explain results/best.kw rna-new.csv protein=protein-new.csv --out why/",
     "report": "kernelweave report results/",
 }
-_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LARGEST_SEED = 2**32 - 1
 
 
@@ -81,6 +79,7 @@ def build_parser() -> Parser:
     _add_demo(commands)
     _add_reproduce(commands)
     _add_defaults(commands)
+    _add_benchmark(commands)
     return parser
 
 
@@ -110,8 +109,8 @@ def _add_compare(commands: Any) -> None:
     _add_training_files(parser)
     _add_out(parser, Path("results"), "folder of the results (default results/)")
     group = parser.add_argument_group("comparison")
-    group.add_argument("--folds", type=_whole(2), metavar="N", help="outer folds (default 5, 3 with --quick)")
-    group.add_argument("--repeats", type=_whole(1), default=1, metavar="N", help="repeats of the folds (default 1)")
+    group.add_argument("--folds", type=whole(2), metavar="N", help="outer folds (default 5, 3 with --quick)")
+    group.add_argument("--repeats", type=whole(1), default=1, metavar="N", help="repeats of the folds (default 1)")
     group.add_argument(
         "--methods",
         nargs="+",
@@ -121,7 +120,7 @@ def _add_compare(commands: Any) -> None:
     )
     group.add_argument(
         "--max-time",
-        type=_duration,
+        type=duration,
         metavar="TIME",
         help="start no further fold after this time, such as 90s, 30m or 2h; the same call goes on later",
     )
@@ -161,7 +160,7 @@ def _add_predict(commands: Any) -> None:
     )
     _add_in_blocks(parser)
     parser.add_argument(
-        "--block-size", type=_whole(1), default=10_000, metavar="N", help="samples to read at a time (default 10000)"
+        "--block-size", type=whole(1), default=10_000, metavar="N", help="samples to read at a time (default 10000)"
     )
 
 
@@ -193,14 +192,14 @@ def _add_report(commands: Any) -> None:
         "draw a report again from its report.json",
         "Draw report.html and report.md again from the report.json of compare or explain.",
     )
-    parser.add_argument("results", type=_path, metavar="RESULTS", help="folder with a report.json, or such a file")
+    parser.add_argument("results", type=path, metavar="RESULTS", help="folder with a report.json, or such a file")
     _add_out(parser, None, "folder of report.html and report.md (default: where report.json is)")
 
 
 def _add_demo(commands: Any) -> None:
     parser = _add(commands, "demo", "compare ways to combine six views of handwritten digits")
     parser.add_argument("--output", type=Path, default=Path("kernelweave-demo.png"), help="where to save the picture")
-    parser.add_argument("--repeats", type=_whole(1), default=5, help="repeats of two-fold cross-validation (default 5)")
+    parser.add_argument("--repeats", type=whole(1), default=5, help="repeats of two-fold cross-validation (default 5)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the splits (default 0)")
 
 
@@ -214,6 +213,43 @@ def _add_defaults(commands: Any) -> None:
     parser = _add(commands, "defaults", "compare defaults with their alternatives on the data sets that are there")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a default, such as multiclass (default: all)")
     _add_experiment_options(parser)
+
+
+def _add_benchmark(commands: Any) -> None:
+    parser = _add(
+        commands,
+        "benchmark",
+        "compare methods on many data sets of several views, by fixed splits",
+        "Compare the library's methods, common models and methods of your own on every data set of several views or\n"
+        "kernels that is there, under one budget. Each finished cell is stored; an interrupted run goes on where it\n"
+        "stopped. docs/benchmark_enter.md has the rules and how to enter a method.",
+    )
+    parser.add_argument("names", nargs="*", metavar="SET", help="data sets, or views, masked, kernels (default: all)")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        action="extend",
+        metavar="METHOD",
+        help="these only, by name; kernelweave, rival: all of the family; none: entries alone (default: all)",
+    )
+    parser.add_argument(
+        "--entry",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a Python file with one more method; may be repeated",
+    )
+    parser.add_argument("--splits", type=whole(1), default=3, metavar="N", help="splits of each data set (default 3)")
+    parser.add_argument(
+        "--jobs", type=whole(1), default=_cores(), metavar="N", help="processes (default: one for each core)"
+    )
+    parser.add_argument(
+        "--max-time",
+        type=duration,
+        metavar="TIME",
+        help="start no further cell after this time, such as 90s, 30m or 2h; the same call goes on later",
+    )
+    _add_experiment_options(parser, jobs=False)
 
 
 def _add_training_files(parser: Parser) -> None:
@@ -258,27 +294,27 @@ def _add_reading(group: Any, matrix: str) -> None:
     group.add_argument("--kernel", action="append", default=[], metavar="NAME=FILE", help=f"{matrix}; may be repeated")
     group.add_argument(
         "--id",
-        type=_id,
+        type=id_column,
         action="append",
         metavar="COLUMN",
         help='column of the sample ids; FILE=COLUMN for one file, may be repeated; "none": rows belong together by '
         "their order (default: the first column, if it has ids)",
     )
-    group.add_argument("--sep", type=_separator, metavar="CHARACTER", help="separator of text files (default: found)")
+    group.add_argument("--sep", type=separator, metavar="CHARACTER", help="separator of text files (default: found)")
     group.add_argument("--decimal", choices=[".", ","], default=".", help="decimal mark of text files (default .)")
-    group.add_argument("--encoding", type=_encoding, metavar="NAME", help="encoding of text files (default UTF-8)")
+    group.add_argument("--encoding", type=encoding, metavar="NAME", help="encoding of text files (default UTF-8)")
 
 
 def _add_out(parser: Parser, default: Path | None, text: str) -> None:
-    parser.add_argument("--out", type=_path, default=default, metavar="PATH", help=text)
+    parser.add_argument("--out", type=path, default=default, metavar="PATH", help=text)
 
 
 def _add_run_options(parser: Parser) -> None:
     """What the commands share that fit models."""
     group = parser.add_argument_group("run")
-    group.add_argument("--seed", type=_whole(0, _LARGEST_SEED), default=0, metavar="N", help="random seed (default 0)")
+    group.add_argument("--seed", type=whole(0, _LARGEST_SEED), default=0, metavar="N", help="random seed (default 0)")
     group.add_argument(
-        "--jobs", type=_whole(1), default=_cores(), metavar="N", help="threads (default: one for each core)"
+        "--jobs", type=whole(1), default=_cores(), metavar="N", help="threads (default: one for each core)"
     )
     group.add_argument("--quick", action="store_true", help="fewer settings to choose from: a first impression")
 
@@ -292,8 +328,8 @@ def _add_dask(parser: Any) -> None:
     )
 
 
-def _add_experiment_options(parser: Parser) -> None:
-    """What the commands share that run experiments."""
+def _add_experiment_options(parser: Parser, jobs: bool = True) -> None:
+    """What the commands share that run experiments; `jobs`: whether folds are threads, by --n-jobs."""
     parser.add_argument("--list", action="store_true", help="list what can be run and whether its data are there")
     parser.add_argument("--quick", action="store_true", help="fewer folds and samples")
     parser.add_argument(
@@ -303,7 +339,8 @@ def _add_experiment_options(parser: Parser) -> None:
         help="folder for results; a run continues where an earlier one stopped (default kernelweave-results)",
     )
     parser.add_argument("--data", type=Path, help="folder with the data sets (default: KERNELWEAVE_DATA)")
-    parser.add_argument("--n-jobs", type=_whole(1), default=1, help="folds to run at the same time (default 1)")
+    if jobs:
+        parser.add_argument("--n-jobs", type=whole(1), default=1, help="folds to run at the same time (default 1)")
     _add_dask(parser)
     parser.add_argument("--page", type=Path, help="also gather all full runs in --output as one Markdown page")
 
@@ -322,53 +359,3 @@ def _listed_methods() -> str:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _whole(least: int, largest: float = math.inf) -> Any:
-    """A type of options: whole numbers from `least` on."""
-
-    def number(text: str) -> int:
-        value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else None
-        if value is None or not least <= value <= largest:
-            upper = "" if largest == math.inf else f" and at most {largest:.0f}"
-            raise argparse.ArgumentTypeError(f"must be a whole number of at least {least}{upper}, not {text!r}")
-        return value
-
-    return number
-
-
-def _duration(text: str) -> float:
-    """Seconds of "90", "90s", "30m", "2h" or "1h30m"."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)([smhd]?)", text.strip().lower())
-    seconds = sum(float(number) * _SECONDS[unit] for number, unit in parts)
-    whole = "".join(number + unit for number, unit in parts) == text.strip().lower()
-    if not whole or not 0 < seconds < math.inf or any(not unit for _, unit in parts[:-1]):
-        raise argparse.ArgumentTypeError(f"must be a time such as 90s, 30m or 2h, not {text!r}")
-    return seconds
-
-
-def _id(text: str) -> str | bool:
-    if not text:
-        raise argparse.ArgumentTypeError('must be the name of a column, or "none", not an empty text')
-    return False if text == "none" else text
-
-
-def _separator(text: str) -> str:
-    text = {r"\t": "\t", "tab": "\t"}.get(text, text)
-    if len(text) != 1:
-        raise argparse.ArgumentTypeError(rf"must be one character, such as ; or \t (tab), not {text!r}")
-    return text
-
-
-def _encoding(text: str) -> str:
-    try:
-        "".encode(text)
-    except (LookupError, ValueError):
-        raise argparse.ArgumentTypeError(f"must be the name of an encoding, such as cp1252, not {text!r}") from None
-    return text
-
-
-def _path(text: str) -> Path:
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"must be a path, not {text!r}")
-    return Path(os.path.expanduser(text))  # that of pathlib fails where there is no such user

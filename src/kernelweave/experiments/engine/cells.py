@@ -30,6 +30,7 @@ from ...persistence.replacing import replace_file
 from ...views.sparse_rows import SparseRows
 from .cluster import FoldsOnCluster
 from .declaration import Experiment, Method
+from .processes import FoldsInProcesses
 
 Progress = Callable[[int, int, str], None]
 Records = list[dict[str, Any]]  # of a cell: one for each setting
@@ -86,7 +87,7 @@ def measure_cells(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     until: float | None = None,
-    cluster: FoldsOnCluster | None = None,
+    elsewhere: FoldsOnCluster | FoldsInProcesses | None = None,
 ) -> Cells:
     """Cells of methods and folds: finished ones are read, the others computed fold by fold and stored at once.
 
@@ -103,7 +104,7 @@ def measure_cells(
         Called with the numbers of finished and of all cells and the name of the method just finished.
     until : float, optional
         When no further cell begins, by `time.monotonic`; those that were not measured are absent from the result.
-    cluster : FoldsOnCluster, optional
+    elsewhere : FoldsOnCluster or FoldsInProcesses, optional
         Where folds run; in threads of this process by default, with `prepare`.
 
     Returns
@@ -118,9 +119,9 @@ def measure_cells(
             progress(len(cells), len(stored), method)
 
     tell("")
-    if cluster is not None:
+    if elsewhere is not None:
         missing = {fold: [method for method in marks if (method, fold) not in cells] for fold in folds}
-        for fold, found in cluster.measured({fold: names for fold, names in missing.items() if names}, until):
+        for fold, found in elsewhere.measured({fold: names for fold, names in missing.items() if names}, until):
             for method, records in found.items():
                 store.write(method, fold, marks[method], records)
                 cells[method, fold] = records
@@ -227,6 +228,19 @@ def described(value: Any) -> Any:
         return [type(value).__name__, frame_digest(pd.DataFrame(value))]
     if isinstance(value, Mapping) and any(isinstance(part, pd.DataFrame | pd.Series) for part in value.values()):
         return {str(name): described(part) for name, part in value.items()}
+    if isinstance(value, Mapping) and any(hasattr(part, "get_params") for part in value.values()):
+        return in_full(value)
+    return repr(value)
+
+
+def in_full(value: Any) -> Any:
+    """Class and parameters of an estimator, those of its parts too, wherever they are; scikit-learn's text is cut."""
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return [type(value).__name__, {name: in_full(v) for name, v in sorted(value.get_params(deep=False).items())}]
+    if isinstance(value, Mapping):
+        return {str(name): in_full(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_full(part) for part in value]
     return repr(value)
 
 

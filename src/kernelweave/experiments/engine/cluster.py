@@ -22,7 +22,7 @@ from ...engines.cluster.engine import Given
 from ...engines.cluster.waiting import as_finished, connected
 from .troubles import warnings_by_thread
 
-__all__ = ["FoldSource", "FoldsOnCluster", "connected"]
+__all__ = ["CellsOfFold", "FoldSource", "FoldsOnCluster", "Loaded", "connected", "run_fold"]
 
 Records = list[dict[str, Any]]
 Measure = Callable[[str], Records]
@@ -83,15 +83,15 @@ class FoldsOnCluster:
         deadline = None if until is None else time.time() + until - time.monotonic()
         token = uuid.uuid4().hex
         given, keys = f"arguments-{token}", {(f"fold-{token}", fold): fold for fold in missing}
-        graph: dict[Any, Any] = {given: (Given(_Loaded(self.source, self.digest)),)}
+        graph: dict[Any, Any] = {given: (Given(Loaded(self.source, self.digest)),)}
         for key, fold in keys.items():
-            graph[key] = (_run_fold, given, _Cells(fold, list(missing[fold]), deadline))
+            graph[key] = (run_fold, given, CellsOfFold(fold, list(missing[fold]), deadline))
         futures = self.client.get(graph, list(keys), sync=False)
         for place, records in as_finished(self.client, futures, "fold"):
             yield list(missing)[place], records
 
 
-class _Cells:
+class CellsOfFold:
     """The cells of a fold."""
 
     def __init__(self, fold: int, methods: list[str], deadline: float | None):
@@ -102,7 +102,7 @@ _data: dict[str, Any] = {}  # of this process: what it has loaded last, by name 
 _loading = threading.Lock()
 
 
-class _Loaded:
+class Loaded:
     """A source, loaded once by each process."""
 
     def __init__(self, source: FoldSource, digest: Any):
@@ -123,7 +123,7 @@ class _Loaded:
             return _data[self.run]
 
 
-def _run_fold(given: _Loaded, cells: _Cells) -> dict[str, Records]:
+def run_fold(given: Loaded, cells: CellsOfFold) -> dict[str, Records]:
     """The records of the methods of a fold."""
     records: dict[str, Records] = {}
     with threadpool_limits(1), _hearing() if given.source.is_tolerant else nullcontext():

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ...model_selection import Protocol
+from ...model_selection import Protocol, Split
 from ...validation import Choice, check
 
 DEFAULT = "default-"  # how the names of comparisons of defaults begin
@@ -58,6 +58,7 @@ class Problem:
 _FEW = 8  # data sets that are listed by name
 
 Candidates = Callable[[Problem], Mapping[str, BaseEstimator]]
+Measure = Callable[[str, BaseEstimator, Problem, Split, list[Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Comparison:
     name : str
         Such as "skfe-3".
     title, source : str
-    datasets : mapping from label to (name, variant) or Problem
-        Rows: data sets as in `datasets.load_dataset`, or data at hand.
+    datasets : mapping from label to (name, variant), Problem or callable
+        Rows: data sets as in `datasets.load_dataset`, data at hand, or what makes a `Problem` of the data home.
     contenders : tuple of Contender
         Columns.
     protocol : Protocol
@@ -110,6 +111,13 @@ class Comparison:
     is_tolerant : bool
         Whether a contender that cannot be fitted on a fold is recorded as failed, with the reason, and warnings are
         counted in the cells; otherwise errors and warnings are the caller's.
+    measure : callable or None
+        What fits one candidate on a fold and returns the record of it, from the label of the candidate, the unfitted
+        estimator, the problem, the split and the samples that train, validate and test; the test error and the seconds
+        by default.
+    in_processes : bool
+        Whether cells run in processes of their own, one at a time in each, so that memory can be measured; in threads
+        of this process otherwise.
     quick : mapping
         Fields to replace in a quick run.
     note : str
@@ -120,7 +128,7 @@ class Comparison:
     title: str
     _: KW_ONLY
     source: str
-    datasets: Mapping[str, tuple[str, str | None] | Problem]
+    datasets: Mapping[str, tuple[str, str | None] | Problem | Callable[[Any], Problem]]
     contenders: tuple[Contender, ...]
     protocol: Protocol
     paper: Mapping[str, Mapping[str, tuple[float, float]]] = field(default_factory=dict)
@@ -130,6 +138,8 @@ class Comparison:
     default: str | None = None
     skip_absent: bool = False
     is_tolerant: bool = False
+    measure: Measure | None = None
+    in_processes: bool = False
     quick: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
 
@@ -151,7 +161,7 @@ class Comparison:
     @property
     def dataset_names(self) -> list[str]:
         """The data sets, as `load_dataset` names them."""
-        return [place[0] for place in self.datasets.values() if not isinstance(place, Problem)]
+        return [place[0] for place in self.datasets.values() if isinstance(place, tuple)]
 
     @property
     def data_label(self) -> str:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,46 +27,10 @@ from ...datasets.loading import data_folder
 from ...model_selection import Split
 from .cells import Cells, CellStore, Progress, Records, data_digest, described, frame_digest, measure_cells
 from .cluster import FoldsOnCluster, FoldSource
-from .comparison import Comparison, Problem
+from .comparison import Comparison, Measure, Problem
+from .comparison_results import ContenderResult, results_of
+from .processes import FoldsInProcesses
 from .troubles import heard, warnings_by_thread
-
-
-@dataclass(frozen=True)
-class ContenderResult:
-    """What one contender achieved on one data set.
-
-    Attributes
-    ----------
-    errors : ndarray
-        Test error in per cent of each repeat.
-    chosen : list of str
-        The candidate that counts, of each run (or once).
-    seconds : float
-        For all candidates on one fold, fit and prediction, on average.
-    best : bool
-        Whether no contender is significantly better.
-    candidates : tuple of str
-        Those that were tried.
-    validation : float
-        Mean error of the candidates that count on the validation samples; NaN where there are none.
-    """
-
-    errors: np.ndarray
-    chosen: list[str]
-    seconds: float
-    best: bool = False
-    candidates: tuple[str, ...] = ()
-    validation: float = np.nan
-
-    @property
-    def mean(self) -> float:
-        """Mean error."""
-        return float(self.errors.mean())
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the error (divisor n - 1)."""
-        return float(self.errors.std(ddof=1)) if len(self.errors) > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -133,9 +98,9 @@ def run_comparison(
             continue
         cells, splits = measured.cells, measured.splits
         n_folds = len(splits)
-        results |= {(row, name): result for name, result in _results(comparison, cells, splits).items()}
+        results |= {(row, name): result for name, result in results_of(comparison, cells, splits).items()}
         cells = {key: records[:1] for key, records in cells.items()}
-        first |= {(row, name): result for name, result in _results(comparison, cells, splits).items()}
+        first |= {(row, name): result for name, result in results_of(comparison, cells, splits).items()}
     if not results:
         raise FileNotFoundError(
             f"none of the data sets of {comparison.name!r} is in the data home: {', '.join(comparison.datasets)}"
@@ -189,10 +154,14 @@ def measure_row(
         What declares the same comparison on a worker of `client`, from files; otherwise data at hand are sent there.
     """
     data = _load(comparison, row, data_home)
-    cluster = None
-    if client is not None:
+    elsewhere: FoldsOnCluster | FoldsInProcesses | None = None
+    if client is not None or comparison.in_processes:
         source = ComparisonFolds(reread or comparison, row, data_folder(data_home), comparison.is_tolerant)
-        cluster = FoldsOnCluster(client, source, source.digest(data))
+        digest = source.digest(data)
+        if client is not None:
+            elsewhere = FoldsOnCluster(client, source, digest)
+        else:
+            elsewhere = FoldsInProcesses(source, digest, n_jobs=n_jobs)
     with warnings_by_thread() if comparison.is_tolerant else nullcontext():
         cells = measure_cells(
             CellStore(folder / row),
@@ -202,7 +171,7 @@ def measure_row(
             n_jobs=n_jobs,
             progress=progress,
             until=until,
-            cluster=cluster,
+            elsewhere=elsewhere,
         )
     return MeasuredRow(data.problem, data.splits, cells)
 
@@ -217,6 +186,7 @@ class _Row:
     tried: Mapping[str, Mapping[str, BaseEstimator]]
     marks: Mapping[str, str]
     is_tolerant: bool
+    measure: Measure
 
     def prepare(self, number: int) -> Callable[[str], Records]:
         """A function that measures a contender on a fold."""
@@ -227,10 +197,8 @@ class _Row:
             parts = [scaler.transform(part) if part.shape[0] else part for part in parts]
 
         def measure(contender: str) -> Records:
-            tolerant = _tolerated if self.is_tolerant else _measure
-            return [
-                tolerant(label, model, self.problem, split, parts) for label, model in self.tried[contender].items()
-            ]
+            measure = partial(_tolerated, self.measure) if self.is_tolerant else self.measure
+            return [measure(label, model, self.problem, split, parts) for label, model in self.tried[contender].items()]
 
         return measure
 
@@ -268,7 +236,8 @@ class ComparisonFolds(FoldSource):
 
 def _load(comparison: Comparison, row: str, data_home: Any) -> _Row:
     place = comparison.datasets[row]
-    if isinstance(place, Problem):
+    if not isinstance(place, tuple):
+        place = place if isinstance(place, Problem) else place(data_home)
         problem = place if comparison.prepare is None else dataclasses.replace(place, X=comparison.prepare(place.X))
         groups, published, data = problem.groups, None, _problem_digest(problem)
     else:
@@ -281,7 +250,7 @@ def _load(comparison: Comparison, row: str, data_home: Any) -> _Row:
     scaling = None if comparison.scaling is None else comparison.scaling(problem)
     tried = {contender.name: contender.candidates(problem) for contender in comparison.contenders}
     marks = {contender: _fingerprint(comparison, scaling, models, data) for contender, models in tried.items()}
-    return _Row(problem, splits, scaling, tried, marks, comparison.is_tolerant)
+    return _Row(problem, splits, scaling, tried, marks, comparison.is_tolerant, comparison.measure or _measure)
 
 
 def _problem_digest(problem: Problem) -> str:
@@ -309,11 +278,13 @@ def _described(model: BaseEstimator) -> list[Any]:
     return [type(model).__name__, {name: described(value) for name, value in model.get_params(deep=True).items()}]
 
 
-def _tolerated(label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any]) -> dict[str, Any]:
-    """As `_measure`, with the number of warnings and the first of them; the reason where it fails."""
+def _tolerated(
+    measure: Measure, label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any]
+) -> dict[str, Any]:
+    """What `measure` returns, with the number of warnings and the first of them; the reason where it fails."""
     with heard() as texts:
         try:
-            record = _measure(label, model, problem, split, parts)
+            record = measure(label, model, problem, split, parts)
         except MemoryError:  # of this machine at this time, not of the method
             raise
         except Exception as error:
@@ -331,7 +302,7 @@ def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, p
     chosen: dict[str, Any] = {}
     if hasattr(fitted, "setting_"):  # it chose its setting by itself
         validation: float | None = 100.0 * (1.0 - float(fitted.validation_score_))
-        chosen = {"stored": _plain(fitted.n_stored_), "setting": _plain(fitted.setting_)}
+        chosen = {"stored": plain(fitted.n_stored_), "setting": plain(fitted.setting_)}
     elif len(split.validation) == 0:
         validation = None
     else:
@@ -341,50 +312,21 @@ def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, p
     return {"candidate": label, "validation": validation, "test": test, "seconds": seconds} | chosen
 
 
-def _plain(value: Any) -> Any:
-    """A setting as JSON holds it."""
+def plain(value: Any) -> Any:
+    """A setting as JSON holds it.
+
+    Parameters
+    ----------
+    value : object
+        What is no number, text, list or mapping becomes its text.
+    """
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     value = value.item() if isinstance(value, np.generic) else value
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _rows(X: Any, index: np.ndarray) -> Any:
     return X.iloc[index] if hasattr(X, "iloc") else X[index]
-
-
-def _results(comparison: Comparison, cells: Cells, splits: list[Split]) -> dict[str, ContenderResult]:
-    """Results on one data set, those that no contender beats significantly marked."""
-    runs = np.array([split.run for split in splits])
-    names = [contender.name for contender in comparison.contenders]
-    found = {name: _result(comparison, [cells[name, fold] for fold in range(len(splits))], runs) for name in names}
-    first = min(found.values(), key=lambda result: result.mean)
-
-    def tied(result: ContenderResult) -> bool:
-        if result is first or len(first.errors) < 2:
-            return result.mean == first.mean
-        return not comparison.protocol.compare(first.errors, result.errors).significant(comparison.level)
-
-    return {name: dataclasses.replace(result, best=tied(result)) for name, result in found.items()}
-
-
-def _result(comparison: Comparison, folds: list[list[dict[str, Any]]], runs: np.ndarray) -> ContenderResult:
-    test = np.array([[record["test"] for record in records] for records in folds])
-    validated = folds[0][0]["validation"] is not None
-    judged = np.array([[record["validation"] for record in records] for records in folds]) if validated else test
-    # Without validation samples every fold is a run of its own, and one candidate must serve them all.
-    groups = runs if validated else np.zeros(len(folds), dtype=int)
-    labels = [record["candidate"] for record in folds[0]]
-    errors, held_out, chosen = np.empty(len(folds)), np.full(len(folds), np.nan), []
-    for group in np.unique(groups):
-        best = int(judged[groups == group].mean(axis=0).argmin())
-        errors[groups == group] = test[groups == group, best]
-        if validated:
-            held_out[groups == group] = judged[groups == group, best]
-        chosen.append(labels[best])
-    if comparison.protocol.one_result_per_run:
-        errors = np.array([errors[runs == run].mean() for run in np.unique(runs)])
-    seconds = float(np.mean([sum(record["seconds"] for record in records) for records in folds]))
-    return ContenderResult(errors, chosen, seconds, candidates=tuple(labels), validation=float(held_out.mean()))

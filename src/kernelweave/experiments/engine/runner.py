@@ -188,7 +188,7 @@ class _Measurement:
             prepare=partial(source.prepare, self.data),
             n_jobs=self.n_jobs,
             progress=tell,
-            cluster=None if self.client is None else FoldsOnCluster(self.client, source, source.digest(self.data)),
+            elsewhere=None if self.client is None else FoldsOnCluster(self.client, source, source.digest(self.data)),
         )
         self.n_before += len(cells)
         return cells

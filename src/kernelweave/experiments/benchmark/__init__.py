@@ -1,0 +1,27 @@
+"""The multi-view benchmark: fixed splits, masks of missing views, one budget for every method, published results.
+
+``kernelweave benchmark`` runs it; `load_cells` reads what a run has finished as one table, and `save_results` and
+`read_results` write and read the compact file of such a table. Others enter a method with one file, see `entries` and
+docs/benchmark_enter.md.
+"""
+
+from .data_sets import DATA_SETS, DataSet, choose_data_sets
+from .entries import Entry, choose_methods, list_methods, load_entry
+from .results import load_cells, read_results, save_results, standings
+from .running import BenchmarkOutcome, run_benchmark
+
+__all__ = [
+    "DATA_SETS",
+    "BenchmarkOutcome",
+    "DataSet",
+    "Entry",
+    "choose_data_sets",
+    "choose_methods",
+    "list_methods",
+    "load_cells",
+    "load_entry",
+    "read_results",
+    "run_benchmark",
+    "save_results",
+    "standings",
+]
