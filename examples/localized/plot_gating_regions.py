@@ -37,7 +37,7 @@ models = {
 # %%
 # The plane is tinted in the colour of the strongest kernel, the more so the stronger it is. One weight for each kernel
 # leaves all of it to the quadratic kernel: one curve. With gates the linear kernel has one part, and the boundary comes
-# close to the best possible one. Three linear kernels make it of straight pieces.
+# close to the best possible one. Three linear kernels with regions of their own come as close.
 
 inks = {"linear": "#0072B2", "quadratic": "#E69F00", "linear 2": "#CC79A7", "linear 3": "#009E73"}
 figure, panels = plt.subplots(2, 2, figsize=(7.0, 7.4), layout="constrained", sharex=True, sharey=True)
