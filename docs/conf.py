@@ -79,6 +79,10 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "subsection_order": [
+        f"../examples/{section}"
+        for section in ("first_steps", "weights", "localized", "projections", "tasks", "scale")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
