@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -17,12 +16,6 @@ import kernelweave
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_extensions"))
 os.environ["MPLBACKEND"] = "Agg"
-
-
-def untitled() -> list[Path]:
-    """Examples that are no pages of the gallery: helpers, and scripts without an underlined title."""
-    examples = (DOCS.parent / "examples").glob("*.py")
-    return [path for path in examples if not re.match(r'r?""".*\n===+\n', path.read_text(encoding="utf-8"))]
 
 
 class NoEmptyGlobs(logging.Filter):
@@ -94,7 +87,6 @@ sphinx_gallery_conf = {
     "doc_module": ("kernelweave",),
     "min_reported_time": 5,
     "write_computation_times": False,
-    "ignore_pattern": "|".join(re.escape(path.name) for path in untitled()) or "$^",
 }
 
 # Look.
