@@ -73,8 +73,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "subsection_order": [
-        f"../examples/{section}"
-        for section in ("first_steps", "weights", "localized", "projections", "tasks", "scale")
+        f"../examples/{section}" for section in ("first_steps", "weights", "localized", "projections", "tasks", "scale")
     ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
