@@ -105,9 +105,9 @@ html_theme_options = {
     "navigation_depth": 3,
     "show_toc_level": 2,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"coming_from/*": [], "**": ["page-toc"]},  # two scripts side by side need the room
     "footer_start": ["copyright"],
-    "footer_end": ["theme-version"],
+    "footer_end": [],
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
