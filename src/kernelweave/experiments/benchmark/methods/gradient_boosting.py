@@ -1,7 +1,8 @@
 """scikit-learn's gradient boosting on the columns of all views; views that are missing stay so (NaN).
 
 Sparse views, and dense ones of more than 50 columns, are reduced to their 20 leading singular directions, because
-trees for each class on all columns would take minutes. There are 60 iterations, 30 where there are more than 20 classes.
+trees for each class on all columns would take minutes. There are 60 iterations, 30 where there are more than 20
+classes.
 """
 
 from sklearn.ensemble import HistGradientBoostingClassifier
