@@ -70,12 +70,14 @@ defaults: $(INSTALLED)
 # The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
 # of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.
 docs: $(DOCS)/.installed
-	$(DOCS)/bin/python -m sphinx -W --keep-going -E -b html docs $(SITE)
+	rm -rf $(SITE)
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
 	$(DOCS)/bin/python tools/run_pages.py --check
 
 docs-quick: $(DOCS)/.installed
-	$(DOCS)/bin/python -m sphinx -W --keep-going -E -b html -D plot_gallery=0 docs $(SITE)
+	rm -rf $(SITE)
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html -D plot_gallery=0 docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
 
 lint: $(INSTALLED)

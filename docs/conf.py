@@ -1,7 +1,7 @@
 """Sphinx' configuration of the site: `make docs`, or `make docs-quick` without running the gallery.
 
-Nothing is fetched: neither while the site is built (other projects are not linked by intersphinx) nor by a page (formulas
-are MathML, which browsers draw themselves, and the theme has its fonts with it).
+Nothing is fetched: neither while the site is built (other projects are not linked by intersphinx) nor by a page, whose
+formulas are MathML, which browsers draw themselves, and whose theme has its fonts with it.
 """
 
 from __future__ import annotations

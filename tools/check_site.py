@@ -2,8 +2,8 @@
 
 python tools/check_site.py build/site
 
-Links to other sites are not followed. Scripts, styles, fonts and pictures have to be part of the site: it works without a
-network.
+Links to other sites are not followed. Scripts, styles, fonts and pictures have to be part of the site: it works without
+a network.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def is_outside(address: str) -> bool:
 
 def complaints(folder: Path) -> list[str]:
     """What is wrong with the pages below a folder, a line each."""
-    pages = {path: Links(path.read_text(encoding="utf-8")) for path in sorted(folder.resolve().rglob("*.html"))}
     folder, wrong = folder.resolve(), []
+    files = [path for path in sorted(folder.rglob("*.html")) if "_static" not in path.parts]  # templates of the theme
+    pages = {path: Links(path.read_text(encoding="utf-8")) for path in files}
     for path, page in pages.items():
         where = path.relative_to(folder)
         for address in page.fetched:

@@ -37,8 +37,9 @@ def resolve(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nod
 
 
 def without_foreign_links(app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]) -> None:
-    """Keep the words and drop the links of roles that lead to scikit-learn's own site: those of inherited docstrings."""
+    """Keep the words of inherited docstrings and drop the links to labels and terms of scikit-learn's own site."""
     text = "\n".join(lines)
+    text = re.sub(r":term:`([^`<]+)`", r"``\1``", text)
     text = re.sub(r":(?:ref|term):`([^`<]+?)\s*(?:<[^`>]*>)?`", r"\1", text)
     lines[:] = text.split("\n")
 

@@ -13,8 +13,9 @@ from kernelweave.engines import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.losses import Losses
 from kernelweave.engines.machine import certified_descent
-from kernelweave.engines.newton import Newton, Scatter, scatter, solved
+from kernelweave.engines.newton import Newton
 from kernelweave.engines.primal import Primal
+from kernelweave.engines.scatter import Scatter, scatter, solved
 from softmax_amplitudes import SoftmaxAmplitudes
 
 AMPLITUDES = WeightAmplitudes(np.array([0.4, 0.6]))
@@ -29,7 +30,9 @@ def problem(n: int, D: int, kind: str, *, C: float, shift: float = 0.0, dtype: s
     for first in range(0, n, rows):
         part = slice(first, min(first + rows, n))
         y = score[part] if kind == "targets" else np.sign(score[part] + 0.5 * rng.normal(size=score[part].shape))
-        low, high = (-np.inf, np.inf) if kind == "targets" else (np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0))
+        low, high = (
+            (-np.inf, np.inf) if kind == "targets" else (np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0))
+        )
         low, high = (np.broadcast_to(each, y.shape).copy() for each in (low, high))
         losses = Losses(y, low, high, np.full(y.shape, 1.0 / C))
         features = StoredFeatures(matrix[part], np.array([0, D // 3, D]))
@@ -154,3 +157,11 @@ def _without_products(primal: Primal) -> Primal:
 def _without_samples(block: Block) -> Block:
     features = StoredFeatures(block.features.matrix[:0], block.features.offsets)
     return dataclasses.replace(block, features=features, losses=block.losses.of(slice(0, 0)), weight=block.weight[:0])
+
+
+def test_least_squares_curve_where_targets_are_met():
+    """A coefficient of 0 is no corner of a quadratic loss, as it is of an insensitive one."""
+    y, everywhere = np.zeros((4, 1)), np.full((4, 1), np.inf)
+    for insensitivity, wanted in ((0.0, 3.0), (0.1, 0.0)):
+        losses = Losses(y, -everywhere, everywhere, np.full((4, 1), 1.0 / 3.0), insensitivity)
+        np.testing.assert_allclose(losses.curvature(y), wanted)

@@ -1,4 +1,4 @@
-"""``kernelweave benchmark``: many methods on many data sets of several views, by fixed splits, and entries of others."""
+"""``kernelweave benchmark``: many methods on many data sets of several views, by fixed splits; entries of others."""
 
 from __future__ import annotations
 

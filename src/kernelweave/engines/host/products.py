@@ -210,7 +210,11 @@ class RecomputedTiles(_Tiles):
 
 
 class RecomputedRows(RecomputedTiles):
-    """The same with one output: values of all kernels side by side, whose products are those of `HeldRows`."""
+    """The same with one output: values of all kernels side by side, whose products are those of `HeldRows`.
+
+    Of Gaussian kernels, BLAS writes the exponents of a tile, and all its exponentials are computed together. The
+    factors of samples are then in their amplitudes.
+    """
 
     def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
         super().__init__(features, weights)

@@ -27,7 +27,7 @@ from ...views import Views
 SAME = 1e-4  # differences of values in single precision to a map's own, relative to the largest
 
 # What was made for a map and a type; it is no part of the map's state, so that a copy of it is without.
-_KNOWN: WeakKeyDictionary[FeatureMap, dict[str, RawValues]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[FeatureMap, dict[np.dtype, RawValues]] = WeakKeyDictionary()
 
 
 class RawValues:
@@ -193,11 +193,10 @@ class OpenedTiles(Opened):
 
 def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
     """What computes the raw values of a map for features of a type; made once for each map."""
-    known = _KNOWN.setdefault(feature_map, {})
-    name = np.dtype(dtype).name
-    if name not in known:
-        known[name] = _in_tiles(feature_map, name) or RawValues(feature_map)
-    return known[name]
+    known, dtype = _KNOWN.setdefault(feature_map, {}), np.dtype(dtype)
+    if dtype not in known:
+        known[dtype] = _in_tiles(feature_map, dtype.name) or RawValues(feature_map)
+    return known[dtype]
 
 
 def _in_tiles(feature_map: FeatureMap, dtype: str) -> KernelValues | None:

@@ -34,8 +34,8 @@ DENSE_VIEWS = ("multifeat", "protein_fold", "landuse21", "cub10", "pie10", "wiki
 SPARSE_VIEWS = ("cora", "movies", "ngs", "reuters1200")
 # Clinical tables, radar, images of digits, artificial problems, mail, gene expression, text.
 TABLES = (
-    *("heart", "pima", "wdbc", "newthyroid", "ionosphere", "sonar", "segment", "optdigits", "usps"),
-    *("banana", "ringnorm", "waveform", "spambase", "leukemia1", "prostate_tumor", "tr11", "la1"),
+    *("heart", "pima", "wdbc", "ionosphere", "sonar", "segment", "optdigits", "banana", "ringnorm", "waveform"),
+    *("spambase", "leukemia1", "prostate_tumor", "tr11", "la1"),
 )
 _MASKS: dict[str, Callable[[int, int], np.ndarray]] = {"random": mask_at_random, "block": mask_by_block}
 
@@ -101,8 +101,8 @@ def _masked(block: Any, present: np.ndarray) -> Any:
 def _rows() -> dict[str, DataSet]:
     views = (*DENSE_VIEWS, *SPARSE_VIEWS)
     rows = [DataSet(name, name, kind="views") for name in views]
-    rows += [DataSet(f"{name}-{mask}", name, kind="masked", mask=mask) for mask in _MASKS for name in views]
     rows += [DataSet(name, name, kind="kernels") for name in TABLES]
+    rows += [DataSet(f"{name}-{mask}", name, kind="masked", mask=mask) for mask in _MASKS for name in views]
     return {row.name: row for row in rows}
 
 
@@ -143,7 +143,7 @@ def choose_data_sets(names: Sequence[str]) -> list[DataSet]:
     ['sonar', 'heart']
     """
     found: dict[str, DataSet] = {}
-    for name in names or ("views", "masked", "kernels"):
+    for name in names or ("views", "kernels", "masked"):
         kind = [row for row in DATA_SETS.values() if row.kind == name]
         found |= {row.name: row for row in kind or [find_data_set(name)]}
     return list(found.values())

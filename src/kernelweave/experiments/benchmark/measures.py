@@ -101,7 +101,7 @@ def split_digest(split: Split) -> str:
     >>> from kernelweave.experiments.benchmark.measures import split_digest
     >>> from kernelweave.model_selection import Split
     >>> split_digest(Split(np.array([0, 2]), np.array([], dtype=int), test=np.array([1, 3])))
-    '0'
+    '270880408f62'
     """
     positions = np.concatenate([split.train, split.test]).astype("<i8")
     return hashlib.sha256(positions.tobytes()).hexdigest()[:12]

@@ -101,7 +101,7 @@ def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
         table[name] = table.groupby(["set", "split"])[name].transform("first").fillna(0 if name != "digest" else "")
     for name in COLUMNS:
         if name in _TEXT:
-            table[name] = table[name].fillna("").astype(object)
+            table[name] = table[name].astype(object).where(table[name].notna(), "")
         else:
             table[name] = pd.to_numeric(table[name]).astype(np.int64 if name in _COUNTS else float)
     places = {name: place for place, name in enumerate(DATA_SETS)}
@@ -109,7 +109,7 @@ def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
     return (
         table.assign(_place=order)
         .sort_values(["_place", "set", "method", "split"])
-        .drop(columns="_place", inplace=False)
+        .drop(columns="_place")
         .reset_index(drop=True)
     )
 

@@ -14,7 +14,8 @@ FAMILY = "rival"
 
 
 def candidates(problem: Problem) -> dict:
-    """Two learning rates."""
+    """Two learning rates; one where there are more than three classes, each of which takes trees of its own."""
+    rates = (0.1, 0.3) if len(set(problem.y.tolist())) <= 3 else (0.1,)
     return {
         f"learning_rate={rate:g}": on_columns(
             problem,
@@ -23,5 +24,5 @@ def candidates(problem: Problem) -> dict:
             components=30,
             widest=100,
         )
-        for rate in (0.1, 0.3)
+        for rate in rates
     }

@@ -13,7 +13,7 @@ def candidates(problem: Problem) -> dict:
     """Two smallest sizes of leaves."""
     return {
         f"min_samples_leaf={size}": on_columns(
-            problem, RandomForestClassifier(200, min_samples_leaf=size, random_state=0, n_jobs=1)
+            problem, RandomForestClassifier(100, min_samples_leaf=size, random_state=0, n_jobs=1)
         )
         for size in (1, 3)
     }
