@@ -113,6 +113,7 @@ def test_a_foreign_font_is_noticed(tmp_path):
         (r"\frac12 x", ["<mn>1</mn>", "<mn>2</mn>"]),
         (r"J\Big(\sum_m K_m\Big)", ["(", ")"]),
         (r"k_1, \dots, k_P", ["…"]),
+        (r"\| w \|^2", [">‖<"]),
     ],
 )
 def test_formulas_become_mathml(latex, parts, monkeypatch):

@@ -26,10 +26,13 @@ def translated(latex: str, node: nodes.Node, as_block: bool) -> str:
     for pattern, spelling in SPELLINGS:
         latex = re.sub(pattern, spelling, latex)
     try:
-        return latex2mathml.tex2mathml(latex, as_block=as_block)
+        written = latex2mathml.tex2mathml(latex, as_block=as_block)
     except MathError as error:
         LOGGER.warning("formula %r: %s", latex, error, location=node)
         return f"<code>{latex}</code>"
+    return re.sub(
+        r"<mo( class=\"\w+\")?>([‖|∥])</mo>", r'<mo\1 stretchy="false">\2</mo>', written
+    )  # bars of one height
 
 
 def visit_math(translator: HTML5Translator, node: nodes.math) -> None:
