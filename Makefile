@@ -73,7 +73,7 @@ docs: $(DOCS)/.installed
 	rm -rf $(SITE)
 	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
-	$(DOCS)/bin/python tools/run_pages.py --check
+	$(DOCS)/bin/python tools/run_pages.py --check --jobs 2
 
 docs-quick: $(DOCS)/.installed
 	rm -rf $(SITE)

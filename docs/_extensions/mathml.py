@@ -19,6 +19,7 @@ SPELLINGS = [
     (r"\\([Bb]igg?)(?=[(\[]|\\\{)", r"\\\1l"),
     (r"\\([Bb]igg?)(?=[)\]]|\\\})", r"\\\1r"),
 ]
+BARS = re.compile(r'<mo( class="\w+")?>([‖|∥])</mo>')  # of a norm: browsers stretch each by itself
 
 
 def translated(latex: str, node: nodes.Node, as_block: bool) -> str:
@@ -30,9 +31,7 @@ def translated(latex: str, node: nodes.Node, as_block: bool) -> str:
     except MathError as error:
         LOGGER.warning("formula %r: %s", latex, error, location=node)
         return f"<code>{latex}</code>"
-    return re.sub(
-        r"<mo( class=\"\w+\")?>([‖|∥])</mo>", r'<mo\1 stretchy="false">\2</mo>', written
-    )  # bars of one height
+    return BARS.sub(r'<mo\1 stretchy="false">\2</mo>', written)
 
 
 def visit_math(translator: HTML5Translator, node: nodes.math) -> None:
