@@ -6,8 +6,13 @@ INSTALLED := $(VENV)/.installed
 OLDEST := .venv-oldest
 TORCH := .venv-torch
 DASK := .venv-dask
+# All tests with the marker dask; those that kill workers, which then start again, come last.
+ON_DASK := tests/cli/test_on_cluster.py tests/experiments/engine/test_on_cluster.py tests/engines/cluster
+BUILD := .venv-build
+DOCS := .venv-docs
+SITE := build/site
 
-.PHONY: demo test test-browser test-dask test-oldest test-torch bench results defaults lint types format clean
+.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults docs docs-quick lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -31,7 +36,15 @@ test-torch: $(TORCH)/.installed
 
 # Tests on Dask collections and on a cluster of two local processes; each has a time limit, so that none can hang.
 test-dask: $(DASK)/.installed
-	$(DASK)/bin/python -m pytest -n 0 -m dask tests/engines/cluster tests/experiments/engine tests/cli $(PYTEST)
+	$(DASK)/bin/python -m pytest -n 0 -m dask --durations 10 $(ON_DASK) $(PYTEST)
+
+# The sdist, and the wheel built from it, in dist/; their metadata and contents are checked, and the wheel is installed
+# into an empty environment and used there.
+dist: $(INSTALLED) $(BUILD)/.installed
+	rm -rf dist
+	$(BUILD)/bin/python -m build --no-isolation --outdir dist .
+	$(BUILD)/bin/python -m twine check --strict dist/*
+	KERNELWEAVE_DIST=dist $(RUN) -m pytest -n 0 -rs -m distribution tests/test_distribution.py $(PYTEST)
 
 bench: $(INSTALLED)
 	$(RUN) -m benchmarks.machines
@@ -53,6 +66,19 @@ results: $(INSTALLED)
 
 defaults: $(INSTALLED)
 	$(VENV)/bin/kernelweave defaults --page docs/defaults.md
+
+# The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
+# of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.
+docs: $(DOCS)/.installed
+	rm -rf $(SITE)
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html docs $(SITE)
+	$(DOCS)/bin/python tools/check_site.py $(SITE)
+	$(DOCS)/bin/python tools/run_pages.py --check
+
+docs-quick: $(DOCS)/.installed
+	rm -rf $(SITE)
+	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html -D plot_gallery=0 docs $(SITE)
+	$(DOCS)/bin/python tools/check_site.py $(SITE)
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
@@ -94,6 +120,16 @@ $(DASK)/.installed: pyproject.toml
 	$(DASK)/bin/python -m pip install --quiet --editable ".[dask,test]"
 	@touch $@
 
+$(BUILD)/.installed: Makefile
+	$(PYTHON) -m venv $(BUILD)
+	$(BUILD)/bin/python -m pip install --quiet "build>=1.2" "hatchling>=1.27" "twine>=6.1"
+	@touch $@
+
+$(DOCS)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --editable ".[plot,docs]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK)
+	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) $(DOCS) dist build docs/gallery docs/api/generated
 	find src -name '*.nb[ic]' -delete

@@ -5,6 +5,7 @@
     python -m benchmarks.scale --kernels 6 --samples 50000 --method mean convex localized --rival none
     python -m benchmarks.scale --device cuda --kernels 6 --samples 50000 200000 1000000 --predict 1000000
     python -m benchmarks.scale --explicit 256 --samples 20000 100000 1000000 --method localized --storage dense lazy
+    python -m benchmarks.scale --explicit 256 --samples 1000000 --method localized --workers 2
     python -m benchmarks.scale --accuracy 512
     python -m benchmarks.scale --page docs/scale.md
 
@@ -16,8 +17,9 @@ stops at a relative duality gap of 1e-3, "kkt" at libsvm's tolerance of 1e-3, wh
 computed afterwards, from its coefficients.
 
 `--explicit N` runs cells with N explicit features of each of six kernels instead (`benchmarks.scale_explicit`), and
-scikit-learn's `Nystroem` and `LinearSVC` as the rival; `--accuracy N` compares their accuracy with that of exact models
-on four problems of 8000 samples. Other cells of explicit features join by a function in `EXPLICIT`.
+scikit-learn's `Nystroem` and `LinearSVC` as the rival; with `--workers W`, W Dask workers of one thread against one
+process of one thread (`benchmarks.scale_dask`) and nothing else. `--accuracy N` compares their accuracy with that of
+exact models on four problems of 8000 samples. Other cells of explicit features join by a function in `EXPLICIT`.
 
 `--results` keeps cells in a JSON file (a cell of the same settings and machine is replaced; ``.csv`` beside it has the
 same as a table). `--page` runs nothing: it writes the tables of these cells into a page, between its markers
@@ -70,6 +72,9 @@ COLUMNS = (
     ("problem", "problem", "{}"),
     ("components", "landmarks", "{}"),
     ("passes", "passes", "{}"),
+    ("workers", "workers", "{}"),
+    ("alone_seconds", "one process s", "{:.3g}"),
+    ("speedup", "times faster", "{:.2f}"),
     ("pass_seconds", "pass s", "{:.3g}"),
     ("pass_bound", "read s", "{:.3g}"),
     ("pass_ratio", "ratio", "{:.2f}"),
@@ -95,7 +100,7 @@ def cells(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def held_or_recomputed(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Explicit features on the host: held, or computed in every pass, and the rival."""
-    if given.device != "cpu":
+    if given.device != "cpu" or given.workers:
         return
     for n, C in itertools.product(given.samples, given.C):
         problem = {"kernels": 6, "samples": n, "C": C, "device": "cpu", "components": given.explicit, "stop": "gap"}
@@ -116,8 +121,17 @@ def against_exact(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
             yield {**problem, **chosen}
 
 
+def on_workers(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Dask workers of one thread against one process of one thread, for C = 1."""
+    if given.device != "cpu" or not given.workers:
+        return
+    for n, method, storage in itertools.product(given.samples, given.method, given.storage or ["dense"]):
+        problem = {"kernels": 6, "samples": n, "C": 1.0, "device": "cpu", "components": given.explicit, "stop": "gap"}
+        yield {**problem, "solver": "dask", "method": method, "storage": storage, "workers": given.workers}
+
+
 #: What gives cells of explicit features.
-EXPLICIT = [held_or_recomputed]
+EXPLICIT = [held_or_recomputed, on_workers]
 
 
 def chosen_cells(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -131,7 +145,8 @@ def chosen_cells(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def run(cell: dict[str, Any], timeout: float) -> dict[str, Any] | None:
     """What a cell gives in a process of its own; None, and a line that says why, where it fails."""
-    module = "benchmarks.scale_explicit" if "components" in cell else "benchmarks.scale_cells"
+    of_features = "benchmarks.scale_dask" if "workers" in cell else "benchmarks.scale_explicit"
+    module = of_features if "components" in cell else "benchmarks.scale_cells"
     command = [sys.executable, "-m", module, json.dumps(cell)]
     what = f"{cell['solver']} {cell['storage']} {cell['method']}, n = {cell['samples']}"
     try:
@@ -237,6 +252,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     add("--predict", type=int, default=0, metavar="N", help="also time the prediction of N new samples")
     add("--explicit", type=int, default=0, metavar="N", help="cells with N explicit features of each kernel")
     add("--accuracy", type=int, default=0, metavar="N", help="accuracy with N landmarks against exact models")
+    add("--workers", type=int, default=0, metavar="W", help="with --explicit: W Dask workers against one process")
     add("--no-sklearn", dest="sklearn", action="store_false", help="without scikit-learn's Nystroem and LinearSVC")
     add("--timeout", type=float, default=3600.0, metavar="S", help="seconds that a cell may take")
     add("--quick", action="store_true", help="few samples, nothing kept")

@@ -6,10 +6,19 @@ features and errors before a fit. So one configuration of each class runs every 
 
 Of three variants of a check (usual memory, read-only memory, read-only memory in single precision) the first and the
 last are run.
+
+The checks of one estimator are one test, which runs all of them and names those that fail: a test of its own for each
+of 1600 checks takes longer than most of the checks. Those that are expected to fail have their own.
 """
+
+from contextlib import suppress
+from functools import partial
+from unittest import SkipTest
 
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from cases import run_all
 
 SHORT = {
     "check_classifiers_one_label",
@@ -51,14 +60,34 @@ def checks(every, some=(), expected_failures=lambda estimator: {}):
     """
     cases = []
     for place, estimator in enumerate([*every, *some]):
-        failures = expected_failures(estimator)
+        failures, together = expected_failures(estimator), {}
         for _, check in estimator_checks_generator(estimator):
             name = getattr(check, "func", check).__name__
             variant = "".join(f"-{value}" for value in check.keywords.values()) if hasattr(check, "keywords") else ""
             if variant == "-True" or (place >= len(every) and (variant or name not in SHORT or name in failures)):
                 continue
-            marks = [pytest.mark.xfail(reason=failures[name])] if name in failures else []
-            cases.append(
-                pytest.param(estimator, check, id=f"{type(estimator).__name__}{place}-{name}{variant}", marks=marks)
-            )
+            if name in failures:
+                marks = [pytest.mark.xfail(reason=failures[name])]
+                cases.append(pytest.param(estimator, check, id=_id(estimator, place, name + variant), marks=marks))
+            else:
+                together[name + variant] = check
+        cases.append(pytest.param(estimator, _all_of(together), id=_id(estimator, place, f"{len(together)} checks")))
     return pytest.mark.parametrize(("estimator", "check"), cases)
+
+
+def _id(estimator, place, what):
+    return f"{type(estimator).__name__}{place}-{what}"
+
+
+def _all_of(checks):
+    """One check that runs all of these; one that scikit-learn skips, as where a package is missing, counts as done."""
+
+    def run(estimator):
+        run_all({name: partial(_unless_skipped, check, estimator) for name, check in checks.items()})
+
+    return run
+
+
+def _unless_skipped(check, estimator):
+    with suppress(SkipTest):
+        check(estimator)

@@ -44,6 +44,10 @@ def values(rows):
     return rows.views.X[:, 0] * 1.0
 
 
+def shifted(rows, by):
+    return rows.views.X[:, 0] + by[0]
+
+
 def total(block, factor=1.0):
     return factor * block.sum()
 

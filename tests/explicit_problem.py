@@ -88,14 +88,14 @@ class Twin:
         found = combiner_of().fit(self.explicit, self.machine, None, FitControl(tol=tol))
         return exact, found
 
-    def check(self, combiner_of, tol: float = 1e-8, allowed: float = 1e-5):
+    def check(self, combiner_of, tol: float = 1e-11, allowed: float = 1e-5):
         """Both paths agree in J, weights and values; returns the two combined kernels."""
         exact, found = self.fits(combiner_of, tol)
         views = self.dense.support
         assert found.solution.gap >= 0.0
         np.testing.assert_allclose(found.solution.objective, exact.solution.objective, rtol=allowed)
-        np.testing.assert_allclose(found.weights(), exact.weights(), atol=10 * allowed)
+        np.testing.assert_allclose(found.weights(), exact.weights(), atol=allowed)
         values = exact.values(views, exact.solution.coef) + exact.solution.intercept
         mine = found.values(views, found.solution.coef) + found.solution.intercept
-        np.testing.assert_allclose(mine, values, atol=10 * allowed)
+        np.testing.assert_allclose(mine, values, atol=allowed)
         return exact, found

@@ -1,6 +1,8 @@
-"""``--dask ADDRESS``: folds on a cluster, whose workers read the files."""
+"""``--dask ADDRESS``: folds on a cluster, whose workers read the files; the answers are those without it."""
 
 import json
+import re
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -11,21 +13,21 @@ pytest.importorskip("distributed")
 from dask_cluster import client, time_limit  # noqa: F401
 from kernelweave.cli import compare as module
 from kernelweave.cli import main
+from small_experiment import SMALL
 
 pytestmark = pytest.mark.dask
 CALL = ["compare", "rna.csv", "lab.csv", "--target", "labels.csv:ill", "--methods", "alone", "mean", "--quick"]
 CALL += ["--folds", "2", "--jobs", "1"]
+N = 80
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
-    ids = pd.Index([f"p{i}" for i in range(48)], name="sample")
-    signal = np.tile([0.0, 3.0], 24)
-    pd.DataFrame({"g1": rng.normal(size=48) + signal, "g2": rng.normal(size=48)}, index=ids).to_csv(
-        tmp_path / "rna.csv"
-    )
-    pd.DataFrame({"crp": rng.normal(size=48)}, index=ids).to_csv(tmp_path / "lab.csv")
+    ids = pd.Index([f"p{i}" for i in range(N)], name="sample")
+    signal = np.tile([0.0, 3.0], N // 2)
+    pd.DataFrame({"g1": rng.normal(size=N) + signal, "g2": rng.normal(size=N)}, index=ids).to_csv(tmp_path / "rna.csv")
+    pd.DataFrame({"crp": rng.normal(size=N)}, index=ids).to_csv(tmp_path / "lab.csv")
     pd.DataFrame({"ill": np.where(signal > 0, "yes", "no")}, index=ids).to_csv(tmp_path / "labels.csv")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "write_results", lambda out, *rest, **options: [out / "report.html", out / "best.kw"])
@@ -43,14 +45,81 @@ def cells_of(folder):
     return found
 
 
-def test_compare(client, folder, capsys):  # noqa: F811
+@pytest.fixture
+def shipped(monkeypatch):
+    """Bytes of each graph that a client sends, and of each result that it fetches."""
+    from cloudpickle import dumps
+    from distributed import Client
+
+    sizes, get, gather = [], Client.get, Client.gather
+
+    def counted_get(self, graph, *arguments, **options):
+        futures = {task for tasks in graph.values() for task in tasks if hasattr(task, "release")}
+        assert not futures  # nothing that is on the workers already
+        sizes.append(len(dumps(graph)))
+        return get(self, graph, *arguments, **options)
+
+    def counted_gather(self, futures, **options):
+        found = gather(self, futures, **options)
+
+        async def results():
+            values = await found
+            sizes.append(len(pickle.dumps(values)))
+            return values
+
+        return results()
+
+    monkeypatch.setattr(Client, "get", counted_get)
+    monkeypatch.setattr(Client, "gather", counted_gather)
+    monkeypatch.setattr(Client, "scatter", None)
+    return sizes
+
+
+def test_compare(client, folder, capsys, shipped):  # noqa: F811
     assert main([*CALL, "--out", "here"]) == 0
+    table = capsys.readouterr().out
+    assert not shipped
     assert main([*CALL, "--out", "there", "--dask", client.scheduler.address]) == 0
-    assert "Comparing 3 methods" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "Comparing 3 methods" in printed
+    assert timeless(printed).replace("there", "here") == timeless(table)
     assert cells_of(folder / "here") == cells_of(folder / "there") != {}
+    # one graph and a result for each fold; neither X nor a Gram matrix of the samples that train is among them
+    assert len(shipped) == 3 and max(shipped) < 8 * (N // 2) ** 2
 
 
-def test_reproduce(client, tmp_path, capsys):  # noqa: F811
+def timeless(table):
+    """A printed table without its column of seconds, which follows the number of stored samples."""
+    found, count = re.subn(r"(?m)(\d+|-) +\d+\.\d( +(?:baseline|[-+]))", r"\1\2", table)
+    assert count == 3
+    return found
+
+
+def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):  # noqa: F811
+    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", lambda name: SMALL)
+    call = ["reproduce", "small", "--quick", "--n-jobs", "1", "--output"]
+    assert main([*call, str(tmp_path / "here")]) == 0
+    assert not shipped
+    assert main([*call, str(tmp_path / "there"), "--dask", client.scheduler.address]) == 0
+    assert cells_of(tmp_path / "here") == cells_of(tmp_path / "there") != {}
+    here, there = (json.loads((tmp_path / name / "table-small-quick.json").read_text()) for name in ("here", "there"))
+    assert without_times(here) == without_times(there)
+    assert len(shipped) >= 2 and max(shipped) < 8 * 50**2  # a fold of IRIS trains with more than 50 samples
+    capsys.readouterr()
+
+
+def without_times(content):
+    """The content of a report without seconds, dates and versions."""
+    return {name: _without_seconds(value) for name, value in content.items() if name in ("methods", "tests", "counts")}
+
+
+def _without_seconds(value):
+    if isinstance(value, dict):
+        return {name: _without_seconds(entry) for name, entry in value.items() if "seconds" not in name}
+    return [_without_seconds(entry) for entry in value] if isinstance(value, list) else value
+
+
+def test_reproduce_an_unknown_table(client, tmp_path, capsys):  # noqa: F811
     call = ["reproduce", "no such table", "--output", str(tmp_path), "--dask", client.scheduler.address]
     assert main(call) == 2 and "no such table" in capsys.readouterr().err
 

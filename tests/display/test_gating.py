@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from drawing import ContourSet, plt
+from drawing import ContourSet, plt, to_hex
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, datasets
 from kernelweave.combiners import ConvexMKL, Localized
 from kernelweave.display import GatingDisplay
@@ -84,6 +84,30 @@ def test_samples_support_vectors_and_legend(data, gated, legend_labels):
     assert legend_labels(ax) == ["left", "middle", "up", "class -1", "class 1", "support vector", *lines]
     bare = GatingDisplay.from_estimator(gated, X, support=False, legend=False)
     assert bare.support is None and bare.ax_.get_legend() is None
+
+
+def test_kernels_keep_the_colours_that_are_given(data, gated):
+    X, y = data
+    given = {"up": "#123456", "left": "#abcdef"}
+    display = GatingDisplay.from_estimator(gated, X, y, colors=given, grid_resolution=20, legend=False)
+    inks = {handle.get_label(): to_hex(handle.get_facecolor()) for handle in display.handles_[:3]}
+    assert inks["up"] == "#123456" and inks["left"] == "#abcdef" and inks["middle"] not in given.values()
+    image, regions = display.ax_.images[0].get_array(), display.regions
+    assert to_hex(image[regions == 0][0][:3]) == "#abcdef" and to_hex(image[regions == 2][0][:3]) == "#123456"
+    strongest = GatingDisplay.from_estimator(gated, X, y, kind="strongest", colors=given)
+    shown = {to_hex(ink[:3]) for dots in strongest.ax_.collections[:2] for ink in dots.get_facecolor()}
+    assert {"#123456", "#abcdef"} <= shown
+    with pytest.raises(ValueError, match="colors names 'down'"):
+        GatingDisplay.from_estimator(gated, X, y, colors={"down": "red"})
+
+
+def test_the_legend_of_a_small_panel_is_below_its_labels(data, gated):
+    X, y = data
+    figure, panels = plt.subplots(2, 2, figsize=(5.0, 5.0))
+    display = GatingDisplay.from_estimator(gated, X, y, ax=panels[0, 0], grid_resolution=20)
+    figure.canvas.draw()
+    legend, label = display.ax_.get_legend().get_window_extent(), display.ax_.xaxis.label.get_window_extent()
+    assert legend.y1 <= label.y0
 
 
 def test_a_pipeline_with_a_scaler_and_a_data_frame(data):

@@ -250,7 +250,7 @@ def test_joint_picture_of_two_regions(toy, lines, legend_labels):
     assert [contour.levels[0] for contour in contours(display.ax_)] == [0.0, -1.0, 1.0]
     for contour in contours(display.ax_):
         np.testing.assert_allclose(vertices(contour) @ w + b, contour.levels[0], atol=1e-9)
-    assert display.ax_.get_xlabel() == "gated projection one__0"
+    assert display.ax_.get_xlabel() == "gated projection of one"
     turned = ProjectionDisplay.from_estimator(lines, X, y, kind="joint", components=["two__0", "one__0"])
     np.testing.assert_allclose(turned.spaces[0].points, gated[:, ::-1])
     np.testing.assert_allclose(vertices(contours(turned.ax_)[0]) @ w[::-1] + b, 0.0, atol=1e-9)

@@ -23,13 +23,13 @@ def digits():
 def test_images_are_columns_of_projections_and_slopes_of_gates(digits):
     model = MKLClassifier(TWO, Projected(2, Softmax(), gating_components=3), random_state=0).fit(*digits)
     display = ProjectionImagesDisplay.from_estimator(model, image_shape=(8, 8))
-    projections = [f"projection {name}__{k}" for name in ("one", "two") for k in (0, 1)]
-    assert [ax.get_title() for ax in display.axes_] == [*projections, "gate one", "gate two"]
+    projections = [f"projection of {name}__{k}" for name in ("one", "two") for k in (0, 1)]
+    assert [ax.get_title() for ax in display.axes_] == [*projections, "gate of one", "gate of two"]
     drawn = {ax.get_title(): ax.images[0] for ax in display.axes_}
     W = model.projections_["two"]["two__1"].to_numpy()
-    np.testing.assert_array_equal(drawn["projection two__1"].get_array(), W.reshape(8, 8))
-    np.testing.assert_array_equal(drawn["gate one"].get_array().ravel(), model.gating_coef_["one"])
-    low, high = drawn["gate one"].get_clim()
+    np.testing.assert_array_equal(drawn["projection of two__1"].get_array(), W.reshape(8, 8))
+    np.testing.assert_array_equal(drawn["gate of one"].get_array().ravel(), model.gating_coef_["one"])
+    low, high = drawn["gate of one"].get_clim()
     assert low == -high and high == np.abs(model.gating_coef_["one"]).max()
 
 
@@ -37,8 +37,8 @@ def test_pipeline_given_axes_and_no_gates(digits):
     model = make_pipeline(StandardScaler(), MKLClassifier([Linear()], Projected(1), random_state=0)).fit(*digits)
     ax = plt.subplots()[1]
     display = ProjectionImagesDisplay.from_estimator(model, image_shape=(4, 16), ax=ax, image_kw={"cmap": "RdBu"})
-    assert display.ax_ is ax and list(display.images) == ["projection linear__0"]
-    assert ax.images[0].get_cmap().name == "RdBu" and display.images["projection linear__0"].shape == (4, 16)
+    assert display.ax_ is ax and list(display.images) == ["projection of linear"]
+    assert ax.images[0].get_cmap().name == "RdBu" and display.images["projection of linear"].shape == (4, 16)
     gated = MKLClassifier(TWO, Projected(1, Softmax()), random_state=0).fit(*digits)
     assert len(ProjectionImagesDisplay.from_estimator(gated, image_shape=(8, 8), gates=False).images) == 2
 

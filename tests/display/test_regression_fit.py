@@ -35,11 +35,15 @@ def test_fit_tube_and_gates_of_one_model(gated, legend_labels):
     assert legend_labels(upper) == ["samples", "support vectors", "Gated", "tube, epsilon = 0.25"]
 
 
-def test_each_kernel_of_a_gated_model_by_itself():
+def test_each_kernel_of_a_gated_model_by_itself(legend_labels):
     model = MKLRegressor([Linear()] * 2, Localized(l2=0.01), C=100.0, random_state=0).fit(X, np.abs(X[:, 0] - 3.0))
     display = RegressionFitDisplay.from_estimator(model, X, Y)
     values, gates = model.local_values(display.grid[:, None]), model.kernel_weights(display.grid[:, None])
     fit, *local = display.ax_.get_lines()
+    alone = [f"{name} alone" for name in values]
+    assert [line.get_label() for line in local] == alone and legend_labels(display.ax_)[-len(alone) :] == alone
+    for line, gate in zip(local, display.axes_[1].get_lines(), strict=True):
+        assert line.get_color() == gate.get_color() and line.get_linestyle() == gate.get_linestyle()
     for line, name in zip(local, values, strict=True):
         np.testing.assert_allclose(line.get_ydata(), values[name].where(gates[name] > 0.1))
     assert display.plot(local=False).ax_.get_lines()[1:] == []

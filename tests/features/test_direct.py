@@ -9,6 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import StandardScaler
 
+from cases import each
 from feature_properties import features_of, fitted_stack
 from kernelweave.features import ExactFeatures, FourierFeatures, TransformerFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed, Spectrum
@@ -81,8 +82,8 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("normalize", METHODS)
-@pytest.mark.parametrize("name", EXACT)
+@each("normalize", METHODS)
+@each("name", EXACT)
 def test_exact_features_have_the_values_of_the_kernel(name, normalize):
     for data in (X, MISSING) if name != "prepared" else (X,):
         exact = fitted_stack(EXACT[name], data, normalize, WEIGHT).gram(0)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, SVR, OneClassSVM
 
+from cases import each
 from kernelweave.machines import BinaryMachine, OneClassMachine, RegressionMachine
 from reference_qp import clarabel_optimum, dual_objective, primal_objective
 
@@ -159,9 +160,9 @@ def test_bad_input_is_named(build, message):
         build()
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-6, 1e-9])
-@pytest.mark.parametrize("scale", [0.5, 3.0, 100.0])
-@pytest.mark.parametrize("nu", [0.001, 0.01, 0.1, 0.5])
+@each("tol", [1e-2, 1e-3, 1e-6, 1e-9])
+@each("scale", [0.5, 3.0, 100.0])
+@each("nu", [0.001, 0.01, 0.1, 0.5])
 def test_nu_bounds_the_share_of_rejected_samples(nu, scale, tol):
     """Samples on the boundary are inside, whatever rounding and the tolerance make of them."""
     A = np.random.default_rng(0).normal(size=(150, 5))

@@ -66,6 +66,13 @@ def lacking(view, rows, data=X):
     return data
 
 
+def test_a_model_is_scored_once_on_the_same_samples():
+    scored = []
+    view_report(SMALL, lacking("b", [0]), Y, cv=HALVES, scoring=lambda *given: scored.append(given) or 0.5)
+    # In each fold together, and two views alone and without; the model of both once more where sample 0 is left out.
+    assert len(scored) == 2 * 5 + 1
+
+
 def test_rows_are_the_cross_validation_of_models_with_these_kernels():
     report, _ = reported()
     assert list(report.index) == ROWS

@@ -88,8 +88,8 @@ def test_regression(data, method, tmp_path):
 
 
 def test_the_unit_of_the_target_does_not_matter(data):
-    X, _, y, K = data
-    first = CohortModel("mean", matrices={"sim": K}, effort="quick", random_state=0).fit(X, y)
+    X, _, y, _ = data
+    first = fitted("mean", "regression")
     second = clone(first).fit(X, 1e6 * y - 3e7)
     np.testing.assert_allclose(second.predict(X), 1e6 * first.predict(X) - 3e7, rtol=1e-6)
     assert first.validation_score_ == pytest.approx(second.validation_score_)

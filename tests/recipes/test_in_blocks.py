@@ -1,6 +1,6 @@
 """`CohortModel` on files: decided by some samples, fitted to all others, block by block.
 
-The time goes to a dozen fits, each a search and a fit in blocks.
+The time goes to nine fits, each a search and a fit in blocks.
 """
 
 import re
@@ -43,9 +43,25 @@ def model(method="mean", **options):
     return CohortModel(method, **given)
 
 
+@pytest.fixture(scope="module")
+def watched(files):
+    """The method "mean", fitted to labels in blocks; the table that it was fitted to, and the samples that decided."""
+    seen = []
+
+    class Watched(in_blocks.PreparedTable):
+        def __init__(self, table, y, model, drawn):
+            super().__init__(table, y, model, drawn)
+            seen.append((self, drawn))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_blocks, "PreparedTable", Watched)
+        found = model().fit(opened(files, "label", block_size=80))
+    return found, *seen[-1]
+
+
 @pytest.mark.parametrize("method", ["mean", "alone:a"])
-def test_labels(files, method):
-    found = model(method).fit(opened(files, "label", block_size=80))
+def test_labels(files, method, watched):
+    found = watched[0] if method == "mean" else model(method).fit(opened(files, "label", block_size=80))
     X, y = opened(files, "label").rows(0, N), opened(files, "label").targets(0, N)
     assert found.score(X, y) > (0.85 if method == "mean" else 0.65)
     assert list(found.classes_) == ["down", "up"] and found.n_samples_ == N
@@ -75,35 +91,17 @@ def test_numbers_in_their_own_units(files):
     assert found.score(X, y) > 0.9 and found.predict(X).mean() == pytest.approx(100, abs=3)
 
 
-def test_the_samples_that_were_drawn_are_not_fitted_to(files, monkeypatch):
-    seen = {}
-    real = in_blocks.PreparedTable
-
-    class Watched(real):
-        def __init__(self, table, y, model, drawn):
-            super().__init__(table, y, model, drawn)
-            seen["table"], seen["drawn"] = self, drawn
-
-    monkeypatch.setattr(in_blocks, "PreparedTable", Watched)
-    model().fit(opened(files, "label", block_size=80))
-    weights = np.concatenate([seen["table"].fitted(*seen["table"].limits(k)) for k in range(seen["table"].n_blocks)])
-    assert len(seen["drawn"]) == 60 and len(set(seen["drawn"])) == 60
-    assert not weights[seen["drawn"]].any() and weights.sum() == N - 60
+def test_the_samples_that_were_drawn_are_not_fitted_to(watched):
+    _, table, drawn = watched
+    weights = np.concatenate([table.fitted(*table.limits(k)) for k in range(table.n_blocks)])
+    assert len(drawn) == 60 and len(set(drawn)) == 60
+    assert not weights[drawn].any() and weights.sum() == N - 60
 
 
-def test_a_class_that_none_of_the_drawn_samples_has(files):
+def test_a_class_that_none_of_the_drawn_samples_has(files, watched):
     table = opened(files, "label").without("label")
     y = opened(files, "label").targets(0, N).copy()
-    drawn = set()
-    real = in_blocks.sample_without_replacement
-    in_blocks.sample_without_replacement = lambda *args, **options: (
-        drawn.update(found := real(*args, **options)) or found
-    )
-    try:
-        model().fit(opened(files, "label"))
-    finally:
-        in_blocks.sample_without_replacement = real
-    rare = [k for k in range(N) if k not in drawn][:30]
+    rare = [k for k in range(N) if k not in set(watched[2])][:30]  # the same seed draws the same samples
     y[rare] = "other"
     plain = open_views([files / "a.npy", files / "b.parquet"]).without("label").without("number")
     found = model().fit(plain, y)
@@ -119,7 +117,7 @@ def test_exact_kernels_read_the_table_whole(files):
     assert (found.predict(table.head(99)) == expected.predict(table.head(99))).all()
 
 
-def test_what_cannot_be_had(files):
+def test_what_cannot_be_had(files, watched):
     table = opened(files, "label")
     plain = open_views([files / "a.npy"])
     for data, y, method, message in (
@@ -134,7 +132,7 @@ def test_what_cannot_be_had(files):
         with pytest.raises(ValueError, match=message):
             model(method).fit(data, y)
     with pytest.raises(ValueError, match="CohortModel requires y to be passed"):
-        model().fit(table).score(table.head(9))
+        watched[0].score(table.head(9))
     words = opened(files, "label")
     with pytest.raises(ValueError, match="numbers"):
         model(task="regression").fit(words)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from cases import each
 from kernelweave import stack_views
 from kernelweave.recipes import column_kinds
 from kernelweave.recipes.kinds import given_kinds, number_as_text
@@ -14,7 +15,7 @@ def kind_of(values, **options):
     return column_kinds(pd.DataFrame({"v__x": pd.Series(values, **options)})).loc["v__x"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("values", "kind"),
     [
         ([1, 2, 3, 4], "number"),

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cases import each
 from kernelweave.reporting.charts import draw
 from kernelweave.reporting.charts.frame import NARROW, WIDE
 from kernelweave.reporting.charts.scales import LogScale, Scale
@@ -96,8 +97,8 @@ def marks(root: ElementTree.Element) -> list[ElementTree.Element]:
     return [one for one in root.iter() if "m" in one.get("class", "").split()]
 
 
-@pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("name", SERIES)
+@each("make", MAKERS)
+@each("name", SERIES)
 def test_any_numbers_can_be_drawn(make, name):
     roots = check(make(SERIES[name]))
     can = any(math.isfinite(v) and (v > 0 or make is not log_lines) for v in SERIES[name])

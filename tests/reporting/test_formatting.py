@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
+from cases import each
 from kernelweave.reporting.content import KINDS
 from kernelweave.reporting.formatting import clean, one_line, write_cell, write_column
 
 
-@pytest.mark.parametrize(
+@each(
     "value, kind, text",
     [
         (0.953, "percent", "95.3 %"),
@@ -51,14 +50,14 @@ def test_a_cell_is_written_by_its_kind(value, kind, text):
     assert write_cell(value, kind) == text
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf, ""])
+@each("kind", KINDS)
+@each("value", [None, math.nan, math.inf, -math.inf, ""])
 def test_what_is_missing_is_a_dash(value, kind):
     assert write_cell(value, kind) == "–"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", [1e308, -1e308, 5e-324, -5e-324, 10**30, -(10**30)])
+@each("kind", KINDS)
+@each("value", [1e308, -1e308, 5e-324, -5e-324, 10**30, -(10**30)])
 def test_extreme_numbers_are_written_in_short(value, kind):
     assert 0 < len(write_cell(value, kind)) <= 18
 

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 
+from cases import each
 from kernelweave import combiners, estimators, kernels, model_selection, reduction
 from kernelweave.combiners import Mean
 from kernelweave.validation import (
@@ -142,7 +143,7 @@ def constraints_of(cls):
     return {name: each for base in reversed(cls.__mro__) for name, each in vars(base).get("_constraints", {}).items()}
 
 
-@pytest.mark.parametrize("cls", list(public_classes(estimators, kernels, combiners, reduction, model_selection)))
+@each("cls", list(public_classes(estimators, kernels, combiners, reduction, model_selection)))
 def test_constraints_are_on_parameters_and_their_defaults_fit(cls):
     parameters = inspect.signature(cls.__init__).parameters
     for name, constraint in constraints_of(cls).items():
@@ -154,7 +155,7 @@ def test_constraints_are_on_parameters_and_their_defaults_fit(cls):
 OR_ELSE = {"cv", "min_weight", "n_components"}
 
 
-@pytest.mark.parametrize("cls", list(public_classes(estimators, kernels, combiners, reduction)))
+@each("cls", list(public_classes(estimators, kernels, combiners, reduction)))
 def test_every_parameter_with_a_number_or_flag_for_default_is_constrained(cls):
     parameters = inspect.signature(cls.__init__).parameters.values()
     scalars = {each.name for each in parameters if isinstance(each.default, bool | int | float)}

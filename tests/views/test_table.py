@@ -204,3 +204,16 @@ def test_small_frames_are_read_as_large_ones(types, columns, monkeypatch):
     assert small[0].dtype == large[0].dtype == np.float64
     np.testing.assert_array_equal(small[0], large[0])
     np.testing.assert_array_equal(small[1], large[1])
+
+
+def test_finite_is_found_out_once(monkeypatch):
+    X = np.arange(12.0).reshape(6, 2)
+    views = Views(X)
+    assert views.is_finite() and not Views(np.where(X == 3.0, np.nan, X)).is_finite()
+    assert not Views(np.where(X == 3.0, np.inf, X)).is_finite() and not Views(X.astype(str)).is_finite()
+    part = views.rows(slice(2, 4))
+    monkeypatch.setattr(np, "isfinite", None)
+    assert part.is_finite()
+    values, present = part.read(np.array([1]), "view")
+    np.testing.assert_array_equal(values, [[5.0], [7.0]])
+    assert present.all()

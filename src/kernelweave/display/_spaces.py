@@ -99,7 +99,8 @@ def joint_space(model: Any, X: Any, components: Sequence[str] | None, resolution
 
     shows_all = len(columns) == 2 and is_linear_in_projections(model)
     space = _space("", np.arange(len(points)), points, "", decide if shows_all else None, resolution)
-    names = tuple(f"gated projection {column}" for column in chosen)
+    of = {column: name if len(names) == 1 else column for name, names in by_kernel.items() for column in names}
+    names = tuple(f"gated projection of {of[column]}" for column in chosen)
     return DrawnSpace("gated projections", space.rows, space.points, names, space.grid, space.values)
 
 

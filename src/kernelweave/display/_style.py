@@ -55,14 +55,18 @@ def legend_beside(ax: Any, n_entries: int, handles: Sequence[Any] | None = None,
 
 
 def legend_below(axes: list[Any], handles: list[Any]) -> None:
-    """A legend below one axes, or below all axes of a figure that makes room for it."""
+    """A legend below one axes and its labels, or below all axes of a figure that makes room for it."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
+    from matplotlib.transforms import ScaledTranslation
 
     figure = axes[0].figure
     style = {"handles": handles, "fontsize": 8, "frameon": False}
     style |= {"handlelength": 1.7, "handletextpad": 0.5, "columnspacing": 1.0}
     if len(axes) == 1:
-        axes[0].legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(3, len(handles)), **style)
+        labels = 6.0 + (16.0 if len(axes[0].get_xticks()) else 0.0) + (14.0 if axes[0].get_xlabel() else 0.0)
+        below = axes[0].transAxes + ScaledTranslation(0.0, -labels / 72.0, figure.dpi_scale_trans)
+        place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below, "borderaxespad": 0.0}
+        axes[0].legend(ncols=min(3, len(handles)), **place, **style)
     elif isinstance(figure.get_layout_engine(), ConstrainedLayoutEngine):
         figure.legend(loc="outside lower center", ncols=min(4, len(handles)), **style)
     else:

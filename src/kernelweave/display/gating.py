@@ -62,6 +62,8 @@ class GatingDisplay:
         Position of the strongest kernel of each sample.
     kind_ : {"regions", "strongest", "panels"}
         What was drawn.
+    handles_ : list of matplotlib artists
+        What a legend of the picture explains, for one legend of several pictures.
     axes_ : list of matplotlib Axes
     ax_ : matplotlib Axes
         The first of them.
@@ -167,6 +169,7 @@ class GatingDisplay:
         *,
         kind: str = "auto",
         legend: bool = True,
+        colors: Mapping[str, Any] | None = None,
         scatter_kw: Mapping[str, Any] | None = None,
         support_kw: Mapping[str, Any] | None = None,
         boundary_kw: Mapping[str, Any] | None = None,
@@ -182,6 +185,9 @@ class GatingDisplay:
             "auto" draws regions where there is a grid.
         legend : bool
             Whether to explain colours, markers and lines below the picture.
+        colors : mapping from str to matplotlib colour, optional
+            Colours of kernels by name, so that a kernel has one colour in several pictures; by default colours follow
+            the order of the kernels.
         scatter_kw, support_kw : mapping, optional
             Further arguments of ``scatter`` for samples and for the rings of support vectors.
         boundary_kw, decision_kw : mapping, optional
@@ -196,6 +202,7 @@ class GatingDisplay:
             kind = "strongest" if self.grid_gates is None else "regions"
         if kind == "regions" and self.grid_gates is None:
             raise ValueError("kind='regions' needs gates on a grid")
+        self._inks = _colours(self.gates.columns, colors)
         self.kind_, axes = kind, self._axes(ax, kind)
         for place, panel in enumerate(axes):
             if kind == "regions" and self.grid_gates is not None:
@@ -210,8 +217,9 @@ class GatingDisplay:
             for panel in axes:
                 panel.label_outer()
             axes[0].figure.colorbar(axes[0].collections[0], ax=axes, label="kernel weight")
-        if legend:
-            self._explain(axes, kind)
+        self.handles_ = self._handles(kind)
+        if legend and self.handles_:
+            legend_below(axes, self.handles_)
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
         return self
 
@@ -232,7 +240,7 @@ class GatingDisplay:
         total = gates.sum(axis=2)
         share = np.divide(gates.max(axis=2), total, out=np.full(total.shape, 1.0 / n_kernels), where=total > 0)
         lead = (share - 1.0 / n_kernels) / (1.0 - 1.0 / n_kernels) if n_kernels > 1 else share
-        colours = np.array([to_rgb(colour(m)) for m in range(n_kernels)])
+        colours = np.array([to_rgb(ink) for ink in self._inks])
         image = np.concatenate([colours[gates.argmax(axis=2)], (0.06 + 0.34 * lead)[:, :, None]], axis=2)
         extent = [
             edge
@@ -269,7 +277,7 @@ class GatingDisplay:
             if kind == "panels":
                 ink |= {"c": gates[rows, place], "cmap": "Blues", "vmin": 0.0, "vmax": max(gates.max(), 1e-300)}
             elif kind == "strongest":
-                ink |= {"c": [colour(m) for m in self.strongest[rows]], "alpha": 0.3 + 0.7 * share[rows]}
+                ink |= {"c": [self._inks[m] for m in self.strongest[rows]], "alpha": 0.3 + 0.7 * share[rows]}
             else:
                 ink["c"] = _FILLS[label % len(_FILLS)]
             ax.scatter(*self.points[rows].T, **options(ink, given))
@@ -287,15 +295,16 @@ class GatingDisplay:
     def _class_names(self) -> list[Any]:
         return [] if self.y is None or is_quantity(self.y) else np.unique(self.y).tolist()
 
-    def _explain(self, axes: list[Any], kind: str) -> None:
+    def _handles(self, kind: str) -> list[Any]:
+        """Artists that stand for colours, markers and lines, with their names."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
-        handles = []
+        handles: list[Any] = []
         if kind != "panels":
             opacity = 0.4 if kind == "regions" else 1.0
-            for m, name in enumerate(self.gates.columns):
-                handles.append(Patch(facecolor=colour(m), alpha=opacity, label=str(name)))
+            for ink, name in zip(self._inks, self.gates.columns, strict=True):
+                handles.append(Patch(facecolor=ink, alpha=opacity, label=str(name)))
         for place, name in enumerate(self._class_names()):
             fill = _FILLS[place % len(_FILLS)] if kind == "regions" else "white"
             style = {"marker": marker(place), "markerfacecolor": fill, "markeredgecolor": DARK, "linestyle": "none"}
@@ -310,8 +319,16 @@ class GatingDisplay:
                 handles.append(Line2D([], [], color=DARK, linewidth=1.8, label="decision boundary"))
             if self.margins:
                 handles.append(Line2D([], [], color=DARK, linestyle="--", linewidth=0.9, label="margins"))
-        if handles:
-            legend_below(axes, handles)
+        return handles
+
+
+def _colours(kernels: Any, given: Mapping[str, Any] | None) -> list[Any]:
+    """The colour of each kernel: the given one, or that of its place."""
+    chosen = dict(given or {})
+    unknown = [name for name in chosen if name not in kernels]
+    if unknown:
+        raise ValueError(f"colors names {unknown[0]!r}, but the kernels are {list(kernels)}")
+    return [chosen.get(name, colour(m)) for m, name in enumerate(kernels)]
 
 
 def _kind(kind: str, n_columns: int, embedded: bool) -> str:

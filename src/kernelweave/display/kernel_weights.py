@@ -215,7 +215,7 @@ class KernelWeightsDisplay:
 
     def _name_kernels(self, ax: Any, names: list[Any]) -> None:
         texts = [str(name) for name in names]
-        crowded = sum(len(text) + 2 for text in texts) > 8 * ax.figure.get_figwidth()
+        crowded = sum(len(text) + 2 for text in texts) > 10 * ax.figure.get_figwidth() * ax.get_position().width
         ax.set_xticks(range(len(texts)), texts)
         if crowded:
             ax.tick_params(axis="x", rotation=40)

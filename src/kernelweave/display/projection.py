@@ -65,6 +65,8 @@ class ProjectionDisplay:
 
     Attributes
     ----------
+    handles_ : list of matplotlib artists
+        What a legend of the picture explains, for one legend of several pictures.
     classes : list
         The classes in the order of their colours; empty for a quantity, which has a colour map, and without y.
     axes_ : list of matplotlib Axes
@@ -224,8 +226,9 @@ class ProjectionDisplay:
             self._label_axes(panel, space)
         if colours is not None:
             axes[0].figure.colorbar(colours, ax=axes, label="y")
-        if legend:
-            self._explain(axes, drawn)
+        self.handles_ = self._handles(drawn)
+        if legend and self.handles_:
+            legend_below(axes, self.handles_)
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
         return self
 
@@ -285,10 +288,8 @@ class ProjectionDisplay:
         for chosen, ink, _ in self._groups():
             here = chosen[space.rows]
             style = {"s": 20, "linewidth": 0.3, "edgecolor": "white", "zorder": 2, "marker": ink["marker"]}
-            if colours is None:
-                style["facecolor"] = ink["color"]
-            else:
-                style["facecolor"] = colours.to_rgba(self.y[space.rows][here].astype(float))
+            shade = None if colours is None else colours.to_rgba(self.y[space.rows][here].astype(float))
+            style["facecolor"] = ink["color"] if shade is None else shade
             ax.scatter(*positions[here].T, **options(style, given))
 
     def _ring(self, ax: Any, space: DrawnSpace, positions: np.ndarray, given: Any) -> None:
@@ -363,7 +364,8 @@ class ProjectionDisplay:
             ax.set_ylim(space.grid[1][0], space.grid[1][-1])
         ax.spines[["top", "right"]].set_visible(False)
 
-    def _explain(self, axes: list[Any], drawn: set[str]) -> None:
+    def _handles(self, drawn: set[str]) -> list[Any]:
+        """Artists that stand for colours, markers and lines, with their names."""
         from matplotlib.lines import Line2D
 
         handles = []
@@ -377,8 +379,7 @@ class ProjectionDisplay:
         for label, style in _STYLES.items():
             if label in drawn:
                 handles.append(Line2D([], [], color=DARK, label=label, **style))
-        if handles:
-            legend_below(axes, handles)
+        return handles
 
 
 def _check_kind(kind: str, components: Any) -> None:

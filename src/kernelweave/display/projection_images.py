@@ -42,7 +42,7 @@ class ProjectionImagesDisplay:
     >>> model = MKLClassifier([Linear(), Linear()], Projected(1, Softmax()), random_state=0).fit(X[:200], y[:200] > 1)
     >>> display = ProjectionImagesDisplay.from_estimator(model, image_shape=(8, 8))
     >>> list(display.images)
-    ['projection linear__0', 'projection linear-2__0', 'gate linear', 'gate linear-2']
+    ['projection of linear', 'projection of linear-2', 'gate of linear', 'gate of linear-2']
     """
 
     def __init__(self, *, images: Mapping[str, np.ndarray]):
@@ -73,7 +73,9 @@ class ProjectionImagesDisplay:
         images: dict[str, Any] = {}
         for name in model.active_kernels_:
             hint = f"the kernel {name!r}"
-            images |= _images("projection", model.projections_[name], image_shape, hint)
+            directions = model.projections_[name]
+            single = directions.set_axis([name], axis=1) if directions.shape[1] == 1 else directions
+            images |= _images("projection", single, image_shape, hint)
         if gates and hasattr(model, "gating_coef_"):
             images |= _images(
                 "gate", model.gating_coef_[model.active_kernels_], image_shape, "the gating model (see gates=False)"
@@ -110,4 +112,4 @@ def _images(what: str, columns: pd.DataFrame, shape: tuple[int, int], owner: str
     """Each column as an image."""
     if len(columns) != np.prod(shape):
         raise ValueError(f"image_shape {tuple(shape)} has {np.prod(shape)} pixels, but {owner} reads {len(columns)}")
-    return {f"{what} {name}": columns[name].to_numpy().reshape(shape) for name in columns}
+    return {f"{what} of {name}": columns[name].to_numpy().reshape(shape) for name in columns}

@@ -20,8 +20,9 @@ class RegressionFitDisplay:
 
     The upper panel has the samples, each model's fit with its tube of half width epsilon, and rings around the support
     vectors where there is one model. A panel below for each model with several kernels has the weight of each kernel
-    along the feature: thesis Figure 3.4 (Gönen, 2010). Where there is one model and its weights are gates, a thin line
-    is the part of each kernel alone, drawn where its gate is open. Made by `from_estimator` or `from_estimators`.
+    along the feature: thesis Figure 3.4 (Gönen, 2010). Where there is one model and its weights are gates, a thinner
+    line is the function of each kernel alone, in the colour of its gate and drawn where that is open. Made by
+    `from_estimator` or `from_estimators`.
 
     Parameters
     ----------
@@ -205,6 +206,7 @@ class RegressionFitDisplay:
         self._draw_fits(axes[0], tube, scatter_kw, line_kw)
         if local and len(self.fits.columns) == 1:
             self._draw_local_fits(axes[0])
+        axes[0].legend(fontsize=8, framealpha=0.9)
         for panel, (label, gates) in zip(axes[1:], self.gates.items(), strict=False):
             for m, name in enumerate(gates):
                 line = {"color": colour(m + len(self.fits.columns)), "linestyle": _DASHES[m % len(_DASHES)]}
@@ -236,7 +238,6 @@ class RegressionFitDisplay:
                 half = self.epsilons[label]
                 name = f"tube, epsilon = {half:g}" if len(self.fits.columns) == 1 else None
                 ax.fill_between(self.grid, fit - half, fit + half, color=ink, alpha=0.13, linewidth=0, label=name)
-        ax.legend(fontsize=8, framealpha=0.9)
 
     def _draw_local_fits(self, ax: Any) -> None:
         """Each kernel's own function in the colour of its gate, where that is open; limits stay those of the fit."""
@@ -244,7 +245,8 @@ class RegressionFitDisplay:
         for label, values in self.local.items():
             for m, name in enumerate(values):
                 line = np.where(self.gates[label][name] > _OPEN, values[name], np.nan)
-                ax.plot(self.grid, line, color=colour(m + 1), linestyle=_DASHES[m % len(_DASHES)], linewidth=1.0)
+                style = {"color": colour(m + 1), "linestyle": _DASHES[m % len(_DASHES)], "linewidth": 1.3}
+                ax.plot(self.grid, line, label=f"{name} alone", zorder=3.5, **style)
         ax.set_ylim(limits)
 
 

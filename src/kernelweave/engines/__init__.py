@@ -3,7 +3,8 @@
     P(w, b, theta) = 1/2 ||w||^2 + total sum_r b_r + sum_i loss_i(f_i) + penalty(theta)
     f_ir = sum_m a_m(x_i; theta) <w_mr, phi_m(x_i)> + b_r
 
-is minimised by L-BFGS; one pass over the blocks gives P and its gradient.
+is minimised by L-BFGS, and at fixed theta, where features are few, by Newton's method; one pass over the blocks gives P
+and its gradient.
 
 ===================================  ===========================================================================
 the two operations on blocks         `base`; `memory`, `from_files`, `cluster` and `device` are where blocks are
@@ -12,6 +13,7 @@ them on which features are fitted
 blocks ready for training            `block` (features), `losses`, `targets`
 P and its gradient                   `primal`; compiled passes in `host`, the same in torch in `device`
 L-BFGS and its scaling               `descent`
+Newton's method, and its sums        `newton`, `scatter`
 a solution with its duality gap      `machine`, `certificate`; `novelty` for the offset of one class
 what combiners get                   `stack` (in the place of a `KernelStack`), `moments` of features
 ===================================  ===========================================================================

@@ -7,7 +7,8 @@ An engine holds blocks of samples, or where to find them. Two operations do all 
 
 Functions are pure and can be pickled: functions of a module, or methods of small objects. What a sum returns is small;
 blocks themselves never move. Engines differ only in where blocks live. Results are added in the order of the blocks, so
-that they do not depend on how many threads or workers there are.
+that they do not depend on how many threads there are; where workers have blocks in turns, those of each worker are
+added first, so that a sum must not depend on the order but for rounding.
 
 A fit goes through three kinds of blocks: `rows.Rows` (X, y and weights as given), `block.Block` (targets, features and
 gating inputs), and blocks with the scores of a solution, from which biases and quantiles are found.
@@ -29,9 +30,12 @@ class Engine(ABC):
     ----------
     rounding : float
         By how much the value of a pass may be wrong, relative to it, beyond what sums in float64 are.
+    takes_products : bool
+        Whether products of features, of which Hessians are made, are computed where the features are.
     """
 
     rounding: float = 0.0
+    takes_products: bool = True
 
     @abstractmethod
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:

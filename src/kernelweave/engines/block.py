@@ -62,12 +62,9 @@ class FeatureBlock(ABC):
         pulled = np.zeros(weights.shape)
         spans = spans_of(self.offsets)
         for rows in ranges(self.n_samples, TILE):
-            tile = self.features(rows)
-            narrow = weights.astype(tile.dtype)
-            scores = np.stack([tile[:, span] @ narrow[span] for span in spans], axis=1)
-            G = respond(rows, scores.astype(np.float64))
+            tile = self.features(rows).astype(np.float64, copy=False)  # biases are found from these scores, to rounding
+            G = respond(rows, np.stack([tile[:, span] @ weights[span] for span in spans], axis=1))
             if G is not None:
-                G = G.astype(tile.dtype)
                 for m, span in enumerate(spans):
                     pulled[span] += tile[:, span].T @ G[:, m]
         return pulled

@@ -85,7 +85,8 @@ class Losses:
 
     def curves(self, c: Any) -> Any:
         """Whether the loss of a sample with coefficient c has a second derivative that is not 0."""
-        return (c > self.lower) & (c < self.upper) & (c != 0.0)
+        inside = (c > self.lower) & (c < self.upper)
+        return inside & (c != 0.0) if self.insensitivity else inside
 
     def _response(self, xp: Any, z: Any) -> Any:
         """The coefficients at z = p - f."""

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 
 from ..machines import Machine, Solution
-from ..solvers.descent.smooth import minimize_lbfgs
+from ..solvers.descent.smooth import Descent, minimize_lbfgs
 from .base import Engine
 from .certificate import best_intercepts, excess_of, scored
 from .descent import MEMORY, Hessian
+from .newton import Newton
 from .primal import Amplitudes, Primal
 
 MOST_ITERATIONS = 2000
 SHARE = 0.5  # of the gap that is allowed, at which a descent ends
+FINER = 1e-6  # of that, at which Newton's method ends: its last steps bring nearly all
 ROUNDING = 1e-13  # relative, of sums over samples
 NOTHING = np.empty(0)
 
@@ -45,7 +47,7 @@ class ExplicitKernel:
 
 
 class ExplicitMachine:
-    """Targets in blocks, and a smooth loss: solved on explicit features by L-BFGS.
+    """Targets in blocks, and a smooth loss: solved on explicit features by L-BFGS or Newton's method.
 
     `Solution.coef` holds the weight vectors w, of shape (n_features, n_outputs), and `Solution.image` F'c, of the same
     shape. J is the dual's value.
@@ -115,6 +117,9 @@ def certified_descent(
 ) -> tuple[Solution, np.ndarray]:
     """Minimise until the certified gap is small; returns the solution and the vector of all parameters.
 
+    L-BFGS has as many steps as Newton's method would take time for, and then it is that method's turn; where these are
+    few, it begins. It is used for amplitudes without parameters, see `newton`.
+
     Half the squared gradient by w is the gap, but for the biases, which are not yet the best: the descent ends where it
     is `share` of what is allowed, and so is the decrease that better biases promise. No pass is needed to see that. The
     certificate takes two passes; where it is not good enough after all, the descent goes on with a smaller share.
@@ -134,29 +139,43 @@ def certified_descent(
         Called with the share of the work that is done, from 0 to 1.
     """
     steps, budget, share = 0, MOST_ITERATIONS if max_steps is None else max_steps, SHARE
-    watch = _Watch(primal, gap_tol, callback, progress)
+    watch, newton = _Watch(primal, gap_tol, callback, progress), Newton(primal)
+    patience = newton.patience(gap_tol)
     while True:
-        watch.share, hessian = share, Hessian(primal)
-        watch.hessian = hessian
-        end = minimize_lbfgs(
-            primal,
-            position,
-            tol=0.0,
-            precision=ROUNDING,
-            max_iterations=budget - steps,
-            memory=MEMORY,
-            callback=watch,
-            diagonal=hessian,
-            noise=primal.engine.rounding,
-        )
+        turn = steps >= patience  # of Newton's method
+        if turn:
+            watch.bend, watch.share = newton, FINER * share
+            end = newton.minimize(position, budget - steps, watch)
+        else:
+            watch.bend, watch.share = Hessian(primal), share
+            end = _lbfgs(primal, position, int(min(budget, patience)) - steps, watch)
         steps += end.steps
+        if end.status == "max_iterations" and steps < budget:  # the other method goes on
+            position, patience = end.solution, np.inf if turn else patience
+            continue
         solution = certificate(primal, end.solution, steps)
         small = gap_tol * size_of(solution.objective, primal.total)
         w, _, theta = primal.parts(end.solution)
         position = primal.join(w, solution.intercept, theta)
-        if solution.gap <= small or steps >= budget or end.status == "converged" or watch.told or share < 1e-6:
+        stuck = end.status == "converged"
+        if solution.gap <= small or steps >= budget or (stuck and not turn) or watch.told or share < 1e-6:
             return replace(solution, converged=solution.gap <= small), position
-        share *= 0.1
+        patience, share = np.inf if stuck else patience, 0.1 * share
+
+
+def _lbfgs(primal: Primal, position: np.ndarray, max_steps: int, watch: _Watch) -> Descent:
+    """L-BFGS until the watch ends it."""
+    return minimize_lbfgs(
+        primal,
+        position,
+        tol=0.0,
+        precision=ROUNDING,
+        max_iterations=max_steps,
+        memory=MEMORY,
+        callback=watch,
+        diagonal=watch.bend,
+        noise=primal.engine.rounding,
+    )
 
 
 class _Watch:
@@ -165,7 +184,7 @@ class _Watch:
     def __init__(self, primal: Primal, gap_tol: float, callback: Any, progress: Callable[[float], None] | None):
         self.primal, self.gap_tol, self.callback, self.progress = primal, gap_tol, callback, progress
         self.share, self.told, self.first, self.done = SHARE, False, 0.0, 0.0
-        self.hessian: Hessian | None = None
+        self.bend: Any = None  # what has the second derivatives by the biases, as `intercept`
 
     def __call__(self, iteration: int, point: Any) -> bool:
         """Whether to end."""
@@ -177,7 +196,7 @@ class _Watch:
         if self.callback is not None and self.callback(iteration, point):
             self.told = True
             return True
-        bend = None if self.hessian is None else self.hessian.intercept
+        bend = self.bend.intercept
         promised = 0.0 if bend is None else 0.5 * float((b**2 / bend).sum())
         return gap <= allowed and promised <= allowed
 

@@ -67,7 +67,13 @@ class Reservoir:
     has: np.ndarray
 
     def __add__(self, other: Reservoir) -> Reservoir:
-        """The smallest keys of both."""
+        """The smallest keys of both, in the order of positions, whichever comes first."""
+        if len(self.keys) and len(other.keys) and self.positions[-1] > other.positions[0]:
+            whole = self._followed_by(other)
+            return whole.some(np.argsort(whole.positions)).trimmed()
+        return self._followed_by(other).trimmed()
+
+    def _followed_by(self, other: Reservoir) -> Reservoir:
         return Reservoir(
             self.size,
             np.concatenate([self.keys, other.keys]),
@@ -76,7 +82,7 @@ class Reservoir:
             None if self.y is None else np.concatenate([self.y, other.y]),
             np.concatenate([self.weight, other.weight]),
             np.concatenate([self.has, other.has]),
-        ).trimmed()
+        )
 
     def some(self, index: np.ndarray) -> Reservoir:
         """Some of the samples."""

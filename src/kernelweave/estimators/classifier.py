@@ -135,7 +135,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     approximation_ : dict from kernel name to FeatureMap
         With an `approximation`: the fitted features.
     intercept_ : ndarray of shape (n_outputs,)
-    coef_ : ndarray of shape (n_outputs, n_features_in_)
+    coef_ : ndarray of shape (n_outputs, n_features)
         Only where ``X @ coef_.T + intercept_`` is the decision function: see `feature_weights` for other linear models.
     objective_ : float
         Value of the dual at its optimum (the sum over machines).

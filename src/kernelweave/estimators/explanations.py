@@ -175,7 +175,7 @@ class Explanations:
     def coef_(self) -> np.ndarray:
         """Weights of the columns of X: ``X @ coef_.T + intercept_`` is `decision_function` (`predict` of a regressor).
 
-        An array of shape (n_outputs, n_features_in_), with 0 for columns that no kernel with a weight reads. It is
+        An array of shape (n_outputs, n_features), with 0 for columns that no kernel with a weight reads. It is
         there only where that holds for all samples that have all views: every kernel with a weight is `Linear` without
         transformer, ``normalize`` is None or "unit-trace", weights do not depend on the sample, and decision values are
         no votes (``multiclass="one-vs-one"``).

@@ -85,7 +85,7 @@ class FittedKernels:
 
         Returns
         -------
-        DataFrame of shape (n_new, n_features_in_)
+        DataFrame of shape (n_new, n_features)
             The new samples, with the labels of the blocks, in the order in which they first occur. Id columns hold ids
             and the other columns are missing: fill them in where other kernels read them.
 

@@ -366,7 +366,8 @@ class ViewKernel(PreparedView, Kernel):
 
     def read(self, views: Views) -> tuple[Any, np.ndarray]:
         """The values of the kernel's columns, and which samples have them; see `Views.read`."""
-        check_is_fitted(self)
+        if "columns_" not in self.__dict__:
+            check_is_fitted(self)  # takes longer than reading a few samples
         if self.preparation_ is None:
             values, present = views.read(
                 self.columns_, self._view_label, text=self.takes_text, partly=self.takes_missing_cells

@@ -20,7 +20,7 @@ class RegressionMachine(PlainMachine):
     y : ndarray of shape (n_samples,)
         Targets.
     bound : float or ndarray of shape (n_samples,)
-        Largest |c| of each sample (C times its weight).
+        Largest ``|c|`` of each sample (C times its weight).
     epsilon : float
         Half the width of the tube inside which errors are free.
 

@@ -35,7 +35,7 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class ResponseSurface:
-    """A quadratic ``r(x) = intercept + linear . x + x' quadratic x`` over a box, thesis (Gönen 2010), 2.7.1.
+    """A quadratic ``r(x) = intercept + linear @ x + x @ quadratic @ x`` over a box, thesis (Gönen 2010), 2.7.1.
 
     Attributes
     ----------

@@ -215,7 +215,9 @@ class _Job:
         train, test = (np.arange(_num_samples(self.X))[part] for part in (train, test))
         objects = self._kernels(train, test)
         together, *others = self.parts
-        record, whole = self._measured(together, self.subsets.of(together.names, objects), train, test, seed, None)
+        estimator = self.subsets.of(together.names, objects)
+        known: dict[bytes, float] = {}  # scores of the whole model, by the samples it was scored on
+        record, whole = self._measured(together, estimator, train, test, seed, None, known)
         if whole is None:
             return [{"fold": number, **record, "view": part.view, "kernels": part.kernels} for part in self.parts]
         records = [record]
@@ -225,15 +227,16 @@ class _Job:
             chosen = np.isin(self.subsets.names, part.names)
             rows, new = (p[there[:, chosen].any(axis=1)] for p, there in zip((train, test), presence, strict=True))
             estimator = self.subsets.of(part.names, objects)
-            records.append(self._measured(part, estimator, rows, new, seed, whole)[0])
+            records.append(self._measured(part, estimator, rows, new, seed, whole, known)[0])
         return [{"fold": number, **record} for record in records]
 
     def _measured(
-        self, part: _Part, estimator: Any, rows: np.ndarray, new: np.ndarray, seed: int, whole: Any
+        self, part: _Part, estimator: Any, rows: np.ndarray, new: np.ndarray, seed: int, whole: Any, known: dict
     ) -> tuple[dict[str, Any], Any]:
         """The results of one model, and the fitted model; NaN and None where it cannot be fitted.
 
-        `whole` is the fitted model with all kernels, or None for that model itself.
+        `whole` is the fitted model with all kernels, or None for that model itself, and `known` are its scores so far:
+        most parts are compared with it on the same samples.
         """
         record: dict[str, Any] = {"view": part.view, "kernels": part.kernels, "predicted": new[:0], "failure": None}
         record |= dict.fromkeys(("score", "score_together", "stored_samples", "prediction_cost"), np.nan)
@@ -249,7 +252,10 @@ class _Job:
             return {**record, "failure": error}, None
         whole = fitted if whole is None else whole
         if len(new) > 0:
-            record["score_together"] = record["score"] if fitted is whole else self._score(whole, new)
+            place = new.tobytes()
+            if place not in known:
+                known[place] = record["score"] if fitted is whole else self._score(whole, new)
+            record["score_together"] = known[place]
         stored, cost = self._sizes(fitted_model(fitted), fitted_model(whole), part.names)
         return {**record, "predicted": new, "stored_samples": stored, "prediction_cost": cost}, fitted
 

@@ -311,15 +311,24 @@ class Views:
 
     def _has_finite_sum(self, values: np.ndarray) -> bool:
         """Whether the sum of some columns is finite: from the sum of all, which is faster where they are many."""
-        whole = isinstance(self.X, np.ndarray) and self.X.dtype.kind == "f"
+        if values.shape[1] * MANY_COLUMNS >= self.X.shape[1] and self.is_finite():
+            return True
         with np.errstate(over="ignore", invalid="ignore"):
-            if whole and values.shape[1] * MANY_COLUMNS >= self.X.shape[1]:
-                if "finite" not in self._read:
-                    flat = self.X.reshape(-1) if self.X.flags.c_contiguous else self.X.sum(axis=0)
-                    self._read["finite"] = bool(np.isfinite(flat @ flat))  # by several threads
-                if self._read["finite"]:
-                    return True
             return bool(np.isfinite(values.sum()))
+
+    def is_finite(self) -> bool:
+        """Whether X is known to be an array of finite numbers, in which no sample lacks a view.
+
+        That is found out once; parts that are taken by `rows` afterwards need not be looked through again.
+        """
+        if "finite" not in self._read:
+            finite = isinstance(self.X, np.ndarray) and self.X.dtype.kind == "f"
+            if finite:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    flat = self.X.reshape(-1) if self.X.flags.c_contiguous else self.X.sum(axis=0)
+                    finite = bool(np.isfinite(flat @ flat))  # by several threads
+            self._read["finite"] = finite
+        return self._read["finite"]
 
     def _without_missing(
         self, values: np.ndarray, label: str, fill: Any, partly: bool

@@ -28,12 +28,12 @@ def test_parts_and_weights_are_those_of_the_exact_sum(missing):
     twin, exact, found = both(missing)
     views = twin.dense.support
     shares = found.shares(views, found.solution.coef)
-    np.testing.assert_allclose(shares, exact.shares(views, exact.solution.coef), atol=1e-4)
+    np.testing.assert_allclose(shares, exact.shares(views, exact.solution.coef), atol=1e-6)
     np.testing.assert_allclose(shares.sum(axis=2), found.values(views, found.solution.coef), atol=1e-10)
     np.testing.assert_allclose(found.cross(views) @ found.solution.coef, shares.sum(axis=2), atol=1e-10)
     np.testing.assert_allclose(found.sample_weights(views), exact.sample_weights(views), atol=1e-12)
     line = found.feature_weights(2, found.solution.coef)
-    np.testing.assert_allclose(line, exact.feature_weights(2, exact.solution.coef), atol=1e-3)
+    np.testing.assert_allclose(line, exact.feature_weights(2, exact.solution.coef), atol=1e-5)
     np.testing.assert_array_equal(np.sort(found.columns()), np.sort(exact.columns()))
 
 

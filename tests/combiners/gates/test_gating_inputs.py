@@ -61,3 +61,30 @@ def test_wide_sparse_inputs_are_not_standardised(scaling, monkeypatch):
     monkeypatch.setattr(feature_source, "WIDEST", SPARSE.shape[1] - 1)
     with pytest.raises(ValueError, match="gating input 'linear' is sparse.*or its scaling to None"):
         MKLClassifier(KERNELS, Localized(scaling=scaling)).fit(SPARSE, Y)
+
+
+@pytest.mark.parametrize("lacking", [False, True])
+@pytest.mark.parametrize("quadratic", [False, True])
+@pytest.mark.parametrize("scaling", ["unit-mean", "unit-row", "standard", None])
+def test_inputs_in_single_precision(scaling, quadratic, lacking):
+    X = DENSE + rng.normal(size=DENSE.shape)
+    X[:, 3] = 7.0  # constant
+    if lacking:
+        X[::5, 3:] = np.nan
+    stack = KernelStack([Gaussian([0, 1, 2]), Linear([3, 4, 5, 6, 7])]).fit(Views(X))
+    inputs = GatingInputs(None, quadratic, scaling)
+    inputs.fit(stack, np.random.RandomState(0))
+    new = X + 0.1
+    new[0, 1] = 1e40
+    wanted, found = inputs.transform(Views(new)), inputs.narrow(Views(new), 1e15)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, np.clip(wanted, -1e15, 1e15), rtol=1e-6, atol=1e-12)
+
+
+def test_inputs_of_finite_samples_are_those_of_groups(monkeypatch):
+    stack = KernelStack([Gaussian([2, 0, 1]), Linear([5, 4])]).fit(Views(DENSE))
+    inputs = GatingInputs(None, False, "standard")
+    at_once = inputs.fit(stack, np.random.RandomState(0))
+    assert Views(DENSE).is_finite() and not Views(SPARSE).is_finite()
+    monkeypatch.setattr(Views, "is_finite", lambda self: False)
+    np.testing.assert_array_equal(inputs.transform(Views(DENSE)), at_once)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from cases import each
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import (
     ClusterGate,
@@ -48,9 +49,9 @@ from reference_qp import exactly
 CASES = [(gate, "unit") for gate in GATES] + [("softmax", "paper"), ("sigmoid", "paper")]
 
 
-@pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize(("gate", "norm"), CASES)
-@pytest.mark.parametrize("machine", MACHINES)
+@each("stack", STACKS)
+@each(("gate", "norm"), CASES)
+@each("machine", MACHINES)
 def test_gradient_through_the_solved_machine(machine, gate, norm, stack):
     machine = MACHINES[machine]
     family, theta = prepared(gate, stack, norm=norm)

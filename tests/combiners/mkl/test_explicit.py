@@ -33,7 +33,7 @@ def test_every_loss_agrees_with_the_exact_path(case):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_agrees_with_the_exact_path(name):
-    exact, found = Twin("squared-hinge").check(LEARNERS[name], tol=1e-8)
+    exact, found = Twin("squared-hinge").check(LEARNERS[name], tol=1e-11)
     assert found.solution.gap <= 1e-7 * found.solution.objective
     assert all("n_support" not in line for line in found.history)
 
@@ -48,7 +48,7 @@ def test_every_solver_of_convex_weights_agrees(solver, tol):
 def test_samples_that_lack_views_are_scaled_as_in_the_exact_path():
     twin = Twin("squared-hinge", X=some_missing(X))
     for combiner in (lambda: Mean(), lambda: ConvexMKL(), lambda: LpMKL()):
-        twin.check(combiner, tol=1e-8)
+        twin.check(combiner, tol=1e-11)
 
 
 def test_sparse_and_selected_kernels_are_those_of_the_exact_path():

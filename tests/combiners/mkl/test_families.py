@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from cases import each
 from kernelweave.combiners import ConvexMKL, ElasticMKL, FitControl, GroupMKL, LpMKL
 from kernelweave.machines import RegressionMachine
 from reference_mkl import P, convex_optimum, elastic_optimum, group_optimum, small_problem, stack_of
@@ -52,7 +53,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("family", "machine"), PAIRS)
+@each(("family", "machine"), PAIRS)
 def test_objective_gap_and_kernel_of_every_family_with_every_machine(family, machine):
     combiner, reference = FAMILIES[family]
     found = fitted(combiner, MACHINES[machine])

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from cases import each
 from kernelweave.combiners import GeneralizedMKL, PolynomialMKL
 from kernelweave.combiners.nonlinear.forms import FormKernel, GaussianForm, Monomials
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
@@ -64,9 +65,9 @@ def form_kernel(stack, form, eta):
     return FormKernel(stack, eta, form, form.diagonals(stack))
 
 
-@pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize("combiner", COMBINERS)
-@pytest.mark.parametrize("machine", MACHINES)
+@each("stack", STACKS)
+@each("combiner", COMBINERS)
+@each("machine", MACHINES)
 def test_gradient_through_the_solved_machine(machine, combiner, stack):
     machine, family = MACHINES[machine], COMBINERS[combiner].family(STACKS[stack], None, LABELS, None)
     solution = exactly(machine, family.at(ETA).gram())

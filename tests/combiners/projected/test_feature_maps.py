@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from cases import each
 from kernelweave.combiners.gates.inputs import ProjectedFeatures
 from kernelweave.combiners.projected.feature_maps import KernelFeatures, ViewFeatures, feature_maps
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
@@ -48,9 +49,9 @@ def test_unit_diagonal_before_the_projection(kernel):
     assert_allclose(each.kernel.gram(F).diagonal(), 1.0)
 
 
-@pytest.mark.parametrize("normalize", NORMALIZE)
-@pytest.mark.parametrize("kernel", [Gaussian(B), Laplacian(A), Polynomial(A), Linear(B)])
-@pytest.mark.parametrize("samples", [X, MISSING])
+@each("normalize", NORMALIZE)
+@each("kernel", [Gaussian(B), Laplacian(A), Polynomial(A), Linear(B)])
+@each("samples", [X, MISSING])
 def test_kernel_pca_features_have_the_kernel_as_inner_product(kernel, normalize, samples):
     stack, F = fitted(kernel, normalize, each := KernelFeatures("kpca"), samples)
     K = stack.gram(0)

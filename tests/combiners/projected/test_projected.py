@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from cases import each
 from kernelweave import MKLClassifier
 from kernelweave.combiners import FitControl, GaussianGate, Localized, Projected, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
@@ -22,14 +23,14 @@ def check_gradient(family, theta, machine, n_directions=2):
         assert gradient @ direction == pytest.approx((ahead - behind) / (2 * h), rel=1e-3, abs=5e-5)
 
 
-@pytest.mark.parametrize("kernels", KERNELS)
-@pytest.mark.parametrize("machine", MACHINES)
+@each("kernels", KERNELS)
+@each("machine", MACHINES)
 def test_gradient_through_the_solved_machine(machine, kernels):
     check_gradient(*prepared(kernels), MACHINES[machine])
 
 
-@pytest.mark.parametrize("gating", GATINGS)
-@pytest.mark.parametrize("machine", MACHINES)
+@each("gating", GATINGS)
+@each("machine", MACHINES)
 def test_gradient_with_every_gating_model(machine, gating):
     check_gradient(*prepared("mixed", gating), MACHINES[machine])
 
@@ -81,8 +82,8 @@ def identity_theta(family, localized_theta):
     return family.layout.join(localized_theta, None, matrices)
 
 
-@pytest.mark.parametrize("gating", ["softmax", "sigmoid", "gaussian", "cluster", "instance"])
-@pytest.mark.parametrize(
+@each("gating", ["softmax", "sigmoid", "gaussian", "cluster", "instance"])
+@each(
     ("kernels", "normalize", "features"),
     [
         ("linear", "unit-diagonal", "auto"),

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
+from cases import each
 from kernelweave import MKLClassifier
 from kernelweave.combiners import (
     InstanceGate,
@@ -53,7 +54,7 @@ def test_restarts_are_reproducible_whatever_the_threads():
     assert not np.allclose(single._kernel.theta, again._kernel.theta)
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"n_components": 0}, "n_components of Projected must be a positive whole number, not 0"),

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from cases import each
 from kernelweave.combiners.projected import starts as projection_starts
 from kernelweave.combiners.projected.starts import class_indicators, starting_projection
 
@@ -26,9 +27,9 @@ def overlap(W, U):
     return np.linalg.svd(np.linalg.qr(W)[0].T @ np.linalg.qr(U)[0])[1].min()
 
 
-@pytest.mark.parametrize("method", ["random", "pca", "lda"])
-@pytest.mark.parametrize("count", [1, 3, 5])
-@pytest.mark.parametrize("features", [X, sp.csr_matrix(X), np.hstack([X] * 20), np.ones((60, 5)), np.zeros((60, 5))])
+@each("method", ["random", "pca", "lda"])
+@each("count", [1, 3, 5])
+@each("features", [X, sp.csr_matrix(X), np.hstack([X] * 20), np.ones((60, 5)), np.zeros((60, 5))])
 def test_columns_are_orthonormal(method, features, count):
     for target in (INDICATORS, X[:, :1], None):
         W = start(method, features, count, target)

@@ -10,12 +10,16 @@ pytest.importorskip("distributed")
 import dask.array as da
 from dask.utils import key_split
 
+import dask_problem
 from dask_problem import N, count, samples, sleep, total, values
 from kernelweave.engines import InMemory
 from kernelweave.engines.cluster import OnDask, reading, rows_on_dask
-from kernelweave.engines.cluster.engine import in_pairs, step_name
-from kernelweave.engines.cluster.placing import batch_width, places_of
+from kernelweave.engines.cluster import engine as module
+from kernelweave.engines.cluster.engine import step_name
+from kernelweave.engines.cluster.placing import places_of, shares
 from kernelweave.engines.reservoir import reservoir_of
+from kernelweave.estimators.explicit.samples import rows_in_memory
+from kernelweave.views import Views
 
 pytestmark = pytest.mark.dask
 X, Y = samples()
@@ -32,7 +36,7 @@ def small_units(monkeypatch):
 
 def test_sums_and_blocks(client, small_units):
     with engine_of() as engine:
-        assert isinstance(engine, OnDask) and len(engine.batches) == 4
+        assert isinstance(engine, OnDask) and len(engine.batches) == 2
         np.testing.assert_array_equal(engine.sum(count), [N, N, sum(range(0, N, 30))])
         held = engine.replace(values)
         again = engine.replace(values, keep=False)
@@ -51,7 +55,7 @@ def test_blocks_are_on_both_workers(client, small_units):
         engine.sum(count)
         places = client.who_has(engine.batches)
         workers = [place[0] for place in places.values()]
-        assert sorted(workers.count(worker) for worker in set(workers)) == [2, 2]
+        assert sorted(workers.count(worker) for worker in set(workers)) == [1, 1]
 
 
 def test_all_is_released(client, small_units, no_futures):
@@ -63,15 +67,21 @@ def test_all_is_released(client, small_units, no_futures):
     assert engine_of().sum(count)[0] == N
 
 
-def test_the_reservoir_does_not_depend_on_chunks(client, small_units):
-    positions = []
+def in_turns(sizes, places, threads):
+    """What two workers get that have every other unit."""
+    return [(worker, list(range(first, len(sizes), 2))) for first, worker in enumerate(sorted(threads))]
+
+
+@pytest.mark.parametrize("dealt", [shares, in_turns])
+def test_the_reservoir_does_not_depend_on_chunks(client, small_units, monkeypatch, dealt):
+    monkeypatch.setattr(reading, "shares", dealt)
+    alone = rows_in_memory(Views(X), Y, np.ones(N)).sum(reservoir_of, 50, 3)
     for chunks in (30, (100, 139, 1)):
         with engine_of(chunks) as engine:
             found = engine.sum(reservoir_of, 50, 3)
+        np.testing.assert_array_equal(found.positions, alone.positions)
         np.testing.assert_array_equal(found.views.X, X[found.positions])
         np.testing.assert_array_equal(found.y, Y[found.positions])
-        positions.append(found.positions)
-    np.testing.assert_array_equal(*positions)
 
 
 def test_without_a_client_blocks_are_in_memory(small_units):
@@ -80,14 +90,36 @@ def test_without_a_client_blocks_are_in_memory(small_units):
     np.testing.assert_array_equal(engine.sum(count), [N, N, sum(range(0, N, 30))])
 
 
-def test_sums_do_not_depend_on_the_number_of_batches():
-    numbers = list(np.random.default_rng(0).normal(size=53) * 10.0 ** np.arange(53))
-    whole = in_pairs(numbers)
-    for threads in (1, 2, 3, 5, 100):
-        width = batch_width(len(numbers), 2 * threads)
-        batches = [in_pairs(numbers[first : first + width]) for first in range(0, len(numbers), width)]
-        assert in_pairs(batches) == whole
-        assert len(batches) >= min(2 * threads, len(numbers))
+def test_many_batches_are_added_on_the_workers(client, small_units, monkeypatch):
+    monkeypatch.setattr(module, "FAN_IN", 2)
+    monkeypatch.setattr(reading, "shares", lambda sizes, places, threads: [("", [k]) for k in range(len(sizes))])
+    with engine_of() as engine:
+        assert len(engine.batches) == 8
+        np.testing.assert_array_equal(engine.sum(count), [N, N, sum(range(0, N, 30))])
+
+
+def test_each_thread_has_as_many_samples():
+    sizes = [10] * 20
+    interleaved = shares(sizes, ["a", "b"] * 10, {"a": 1, "b": 1})
+    assert interleaved == [("a", list(range(0, 20, 2))), ("b", list(range(1, 20, 2)))]  # nothing moves
+    for places in (["a"] * 20, ["a"] * 13 + ["b"] * 7, [None] * 20):
+        found = shares(sizes, places, {"a": 1, "b": 3})
+        assert sorted(unit for _, units in found for unit in units) == list(range(20))
+        assert [len(units) for _, units in found] == [5] * 4 and sum(worker == "b" for worker, _ in found) == 3
+    assert shares([7], ["b"], {"a": 2, "b": 1}) == [("b", [0])]
+    # half of one too many is let be, more is moved
+    assert shares([10, 10, 10], ["a"] * 3, {"a": 1, "b": 1}) == [("a", [0, 1]), ("b", [2])]
+
+
+def test_batches_stay_where_they_are(client, small_units):
+    """Also where the arguments of a step, which are large, are on one worker."""
+    with engine_of() as engine:
+        engine.sum(count)
+        made = engine.replace(dask_problem.shifted, np.zeros(10**6))
+        made.sum(total)
+        for batches in (engine.batches, made.batches):
+            holders = client.who_has(batches)
+            assert [list(holders[batch.key]) for batch in batches] == [[place] for place in engine.places]
 
 
 def test_steps_have_names():

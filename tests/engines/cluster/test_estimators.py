@@ -1,5 +1,7 @@
 """Estimators on Dask collections: the answer in memory, for any chunks; prediction is lazy."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,6 +93,18 @@ def test_data_frames(targets):
     found = frame_model().fit(lazy, targets())
     assert list(found.feature_names_in_) == list(whole.feature_names_in_)
     np.testing.assert_allclose(found.decision_function(frame_of(X)), whole.decision_function(frame_of(X)), atol=1e-6)
+
+
+def test_columns_of_files(tmp_path):
+    """Dask would join the partitions of which it reads one column."""
+    dd.from_pandas(frame_of(X).assign(target=Y), npartitions=4).to_parquet(tmp_path)
+    lazy = dd.read_parquet(tmp_path)
+    found = frame_model().fit(lazy.drop(columns="target"), lazy["target"])
+    whole = frame_model().fit(frame_of(X), Y)
+    np.testing.assert_allclose(found.decision_function(frame_of(X)), whole.decision_function(frame_of(X)), atol=1e-6)
+    few = lazy[list(frame_of(X).columns)]
+    assert found.predict(few).compute().shape == (N,)
+    assert len(found.kernel_weights(few).compute()) == N
 
 
 def test_a_target_in_the_frame_and_an_empty_partition():
@@ -185,3 +199,19 @@ def test_bad_new_samples():
         found.predict(da.from_array(X[:, :5], chunks=50))
     with pytest.raises(ValueError, match="fetch is for samples in memory"):
         found.predict(da.from_array(X, chunks=50), fetch=lambda view, rows: None)
+
+
+def test_the_example_of_the_page(client, tmp_path, monkeypatch):
+    """As it is printed in docs/cluster.md, but for the address."""
+    page = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
+    example = page.split("```python\n")[1].split("```")[0]
+    assert '"tcp://10.0.0.1:8786"' in example
+    monkeypatch.chdir(tmp_path)
+    cohort = frame_of(X).set_axis([f"{view}__{j}" for view in ("rna", "protein") for j in range(3)], axis=1)
+    dd.from_pandas(cohort.assign(label=Y), npartitions=4).to_parquet("cohort/")
+    names = {}
+    exec(example.replace("tcp://10.0.0.1:8786", client.scheduler.address), names)
+    with names["client"]:
+        stored = pd.read_parquet("labels/")["label"].to_numpy()
+        np.testing.assert_array_equal(stored, names["model"].predict(cohort))
+        assert (stored == Y).mean() > 0.8

@@ -117,8 +117,8 @@ def views() -> Views:
 KERNELS = [Gaussian([0, 1, 2, 3], scale=3.0), Laplacian([4, 5, 6, 7], scale=5.0), Polynomial([8, 9, 10, 11], degree=2)]
 
 
-def maps_of(views: Views, dtype: str, kernels=KERNELS) -> tuple[list, np.ndarray]:
-    stack, rng = KernelStack(kernels).fit(views.rows(slice(0, 500))), np.random.RandomState(0)
+def maps_of(views: Views, dtype: str, kernels=KERNELS, normalize="unit-diagonal") -> tuple[list, np.ndarray]:
+    stack, rng = KernelStack(kernels, normalize).fit(views.rows(slice(0, 500))), np.random.RandomState(0)
     maps = [NystroemFeatures(40).fit_map(stack, m, rng, dtype=np.dtype(dtype)) for m in range(len(kernels))]
     return maps, stack.presence(views)
 
@@ -138,6 +138,49 @@ def test_recomputed_is_held(views, dtype, atol, q):
     one, other = (sweep(block, WeightAmplitudes(np.array([0.2, 0.5, 0.3])), *at) for block in blocks)
     assert_same(one, other, atol)
     assert_same(other, plain_sweep(blocks[1], WeightAmplitudes(np.array([0.2, 0.5, 0.3])), *at), atol)
+
+
+MIXED = [*KERNELS[:2], Linear([8, 9, 10, 11])]
+GAUSSIANS = [Gaussian([4 * v, 4 * v + 1, 4 * v + 2, 4 * v + 3], scale=3.0) for v in range(3)]
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-10), ("float32", 1e-4)])
+@pytest.mark.parametrize("kernels", [GAUSSIANS, MIXED], ids=["gaussians", "mixed"])
+@pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center"])
+def test_recomputed_gradient_is_held(views, dtype, atol, kernels, normalize):
+    maps, present = maps_of(views, dtype, kernels, normalize)
+    assert not present.all()
+    rng = np.random.default_rng(5)
+    losses, codes = losses_of_kind("squared hinge", rng.normal(size=(3000, 1)), rng), rng.normal(size=(3000, 4))
+    found = []
+    for held in (True, False):
+        features = feature_block(maps, views, present, np.dtype(dtype), held=held)
+        # presence is not given, so that amplitudes are not 0 where a view is missing: the features are
+        block = Block(0, features, losses, None, np.ones(3000), None, codes)
+        amplitudes, rng = SoftmaxAmplitudes(3, 4), np.random.default_rng(6)
+        at = rng.normal(size=(features.offsets[-1], 1)), np.array([0.2]), rng.normal(size=amplitudes.n_parameters)
+        found.append(sweep(block, amplitudes, *at))
+    assert_same(*found, atol)
+
+
+def test_far_samples_beside_near_ones():
+    # the first chunk is too far from the landmarks for float32, the second is near, and exponentials of both vanish
+    X = np.random.default_rng(0).normal(size=(4000, 4))
+    near = Views(X[2100:])
+    X[::3] *= np.where(np.arange(len(X[::3])) < 600, 1e6, 1.0)[:, None]
+    views = Views(X)
+    kernels = [Gaussian([0, 1], scale=0.5), Gaussian([2, 3])]
+    stack, rng = KernelStack(kernels).fit(near), np.random.RandomState(0)
+    maps = [NystroemFeatures(40).fit_map(stack, m, rng, dtype=np.dtype("float32")) for m in range(2)]
+    rng = np.random.default_rng(5)
+    losses, found = losses_of_kind("squared", rng.normal(size=(4000, 1)), rng), []
+    for held in (True, False):
+        features = feature_block(maps, views, np.ones((4000, 2), dtype=bool), np.dtype("float32"), held=held)
+        block = Block(0, features, losses, None, np.ones(4000))
+        weights = np.random.default_rng(6).normal(size=(features.offsets[-1], 1))
+        found.append(sweep(block, WeightAmplitudes(np.array([0.4, 0.6])), weights, np.zeros(1), np.empty(0)))
+        assert np.isfinite(found[-1].pulled).all()
+    assert_same(*found, 1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -55,21 +55,6 @@ def test_a_run_goes_on_on_a_cluster(client, tmp_path):  # noqa: F811
     assert records_of(tmp_path) and type(again) is type(whole)
 
 
-def test_a_fold_whose_worker_is_lost_is_run_again(client):  # noqa: F811
-    source = slow_folds()
-
-    def kill():
-        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-
-    threading.Timer(0.7, kill).start()
-    found = dict(FoldsOnCluster(client, source, "same").measured({0: ["a"], 1: ["a", "b"], 2: ["b"]}, None))
-    assert found == {0: {"a": [{"fold": 0, "method": "a"}]}, 1: both(1), 2: {"b": [{"fold": 2, "method": "b"}]}}
-
-
-def both(fold):
-    return {method: [{"fold": fold, "method": method}] for method in ("a", "b")}
-
-
 def slow_folds():
     import dask_problem
 
@@ -125,3 +110,18 @@ def test_sources_are_told_apart():
     first, second = (ExperimentFolds(experiment, None, {}) for experiment in (SMALL, SMALL.quickened()))
     loaded = first.load()
     assert first.digest(loaded) != second.digest(loaded)
+
+
+def test_a_fold_whose_worker_is_lost_is_run_again(client):  # noqa: F811
+    source = slow_folds()
+
+    def kill():
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+    threading.Timer(0.7, kill).start()
+    found = dict(FoldsOnCluster(client, source, "same").measured({0: ["a"], 1: ["a", "b"], 2: ["b"]}, None))
+    assert found == {0: {"a": [{"fold": 0, "method": "a"}]}, 1: both(1), 2: {"b": [{"fold": 2, "method": "b"}]}}
+
+
+def both(fold):
+    return {method: [{"fold": fold, "method": method}] for method in ("a", "b")}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from kernelweave.kernels import ChiSquared, Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.kernels.parts.precision import LARGEST
 from kernelweave.views import as_views
@@ -31,9 +32,9 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("normalize", ["unit-diagonal", "center", None])
-@pytest.mark.parametrize("columns", COLUMNS)
-@pytest.mark.parametrize("name", KERNELS)
+@each("normalize", ["unit-diagonal", "center", None])
+@each("columns", COLUMNS)
+@each("name", KERNELS)
 def test_single_precision_is_enough_or_not_used(name, columns, normalize):
     X = COLUMNS[columns]
     K = KernelStack([KERNELS[name]], normalize).fit(X).gram(0)

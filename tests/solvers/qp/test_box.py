@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from kernelweave.solvers import solve_box_qp
 from kernelweave.solvers.qp.box import _refresh
 from reference_qp import (
@@ -33,9 +34,9 @@ def certified(K, problem, result):
     assert result.violation == pytest.approx(kkt_violation(K, **parts, c=c), abs=1e-9 * scale)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("seed", range(3))
+@each("kind", KINDS)
+@each("n", SIZES)
+@each("seed", range(3))
 def test_optimum_is_clarabels(kind, n, seed):
     K, problem = random_problem(kind, n, np.random.default_rng([seed, n]))
     optimum, _ = clarabel_optimum(K, **problem)

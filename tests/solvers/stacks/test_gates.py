@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from cases import each
 from kernelweave.solvers.stacks.sums import gated_pullback, sum_kernels
 
 rng = np.random.default_rng(0)
@@ -15,9 +16,9 @@ def problem(n, n_kernels, dtype=np.float64):
     return matrices, gates
 
 
-@pytest.mark.parametrize("n", [1, 5, 31, 32, 33, 70])
-@pytest.mark.parametrize("n_kernels", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@each("n", [1, 5, 31, 32, 33, 70])
+@each("n_kernels", [1, 2, 3, 4, 7])
+@each("dtype", [np.float64, np.float32])
 def test_sum(n, n_kernels, dtype):
     matrices, gates = problem(n, n_kernels, dtype)
     expected = np.einsum("im,mij,jm->ij", gates, matrices, gates)

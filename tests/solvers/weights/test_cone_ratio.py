@@ -8,6 +8,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse as sp
 
+from cases import each
 from kernelweave.solvers.weights.cone_ratio import exact, local, printed, relaxed
 
 
@@ -34,8 +35,8 @@ def ratio(N, D, b):
     return (b @ N @ b) / (b @ D @ b)
 
 
-@pytest.mark.parametrize("n_kernels", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("seed", range(8))
+@each("n_kernels", [1, 2, 3, 4, 5, 6])
+@each("seed", range(8))
 def test_exact_is_the_global_minimum(n_kernels, seed):
     N, D = forms(n_kernels, seed)
     found = exact(N, D)

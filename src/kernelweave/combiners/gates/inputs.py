@@ -26,6 +26,7 @@ from sklearn.base import clone
 from ...kernels import KernelStack
 from ...kernels.base import Kernel
 from ...kernels.features import squared_norms
+from ...solvers.stacks.gating import standardize
 from ...validation import Choice, Flag, check
 from ...views import Views
 from .feature_source import FeatureSource, check_nothing_to_fetch, dense, equal
@@ -87,6 +88,16 @@ class GatingInputs:
         """The inputs of new samples, of shape (n_samples, n_inputs)."""
         return self._scaled(self._expanded(*self.source.read(views)))
 
+    def narrow(self, views: Views, farthest: float) -> np.ndarray:
+        """The same in float32, with absolute values cut at `farthest`."""
+        values, there = self.source.read(views)
+        if self.quadratic or self.scaling == "unit-row" or not is_whole(there):
+            inputs = self._scaled(self._expanded(values, there))
+            return np.clip(inputs, -farthest, farthest, out=inputs).astype(np.float32)
+        found = np.empty(values.shape, dtype=np.float32)
+        standardize(np.ascontiguousarray(values), self.mean_, self.spread_ * self.length_, farthest, found)
+        return found
+
     @property
     def reads_features(self) -> bool:
         """Whether the inputs are the features that are projected, of all kernels."""
@@ -124,7 +135,8 @@ class GatingInputs:
         inputs = np.subtract(values, self.mean_, order="C")
         inputs /= self.spread_
         np.clip(inputs, -FARTHEST, FARTHEST, out=inputs)
-        inputs *= there
+        if not is_whole(there):
+            inputs *= there
         if not self.quadratic:
             return inputs
         first, second = np.triu_indices(inputs.shape[1])
@@ -135,6 +147,11 @@ class GatingInputs:
             return np.divide(inputs, self.length_, out=inputs)
         lengths = np.sqrt(squared_norms(inputs))[:, None]
         return np.divide(inputs, lengths, out=np.zeros_like(inputs), where=lengths > 0.0)
+
+
+def is_whole(there: np.ndarray) -> bool:
+    """Whether no value is missing."""
+    return bool(there[:1, :1].all() if there.strides == (0, 0) else there.all())
 
 
 class NoInputs:
@@ -150,6 +167,10 @@ class NoInputs:
     def transform(self, views: Views) -> np.ndarray:
         """Rows without columns."""
         return np.zeros((views.n_samples, 0))
+
+    def narrow(self, views: Views, farthest: float) -> np.ndarray:
+        """Rows without columns, in float32."""
+        return np.zeros((views.n_samples, 0), dtype=np.float32)
 
     def restrict(self, stack: KernelStack) -> NoInputs:
         """There is nothing to leave out."""

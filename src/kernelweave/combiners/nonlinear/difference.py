@@ -43,9 +43,9 @@ FORMS = ("absolute", "difference", "square")
 class KernelDifference(Combiner):
     """The mean of two kernels plus tau times a function of their difference (de Diego et al., 2004).
 
-    k(x, z) = 1/2 (k_1 + k_2) + tau f(k_1 - k_2) with f = y_x y_z |k_1 - k_2| (``"absolute"``), y_x y_z (k_1 - k_2)
-    (``"difference"``) or the square of the matrix K_1 - K_2 (``"square"``). Three and more kernels are combined one
-    after the other, so that their order matters. Nothing is optimised; choose `tau` by cross-validation.
+    ``k(x, z) = 1/2 (k_1 + k_2) + tau f(k_1 - k_2)`` with f = ``y_x y_z |k_1 - k_2|`` (``"absolute"``), f = ``y_x y_z
+    (k_1 - k_2)`` (``"difference"``) or the square of the matrix K_1 - K_2 (``"square"``). Three and more kernels are
+    combined one after the other, so that their order matters. Nothing is optimised; choose `tau` by cross-validation.
 
     It helps, at best, where each of two kernels is good for other samples; the first two forms write the training
     labels into the kernel, so that training samples look far better separated than new ones are, and a large `tau`

@@ -40,7 +40,7 @@ _NO_DISTANCE = 1e-12
 class FeatureSpaceMeasure(ChosenWeights):
     """Weights that make classes narrow against the distance of their centres.
 
-    Minimises FSM(K_eta) = (s_+ + s_-) / ||m_+ - m_-|| over eta >= 0, sum(eta) = 1, where m are the class centres in
+    Minimises ``FSM(K_eta) = (s_+ + s_-) / ||m_+ - m_-||`` over eta >= 0, sum(eta) = 1, where m are the class centres in
     feature space and s the standard deviations of the classes along the line between them (Nguyen and Ho, 2008; Tanabe
     et al., 2008). More than two classes: the mean of the measure over all pairs of classes; the minimum found, from
     equal weights, is then a local one.

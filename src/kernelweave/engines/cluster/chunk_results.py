@@ -58,7 +58,7 @@ def gathered(client: Any, futures: list[Any]) -> list[Any]:
             if future.status in ("error", "cancelled"):
                 error = future.exception()
                 raise unreadable(number, error) from error
-        return [fetched(client, future) for future in futures]
+        return fetched(client, futures)
     finally:
         for future in futures:
             future.release()

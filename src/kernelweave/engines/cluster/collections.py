@@ -104,7 +104,13 @@ class _Lengths:
 
 
 def delayed_parts(X: Any) -> list[Any]:
-    """The chunks of a collection, as lazy values."""
+    """The chunks of a collection, as lazy values.
+
+    Graphs of data frames are taken as they are: Dask would join partitions of files of which few columns are read, so
+    that X and y of one table had different ones. Both depend on the same tasks, which read the files once.
+    """
+    if not is_array(X):
+        return list(X.to_delayed(optimize_graph=False))
     return list(np.ravel(np.array(X.to_delayed(), dtype=object)))
 
 

@@ -1,9 +1,9 @@
 """`OnDask`: blocks on the workers of a Dask cluster.
 
-A future holds a *batch*: some adjacent units, each of them a list of blocks. A sum is one task per batch and a tree of
-sums on the workers; only the total travels, and parameters in the other direction. Units are added in pairs, then pairs
-of pairs, and a batch has a power of 2 of them, so that the order of additions does not depend on how many workers there
-are.
+A future holds a *batch*: the units of one thread of a worker, each of them a list of blocks. A sum is one task per
+batch, which runs where the batch is. At most `FAN_IN` sums are fetched and added here; where there are more, tasks add
+them up first. Parameters travel in the other direction. Results are added in order, within a batch and among batches,
+so that a sum depends on how units are divided into batches, by rounding, and on nothing else.
 
 Each result depends on the one that it was made of, down to the chunks of the user's collection: Dask computes again
 what a lost worker held.
@@ -20,10 +20,10 @@ from weakref import WeakSet
 
 from ...kernels.threads import one_thread_each
 from ..base import Engine, added
-from .waiting import cancel, result_of
+from .placing import begun_at
+from .waiting import cancel, results_of
 
-FAN_IN = 8  # sums that one task adds up
-BATCHES_PER_THREAD = 2  # at least; fewer than twice as many
+FAN_IN = 8  # sums that are added up together
 # Steps as the dashboard shows them, where the function has another name.
 STEPS = {
     "sweep": "pass",
@@ -50,6 +50,10 @@ class Step:
         """The function of one block."""
         return self.function(block, *self.arguments)
 
+    def __dask_tokenize__(self) -> str:
+        """A name of its own: Dask would read all arguments to find one, which takes longer than sending them."""
+        return uuid.uuid4().hex
+
 
 class Given:
     """A task whose result is an object, such as a step: workers that need it fetch it once."""
@@ -61,6 +65,10 @@ class Given:
         """The object."""
         return self.value
 
+    def __dask_tokenize__(self) -> str:
+        """A name of its own, as of a step."""
+        return uuid.uuid4().hex
+
 
 class OnDask(Engine):
     """Blocks on the workers of a Dask cluster.
@@ -70,6 +78,8 @@ class OnDask(Engine):
     client : distributed.Client
     batches : sequence of Future
         Each of a list of units, and each of these a list of blocks.
+    places : sequence of str or None
+        The worker on which each batch is, or was at first.
     steps : sequence of Future, optional
         Of `Step`s: what is done to each block whenever it is used.
     fit : WeakSet of OnDask, optional
@@ -77,31 +87,34 @@ class OnDask(Engine):
     """
 
     def __init__(
-        self, client: Any, batches: Sequence[Any], *, steps: Sequence[Any] = (), fit: WeakSet[OnDask] | None = None
+        self,
+        client: Any,
+        batches: Sequence[Any],
+        places: Sequence[str | None],
+        *,
+        steps: Sequence[Any] = (),
+        fit: WeakSet[OnDask] | None = None,
     ):
-        self.client, self.batches, self.steps = client, list(batches), list(steps)
+        self.client, self.batches, self.places, self.steps = client, list(batches), list(places), list(steps)
         self.fit: WeakSet[OnDask] = WeakSet() if fit is None else fit
         self.fit.add(self)
 
     def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """One task per batch, a tree of sums, and the total."""
+        """One task per batch; some sums are added up here, many by further tasks before."""
         name, token = step_name(function), uuid.uuid4().hex
         step = Step(function, arguments)
         keys: list[Any] = [(f"{name}-{token}", place) for place in range(len(self.batches))]
         graph: dict[Any, Any] = {
             key: (total, batch, *self.steps, step) for key, batch in zip(keys, self.batches, strict=True)
         }
+        places = dict(zip(keys, self.places, strict=True))
         level = 0
-        while len(keys) > 1:
+        while len(keys) > FAN_IN:
             level += 1
             parts = [keys[first : first + FAN_IN] for first in range(0, len(keys), FAN_IN)]
             keys = [(f"sum-{token}", level, place) for place in range(len(parts))]
             graph.update({key: (in_pairs, part) for key, part in zip(keys, parts, strict=True)})
-        found = self.client.get(graph, keys[0], sync=False)
-        try:
-            return result_of(self.client, found, name)
-        finally:
-            found.release()
+        return in_pairs(results_of(self.client, begun_at(self.client, graph, keys, places), name))
 
     def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> OnDask:
         """One task per batch, whose result stays on its worker; begun, and not waited for.
@@ -113,10 +126,11 @@ class OnDask(Engine):
         sent = {given: (Given(Step(function, arguments)),)}
         if not keep:
             step = self.client.get(sent, given, sync=False)
-            return OnDask(self.client, self.batches, steps=[*self.steps, step], fit=self.fit)
+            return OnDask(self.client, self.batches, self.places, steps=[*self.steps, step], fit=self.fit)
         keys = [(f"{name}-{token}", place) for place in range(len(self.batches))]
         graph = {key: (every, batch, *self.steps, given) for key, batch in zip(keys, self.batches, strict=True)}
-        return OnDask(self.client, self.client.get(sent | graph, keys, sync=False), fit=self.fit)
+        begun = begun_at(self.client, sent | graph, keys, dict(zip(keys, self.places, strict=True)))
+        return OnDask(self.client, begun, self.places, fit=self.fit)
 
     def free_memory(self) -> float | None:
         """Bytes that the workers may still use; None where they have no limits."""
@@ -131,7 +145,7 @@ class OnDask(Engine):
         futures = [future for engine in engines for future in (*engine.batches, *engine.steps)]
         cancel(self.client, [future for future in futures if future.status == "pending"])
         for engine in engines:
-            engine.batches, engine.steps = [], []
+            engine.batches, engine.places, engine.steps = [], [], []
         for future in futures:
             future.release()
 

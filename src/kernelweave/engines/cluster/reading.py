@@ -1,8 +1,9 @@
 """From chunks of Dask collections to an engine over `Rows`.
 
 Chunks are read once, each into a part on a worker: X as it is, targets and weights checked, samples of weight 0 left
-out. Then the numbers of samples are known, and parts become batches of blocks without leaving their workers: small
-chunks are joined and large ones are cut, by a rule that depends on the chunks only.
+out. Then the numbers of samples are known, and parts become batches of blocks, one for each thread of the cluster, with
+as many samples each; parts leave their workers only where these have too many. Small chunks are joined and large ones
+are cut, by a rule that depends on the chunks only.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from ..memory import InMemory
 from ..rows import Rows
 from .chunk_results import ChunkError, active_client, computed_here, gathered
 from .collections import Chunks, chunks_of, dask
-from .engine import BATCHES_PER_THREAD, OnDask
-from .placing import batch_width, places_of
+from .engine import OnDask
+from .placing import begun_at, places_of, shares
 
 UNIT_ROWS = 16384  # samples that small chunks are joined to, on average at least half of it; longer chunks are cut
 
@@ -157,7 +158,8 @@ def _in_memory(parts: list[Any]) -> InMemory:
     """Blocks of parts that Dask's own threads compute."""
     found: list[Part] = computed_here(parts)
     width = unit_width([part.n_samples for part in found])
-    return InMemory([rows for unit in Batch(width, 0)(found) for rows in unit])
+    units = _units([part.n_samples for part in found], width)
+    return InMemory([rows for unit in units for rows in unit.blocks(found[unit.start : unit.stop])])
 
 
 def _on_workers(client: Any, X: Any, parts: list[Any]) -> OnDask:
@@ -172,16 +174,26 @@ def _on_workers(client: Any, X: Any, parts: list[Any]) -> OnDask:
             futures[number] = future
     try:
         lengths = _lengths(client, futures)
-        width = unit_width(lengths)
-        per_batch = width * batch_width(-(-len(parts) // width), BATCHES_PER_THREAD * sum(client.nthreads().values()))
-        firsts = np.cumsum([0, *lengths])
-        name = f"rows-{uuid.uuid4().hex}"
-        starts = range(0, len(parts), per_batch)
-        graph = {(name, k): (Batch(width, int(firsts[k])), futures[k : k + per_batch]) for k in starts}
-        return OnDask(client, client.get(graph, list(graph), sync=False))
+        return _batches(client, futures, lengths)
     finally:
         for future in futures:
             future.release()
+
+
+def _batches(client: Any, parts: list[Any], lengths: list[int]) -> OnDask:
+    """The units of each thread of the cluster as a batch, most of whose parts are on the worker already."""
+    units, holders = _units(lengths, unit_width(lengths)), client.who_has(parts)
+    at = [(holders.get(part.key) or [None])[0] for part in parts]
+    # The worker that has the middle part of a unit has most of them, as adjacent parts are together.
+    places = [at[(unit.start + unit.stop) // 2] for unit in units]
+    found = shares([unit.n_samples for unit in units], places, client.nthreads() or {"": 1})
+    token = uuid.uuid4().hex
+    graph, workers = {}, {}
+    for k, (worker, numbers) in enumerate(found):
+        own = [units[number] for number in numbers]
+        graph["rows-" + token, k] = (_batch, own, [parts[unit.start : unit.stop] for unit in own])
+        workers["rows-" + token, k] = worker or None
+    return OnDask(client, begun_at(client, graph, list(graph), workers), list(workers.values()))
 
 
 def _lengths(client: Any, futures: list[Any]) -> list[int]:
@@ -203,17 +215,29 @@ def unit_width(lengths: list[int]) -> int:
 
 @dataclass(frozen=True)
 class Unit:
-    """What makes blocks of some adjacent parts: they are joined, and cut where they are long."""
+    """Some adjacent parts: they are joined, and cut where they are long.
 
-    width: int
+    Attributes
+    ----------
+    start, stop : int
+        Numbers of the parts.
+    first : int
+        Position of the first sample.
+    n_samples : int
+    """
 
-    def __call__(self, parts: list[Part], first: int) -> list[Rows]:
-        """The blocks; `first` is the position of the first sample."""
+    start: int
+    stop: int
+    first: int
+    n_samples: int
+
+    def blocks(self, parts: list[Part]) -> list[Rows]:
+        """The blocks."""
         parts = [part for part in parts if part.n_samples] or parts[:1]
         X = parts[0].X if len(parts) == 1 else _joined([part.X for part in parts])
         y = None if parts[0].y is None else np.concatenate([part.y for part in parts])
         weight = np.concatenate([part.weight for part in parts])
-        whole = Views(X)
+        whole, first = Views(X), self.first
         n_pieces = max(1, -(-len(weight) // UNIT_ROWS))
         if n_pieces == 1:
             return [Rows(first, whole, y, weight)]
@@ -222,18 +246,16 @@ class Unit:
         return [Rows(first + p.start, whole.rows(p), None if y is None else y[p], weight[p]) for p in pieces]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What makes a batch of some adjacent parts."""
+def _units(lengths: list[int], width: int) -> list[Unit]:
+    """All units, of so many parts each."""
+    firsts, n = np.cumsum([0, *lengths]), len(lengths)
+    ends = [(start, min(start + width, n)) for start in range(0, n, width)]
+    return [Unit(start, stop, int(firsts[start]), int(firsts[stop] - firsts[start])) for start, stop in ends]
 
-    width: int
-    first: int
 
-    def __call__(self, parts: list[Part]) -> list[list[Rows]]:
-        """The units of the batch."""
-        firsts = self.first + np.cumsum([0, *(part.n_samples for part in parts)])
-        unit = Unit(self.width)
-        return [unit(parts[k : k + self.width], int(firsts[k])) for k in range(0, len(parts), self.width)]
+def _batch(units: list[Unit], parts: list[list[Part]]) -> list[list[Rows]]:
+    """The units of a batch as blocks."""
+    return [unit.blocks(own) for unit, own in zip(units, parts, strict=True)]
 
 
 def _joined(tables: list[Any]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from ..._extras import optional
@@ -109,7 +110,7 @@ def as_finished(client: Any, futures: list[Any], what: str) -> Iterator[tuple[in
                 if future.status != "finished":
                     error = future.exception()
                     raise lost(error, what) or error
-                yield place, fetched(client, future)
+                yield place, fetched(client, [future])[0]
                 future.release()
     finally:
         cancel(client, [future for future in waiting.values() if not future.done()])
@@ -134,36 +135,42 @@ def connected(address: str) -> Iterator[Any]:
         yield client
 
 
-def result_of(client: Any, future: Any, what: str) -> Any:
-    """The result of one future, or one error.
+def results_of(client: Any, futures: list[Any], what: str) -> list[Any]:
+    """The small results of some futures, or one error; they are released.
 
     Parameters
     ----------
     client : distributed.Client
-    future : Future
+    futures : list of Future
     what : str
         The step, for messages.
     """
     try:
-        wait_for(client, [future])
-        return fetched(client, future)
+        wait_for(client, futures)
+        return fetched(client, futures)
     except BaseException as error:
-        cancel(client, [future])
+        cancel(client, futures)
         clear = lost(error, what)
         if clear is None:
             raise
         raise clear from error
+    finally:
+        for future in futures:
+            future.release()
 
 
-def fetched(client: Any, future: Any) -> Any:
-    """The small result of a future that is done: Dask fetches it, or computes it again where its worker is lost now."""
+def fetched(client: Any, futures: list[Any]) -> list[Any]:
+    """The small results of futures that are done, all fetched together.
+
+    Dask computes again those whose worker is lost by now.
+    """
     watch = Watch(client)
     while True:
         try:
             # A short limit would cut transfers short, which Dask does not take well.
-            return future.result(timeout=watch.limit)
+            return list(client.sync(partial(client.gather, futures, asynchronous=True), callback_timeout=watch.limit))
         except TimeoutError:
-            if future.status == "error":  # the task's own TimeoutError
+            if any(future.status == "error" for future in futures):  # the task's own TimeoutError
                 raise
             watch.look()
 

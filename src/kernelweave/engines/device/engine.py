@@ -40,6 +40,8 @@ class OnDevice(Engine):
     place : Place
     """
 
+    takes_products = False
+
     def __init__(self, blocks: Sequence[Any], place: Place):
         self.blocks, self.place = list(blocks), place
         narrow = any(isinstance(block, DeviceBlock) and block.features.dtype == "float32" for block in self.blocks)

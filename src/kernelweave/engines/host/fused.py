@@ -9,7 +9,8 @@ features               products
 =====================  ==============================================================================
 held, one output       one compiled loop, rows in the first cache of a core; float64
 held, several outputs  BLAS on tiles in the second cache, in the features' type; summed in float64
-computed in the pass   compiled loops, in float64; for many outputs BLAS, in float64
+computed, one output   values on tiles in the second cache, then the loop of held features; float64
+computed, several      compiled loops, in float64; for many outputs BLAS, in float64
 =====================  ==============================================================================
 """
 
@@ -24,7 +25,7 @@ from ..losses import TERMS, Losses
 from ..slices import ranges
 from .products import Chunk
 
-CHUNK = 2048  # samples whose amplitudes are computed together
+CHUNK = 4096  # samples whose amplitudes are computed together
 
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Losses, F'c, sums of c, dP/dtheta."""

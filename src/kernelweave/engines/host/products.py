@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...kernels.threads import Scratch
+from ...solvers.stacks.exponentials import powers32, powers64
 from ...solvers.stacks.passes import add_pulled, inner_products, one_output, respond
 from ..slices import ranges, spans_of
 
 if TYPE_CHECKING:
     from .recomputed import RecomputedFeatures
+    from .values import Opened
 
 FEW_OUTPUTS = 8  # up to so many, values that are computed in the pass are multiplied by a loop instead of BLAS
-TILE_BYTES = 2**20  # of features that are worked on together; they stay in the second cache of a core
+FEW_FEATURES = 2**20  # of a block: samples times features of each
+TILE_BYTES = 2**19  # of values that are worked on together; they stay in the second cache of a core
 
 
 def tile_height(row_bytes: int) -> int:
@@ -102,7 +105,11 @@ class _Tiles(Products):
 
     def add(self, chunk: Chunk) -> None:
         """Tile by tile."""
-        (n_kernels, n_outputs), tile_of = self.shape, self.tiles(chunk.rows)
+        self.add_tiles(chunk, self.tiles(chunk.rows))
+
+    def add_tiles(self, chunk: Chunk, tile_of: Any) -> None:
+        """Tile by tile, with what `tiles` gives."""
+        n_kernels, n_outputs = self.shape
         for part in ranges(len(chunk.a), self.height):
             shape = n_kernels, part.stop - part.start, n_outputs
             size = int(np.prod(shape))
@@ -129,17 +136,21 @@ class _Tiles(Products):
 
 
 class HeldTiles(_Tiles):
-    """Features that are held, several outputs: BLAS in the features' type; parameters are those of `HeldRows`."""
+    """Features that are held, several outputs, by BLAS; parameters are those of `HeldRows`.
+
+    Products are in the features' type, and in float64 for at most `FEW_FEATURES`, for which that takes no time.
+    """
 
     def __init__(self, matrix: np.ndarray, offsets: np.ndarray, weights: np.ndarray):
         self.spans = spans_of(offsets)
-        super().__init__(len(self.spans), weights.shape[1], matrix.shape[1] * matrix.itemsize, matrix.dtype)
-        self.matrix, self.weights, self.sums = matrix, weights.astype(matrix.dtype), np.zeros(weights.shape)
+        dtype = np.dtype(np.float64) if matrix.size <= FEW_FEATURES else matrix.dtype
+        super().__init__(len(self.spans), weights.shape[1], matrix.shape[1] * dtype.itemsize, dtype)
+        self.matrix, self.weights, self.sums = matrix, weights.astype(dtype), np.zeros(weights.shape)
 
     def tiles(self, rows: slice) -> Any:
         """Parts of the matrix."""
         matrix = self.matrix[rows]
-        return lambda part: [matrix[part, span] for span in self.spans]
+        return lambda part: [matrix[part, span].astype(self.dtype, copy=False) for span in self.spans]
 
     def score(self, values: np.ndarray, m: int, out: np.ndarray) -> None:
         """By BLAS."""
@@ -165,7 +176,8 @@ class RecomputedTiles(_Tiles):
 
     def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
         self.features, n_outputs = features, weights.shape[1]
-        n_raw = sum(each.n_raw for each in features.values)
+        self.offsets = np.cumsum([0, *(each.n_raw for each in features.values)])
+        n_raw = int(self.offsets[-1])
         super().__init__(len(features.values), n_outputs, n_raw * features.dtype.itemsize, np.float64)
         self.folded = [
             np.ascontiguousarray(each.fold(weights[span]).T)
@@ -176,8 +188,7 @@ class RecomputedTiles(_Tiles):
 
     def tiles(self, rows: slice) -> Any:
         """Values of some samples at a time."""
-        found = self.features.opened(rows)
-        return lambda part: [each.fill(part) for each in found]
+        return filled(self.features.opened(rows))
 
     def score(self, values: np.ndarray, m: int, out: np.ndarray) -> None:
         """In float64."""
@@ -196,3 +207,58 @@ class RecomputedTiles(_Tiles):
     def pulled(self) -> np.ndarray:
         """F'c of the samples so far."""
         return np.concatenate([each.unfold(sums.T) for each, sums in zip(self.features.values, self.sums, strict=True)])
+
+
+class RecomputedRows(RecomputedTiles):
+    """The same with one output: values of all kernels side by side, whose products are those of `HeldRows`.
+
+    Of Gaussian kernels, BLAS writes the exponents of a tile, and all its exponentials are computed together. The
+    factors of samples are then in their amplitudes.
+    """
+
+    def __init__(self, features: RecomputedFeatures, weights: np.ndarray):
+        super().__init__(features, weights)
+        self.spans, self.joined = spans_of(self.offsets), np.concatenate([each[0] for each in self.folded])
+        self.joined_sums = np.zeros(len(self.joined))
+        self.sums = [self.joined_sums[None, span] for span in self.spans]
+
+    def add(self, chunk: Chunk) -> None:
+        """Tile by tile; kernels whose values are in different types are worked on one by one."""
+        opened = self.features.opened(chunk.rows)
+        dtypes = {each.dtype for each in opened}
+        if len(dtypes) != 1:
+            self.add_tiles(chunk, filled(opened))
+            return
+        dtype, both, b = dtypes.pop(), np.zeros(2), float(chunk.b[0])
+        in_exponents = all(each.is_exponent for each in opened)
+        factor = joined_factors(opened) if in_exponents else None
+        a = chunk.a if factor is None else chunk.a * factor
+        for part in ranges(len(a), self.height):
+            shape = part.stop - part.start, len(self.joined)
+            tile = self.scratch.array(dtype, shape[0] * shape[1]).reshape(shape)
+            for each, span in zip(opened, self.spans, strict=True):
+                if in_exponents:
+                    each.exponents(part, tile[:, span])
+                else:
+                    tile[:, span] = each.fill(part)
+            if in_exponents:
+                (powers32 if dtype == np.float32 else powers64)(tile)
+            losses = *(each[part, 0] for each in chunk.terms), chunk.e
+            slopes = chunk.slopes[part]
+            one_output(tile, self.offsets, self.joined, b, a[part], *losses, self.joined_sums, slopes, both)
+        if factor is not None:
+            chunk.slopes[:] *= factor
+        chunk.sums[:, 0] += both
+
+
+def filled(opened: list[Opened]) -> Any:
+    """A function from a part of some samples (a slice) to the values of each kernel."""
+    return lambda part: [each.fill(part) for each in opened]
+
+
+def joined_factors(opened: list[Opened]) -> np.ndarray | None:
+    """What values of samples are multiplied by, of shape (n_samples, n_kernels); None where that is 1."""
+    if all(each.factor is None for each in opened):
+        return None
+    n = next(len(each.factor) for each in opened if each.factor is not None)
+    return np.column_stack([np.ones(n) if each.factor is None else each.factor for each in opened])

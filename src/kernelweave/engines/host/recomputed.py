@@ -12,7 +12,7 @@ from ...features import FeatureMap
 from ...views import Views
 from ..block import HostFeatures, Respond, StoredFeatures
 from ..slices import ranges
-from .products import Products, RecomputedTiles, tile_height
+from .products import Products, RecomputedRows, RecomputedTiles, tile_height
 from .values import Opened, RawValues, raw_values
 
 CHUNK = 2048  # samples that are read together
@@ -43,13 +43,14 @@ class RecomputedFeatures(HostFeatures):
 
     def opened(self, rows: slice) -> list[Opened]:
         """Raw values of some samples, by kernel."""
+        self.views.is_finite()  # found out for all rows, once
         views = self.views.rows(rows)  # what is read of them is dropped with them
         there = np.ones((views.n_samples, len(self.maps)), dtype=bool) if self.present is None else self.present[rows]
         return [each.open(views, np.ascontiguousarray(there[:, m])) for m, each in enumerate(self.values)]
 
     def products(self, weights: np.ndarray) -> Products:
         """Those of a pass."""
-        return RecomputedTiles(self, weights)
+        return (RecomputedRows if weights.shape[1] == 1 else RecomputedTiles)(self, weights)
 
     def sweep(self, weights: np.ndarray, respond: Respond) -> np.ndarray:
         """One pass without features: raw values, with the whitening folded into the weights."""

@@ -27,7 +27,7 @@ from ...views import Views
 SAME = 1e-4  # differences of values in single precision to a map's own, relative to the largest
 
 # What was made for a map and a type; it is no part of the map's state, so that a copy of it is without.
-_KNOWN: WeakKeyDictionary[FeatureMap, dict[str, RawValues]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[FeatureMap, dict[np.dtype, RawValues]] = WeakKeyDictionary()
 
 
 class RawValues:
@@ -69,14 +69,31 @@ class RawValues:
 
 
 class Opened:
-    """Raw values of some samples, of which parts are taken."""
+    """Raw values of some samples, of which parts are taken.
+
+    Attributes
+    ----------
+    dtype : dtype
+        Of the values.
+    is_exponent : bool
+        Whether values are 2^S times the factors, and `exponents` gives S.
+    factor : ndarray of shape (n_samples,), or None
+        What values of each sample are multiplied by; None where that is 1.
+    """
+
+    is_exponent = False
+    factor: np.ndarray | None = None
 
     def __init__(self, values: np.ndarray):
-        self.values = values
+        self.values, self.dtype = values, values.dtype
 
     def fill(self, part: slice) -> np.ndarray:
         """Values of a part of the samples, which is valid until the next one is taken."""
         return np.ascontiguousarray(self.values[part])
+
+    def exponents(self, part: slice, out: np.ndarray) -> None:
+        """Write S of a part of the samples, at most 0 but for rounding, where `is_exponent`."""
+        raise TypeError("these values are no exponentials")
 
 
 class KernelValues(RawValues):
@@ -94,6 +111,8 @@ class KernelValues(RawValues):
         self.source, self.columns = source, source.columns.features
         self.whitening = source.columns.factor[:, None] * feature_map.whitening
         self.tile = self._columns(self.columns)
+        shift = np.asarray(source.shift, dtype=np.float64)
+        self.shift = np.ascontiguousarray(np.broadcast_to(shift, self.columns.shape[1:]))
 
     def _columns(self, features: np.ndarray) -> np.ndarray:
         function = self.source.function
@@ -109,27 +128,33 @@ class KernelValues(RawValues):
         source = self.source.against(views, present)
         right = source.columns.features
         tile = self.tile if right is self.columns else self._columns(right)
-        return OpenedTiles(function, row_form(function, source.rows.features), tile, source.rows.factor)
+        factor = None if (source.rows.factor == 1.0).all() else source.rows.factor
+        return OpenedTiles(function, row_form(function, source.rows.features), tile, factor)
 
     def _differences(self, views: Views, present: np.ndarray) -> OpenedTiles | None:
         """The same where k(x, x) is constant, and features become rows of tiles in one step.
 
         None where float32 is too coarse. Samples that lack the view have a factor of 0.
         """
-        source, function, scaling = self.source, self.source.function, self.source.scaling
+        source, function = self.source, self.source.function
         raw, there = source.kernel.read(views)
         n, width = raw.shape
         has_norms = function.kind == "gaussian"
         rows = np.empty((n, width + 2 * has_norms), dtype=self.columns.dtype)
-        shift = np.ascontiguousarray(np.broadcast_to(np.asarray(source.shift, dtype=np.float64), (width,)))
-        squared, absolute = row_forms(np.ascontiguousarray(raw), shift, source.unit, has_norms, rows)
+        squared, absolute = row_forms(np.ascontiguousarray(raw), self.shift, source.unit, has_norms, rows)
         size = squared / function.scale**2 if has_norms else absolute / function.scale
         if self.columns.dtype == np.float32 and size > source.limit:
             return None
         there = there & present
-        assert scaling is not None  # the source of a stack is normalised
-        factor, _ = scaling.normalizer.new_scale(np.where(there, function.gain, 0.0), there)
+        one = float(self._factors(np.ones(1, dtype=bool))[0])
+        factor = (None if one == 1.0 else np.full(n, one)) if there.all() else self._factors(there)
         return OpenedTiles(function, rows, self.tile, factor)
+
+    def _factors(self, there: np.ndarray) -> np.ndarray:
+        """What values of samples are multiplied by where k(x, x) is constant; 0 for those that lack the view."""
+        scaling, gain = self.source.scaling, self.source.function.gain
+        assert scaling is not None  # the source of a stack is normalised
+        return scaling.normalizer.new_scale(np.where(there, gain, 0.0), there)[0]
 
 
 class OpenedTiles(Opened):
@@ -140,14 +165,15 @@ class OpenedTiles(Opened):
     function : PointFunction
     rows, columns : ndarray of shape (n_samples, width) and (width, n_landmarks)
         In the forms of `kernels.parts.host.values`.
-    factor : ndarray of shape (n_samples,)
-        What rows are multiplied by.
+    factor : ndarray of shape (n_samples,), or None
+        What rows are multiplied by; None where that is 1.
     """
 
-    def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray):
-        self.function, self.rows, self.columns = function, rows, columns
+    def __init__(self, function: PointFunction, rows: np.ndarray, columns: np.ndarray, factor: np.ndarray | None):
+        self.function, self.rows, self.columns, self.dtype = function, rows, columns, rows.dtype
+        self.is_exponent = function.kind == "gaussian" and function.gain == 1.0
         self.buffer: np.ndarray = np.empty(0)
-        self.factor = None if (factor == 1.0).all() else factor.astype(rows.dtype)
+        self.factor = None if factor is None else factor.astype(rows.dtype)
 
     def fill(self, part: slice) -> np.ndarray:
         """A tile."""
@@ -160,14 +186,17 @@ class OpenedTiles(Opened):
             values *= self.factor[part, None]
         return values
 
+    def exponents(self, part: slice, out: np.ndarray) -> None:
+        """One product of matrices."""
+        np.matmul(self.rows[part], self.columns, out=out)
+
 
 def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
     """What computes the raw values of a map for features of a type; made once for each map."""
-    known = _KNOWN.setdefault(feature_map, {})
-    name = np.dtype(dtype).name
-    if name not in known:
-        known[name] = _in_tiles(feature_map, name) or RawValues(feature_map)
-    return known[name]
+    known, dtype = _KNOWN.setdefault(feature_map, {}), np.dtype(dtype)
+    if dtype not in known:
+        known[dtype] = _in_tiles(feature_map, dtype.name) or RawValues(feature_map)
+    return known[dtype]
 
 
 def _in_tiles(feature_map: FeatureMap, dtype: str) -> KernelValues | None:

@@ -24,6 +24,15 @@ from .exponentials import _power64
 _LOG2E = 1.0 / log(2.0)
 
 
+@compiled(error_model="numpy")
+def standardize(X, mean, spread, farthest, out):
+    """out = (X - mean) / spread, with absolute values cut at `farthest`; X and the constants are float64."""
+    for i in range(X.shape[0]):
+        row, to = X[i], out[i]
+        for j in range(len(mean)):
+            to[j] = min(max((row[j] - mean[j]) / spread[j], -farthest), farthest)
+
+
 @compiled(fastmath={"contract"}, error_model="numpy")
 def open_gates(scores, biases, present, competes, unit, out):
     """Write the gates of samples.

@@ -19,6 +19,11 @@ def serves(gate: Gate, codes: Any) -> bool:
     return type(gate) in (Softmax, Sigmoid) and isinstance(codes, np.ndarray) and codes.dtype.kind == "f"
 
 
+def reads_inputs(gate: Gate) -> bool:
+    """Whether codes are the gating inputs as they are."""
+    return type(gate).encode is Gate.encode
+
+
 def values(gate: Gate, theta: np.ndarray, codes: np.ndarray, present: np.ndarray) -> np.ndarray:
     """The gates; parameters are those of `Gate.values`."""
     scores, biases = _scores(theta, codes, present.shape[1])
