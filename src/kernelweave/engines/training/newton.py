@@ -54,11 +54,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ..solvers.descent.smooth import Descent, Point
-from .block import Block, StoredFeatures
+from ...solvers.descent.smooth import Descent, Point
+from ..block import Block, StoredFeatures
+from ..memory import InMemory
 from .certificate import best_intercepts, scored
 from .descent import TINY
-from .memory import InMemory
 from .primal import Pass, Primal
 from .scatter import EPS, Alone, Gathered, Scatter, gathered, kinds, scatter, signatures, solved
 

@@ -7,11 +7,11 @@ import pytest
 
 from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.descent import Hessian
 from kernelweave.engines.losses import Losses
-from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine, certified_descent
 from kernelweave.engines.memory import InMemory
-from kernelweave.engines.primal import Primal
+from kernelweave.engines.training.descent import Hessian
+from kernelweave.engines.training.machine import ExplicitKernel, ExplicitMachine, certified_descent
+from kernelweave.engines.training.primal import Primal
 from kernelweave.machines import SquaredHinge
 from kernelweave.solvers.descent.smooth import Point
 from softmax_amplitudes import SoftmaxAmplitudes

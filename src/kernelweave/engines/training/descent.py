@@ -37,10 +37,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ..solvers.descent.smooth import Point
-from .block import Block
+from ...solvers.descent.smooth import Point
+from ..block import Block
+from ..slices import spans_of
 from .primal import Amplitudes, Primal
-from .slices import spans_of
 
 ROWS, SHARE = 256, 16  # the Hessian is estimated from this many samples of each block, or one of so many
 MEMORY = 30  # steps whose curvature is remembered

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..machines import Machine, Solution
-from ..solvers.descent.smooth import Descent, minimize_lbfgs
-from .base import Engine
+from ...machines import Machine, Solution
+from ...solvers.descent.smooth import Descent, minimize_lbfgs
+from ..base import Engine
 from .certificate import best_intercepts, excess_of, scored
 from .descent import MEMORY, Hessian
 from .newton import Newton

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import place_of
-from ..machines import Solution
-from .base import Engine
+from ...arrays import place_of
+from ...machines import Solution
+from ..base import Engine
 from .certificate import Scored, scored
 
 BINS = 1024

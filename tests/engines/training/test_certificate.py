@@ -10,10 +10,10 @@ from explicit_problem import CASES, NOVELTY, Twin, X, some_missing
 from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.combiners.weighted.sums import WeightedSum
 from kernelweave.engines import InMemory
-from kernelweave.engines.certificate import Scored, best_intercepts
 from kernelweave.engines.losses import Losses, losses_of
-from kernelweave.engines.machine import ExplicitKernel, certificate
-from kernelweave.engines.primal import Primal
+from kernelweave.engines.training.certificate import Scored, best_intercepts
+from kernelweave.engines.training.machine import ExplicitKernel, certificate
+from kernelweave.engines.training.primal import Primal
 from kernelweave.machines import BinaryLoss, DualTerms, SquaredEpsilonInsensitive, SquaredHinge, SquaredOneClassMachine
 
 TWINS: dict[str, Twin] = {}

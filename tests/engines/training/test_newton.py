@@ -12,10 +12,10 @@ from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.losses import Losses
-from kernelweave.engines.machine import certified_descent
-from kernelweave.engines.newton import Newton
-from kernelweave.engines.primal import Primal
-from kernelweave.engines.scatter import Scatter, scatter, solved
+from kernelweave.engines.training.machine import certified_descent
+from kernelweave.engines.training.newton import Newton
+from kernelweave.engines.training.primal import Primal
+from kernelweave.engines.training.scatter import Scatter, scatter, solved
 from softmax_amplitudes import SoftmaxAmplitudes
 
 AMPLITUDES = WeightAmplitudes(np.array([0.4, 0.6]))

@@ -27,9 +27,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .base import Engine
-from .block import Block, Samples
-from .host.fused import fused_pass, is_fused
+from ..base import Engine
+from ..block import Block, Samples
+from ..host.fused import fused_pass, is_fused
 
 
 class Amplitudes(Protocol):

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .base import Engine
-from .block import Block
-from .losses import Losses
+from ..base import Engine
+from ..block import Block
+from ..losses import Losses
 
 MOST_STEPS = 200
 ROUNDING = 4.0 * np.finfo(float).eps  # of sums, relative to the sum of absolute values

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from .block import Block
-from .losses import Losses
+from ..block import Block
+from ..losses import Losses
+from ..slices import ranges
 from .primal import Amplitudes
-from .slices import ranges
 
 ROWS = 1024  # samples whose products are summed up at once
 EPS = float(np.finfo(float).eps)
