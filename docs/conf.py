@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -17,12 +16,6 @@ import kernelweave
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_extensions"))
 os.environ["MPLBACKEND"] = "Agg"
-
-
-def untitled() -> list[Path]:
-    """Examples that are no pages of the gallery: helpers, and scripts without an underlined title."""
-    examples = (DOCS.parent / "examples").glob("*.py")
-    return [path for path in examples if not re.match(r'r?""".*\n===+\n', path.read_text(encoding="utf-8"))]
 
 
 class NoEmptyGlobs(logging.Filter):
@@ -44,6 +37,7 @@ version = release = kernelweave.__version__
 extensions = [
     "api_names",
     "mathml",
+    "root_pages",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -53,8 +47,6 @@ extensions = [
 ]
 exclude_patterns = ["_extensions"]
 templates_path = ["_templates"]
-nitpicky = False
-suppress_warnings = ["config.cache"]
 
 # Pages: Markdown, whose headings can be linked to.
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
@@ -71,6 +63,7 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_validation_checks: set[str] = set()
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 default_role = "py:obj"  # names in docstrings
 python_use_unqualified_type_names = True
 
@@ -79,6 +72,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "subsection_order": [
+        f"../examples/{section}" for section in ("first_steps", "weights", "localized", "projections", "tasks", "scale")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -90,7 +86,6 @@ sphinx_gallery_conf = {
     "doc_module": ("kernelweave",),
     "min_reported_time": 5,
     "write_computation_times": False,
-    "ignore_pattern": "|".join(re.escape(path.name) for path in untitled()) or "$^",
 }
 
 # Look.
@@ -103,7 +98,7 @@ html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "Kernelweave", "alt_text": "Kernelweave"},
+    "logo": {"text": "Kernelweave"},
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
