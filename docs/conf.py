@@ -18,16 +18,18 @@ sys.path.insert(0, str(DOCS / "_extensions"))
 os.environ["MPLBACKEND"] = "Agg"
 
 
-class NoEmptyGlobs(logging.Filter):
-    """Folders whose pages are still to come."""
+class PatternsMayBeEmpty(logging.Filter):
+    """No warning where a pattern of a table of contents matches nothing.
 
-    def filter(self, record):
-        """Drop the warning."""
+    Contents name the pages that have a place in the order first, and then all others of a folder, which may be none.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a message is shown."""
         return "didn't match any documents" not in record.getMessage()
 
 
-logging.getLogger("sphinx.sphinx.environment.adapters.toctree").addFilter(NoEmptyGlobs())
-logging.getLogger("sphinx.sphinx.directives.other").addFilter(NoEmptyGlobs())
+logging.getLogger("sphinx.sphinx.directives.other").addFilter(PatternsMayBeEmpty())
 
 project = "Kernelweave"
 author = "Kernelweave developers"
@@ -97,6 +99,7 @@ html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
+side_by_side: dict[str, list[str]] = {f"coming_from/{path.stem}": [] for path in DOCS.glob("coming_from/*.md")}
 html_theme_options = {
     "logo": {"text": "Kernelweave"},
     "header_links_before_dropdown": 6,
@@ -105,9 +108,9 @@ html_theme_options = {
     "navigation_depth": 3,
     "show_toc_level": 2,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": side_by_side | {"**": ["page-toc"]},
     "footer_start": ["copyright"],
-    "footer_end": ["theme-version"],
+    "footer_end": [],
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }

@@ -105,3 +105,19 @@ def test_a_dead_link_and_a_foreign_part_are_noticed(tmp_path, body, reason):
 def test_a_foreign_font_is_noticed(tmp_path):
     (tmp_path / "a.css").write_text("@font-face { src: url('https://example.org/a.woff') }")
     assert built(tmp_path, index="") == ["a.css: fetches 'https://example.org/a.woff'"]
+
+
+@pytest.mark.parametrize(
+    ("latex", "parts"),
+    [
+        (r"\frac12 x", ["<mn>1</mn>", "<mn>2</mn>"]),
+        (r"J\Big(\sum_m K_m\Big)", ["(", ")"]),
+        (r"k_1, \dots, k_P", ["…"]),
+        (r"\| w \|^2", [">‖<"]),
+    ],
+)
+def test_formulas_become_mathml(latex, parts, monkeypatch):
+    pytest.importorskip("sphinx", reason="formulas are translated where the site is built; needs the extra docs")
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_extensions"))
+    written = importlib.import_module("mathml").translated(latex, None, as_block=True)
+    assert "<math" in written and all(part in written for part in parts)
