@@ -27,9 +27,12 @@ class Claim:
     own : str or None
         The library's own form of `row`.
     reason : str
-        Why a figure of the paper is not reached, or the conclusion does not hold; shown only where that is so.
+        Why a figure of the paper is not reached, or the conclusion does not hold, in a few words; shown only where that
+        is so.
+    details : str
+        The same in sentences.
     remark : str
-        What to bear in mind; always shown.
+        What to bear in mind in any case, in a few words.
     """
 
     words: str
@@ -42,6 +45,7 @@ class Claim:
     simpler: tuple[str, ...] = ()
     own: str | None = None
     reason: str = ""
+    details: str = ""
     remark: str = ""
 
     def check(self, table: str, methods: Iterable[str]) -> None:

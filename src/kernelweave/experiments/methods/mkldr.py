@@ -71,7 +71,7 @@ def mkldr_experiment(kernels: Mapping[str, Kernel], note: str = "", **fields: An
             "MKL-LDE",
             ahead_of=tuple(name for name in names if name.startswith("KLDE")),
             simpler=tuple(name for name in names if name.startswith("KLDE")),
-            remark="The paper's data (Caltech-101) are not to be had; the comparison is on others.",
+            remark="the paper's data are not to be had",
         ),
         **fields,
     )

@@ -19,12 +19,18 @@ Written by `make results`, which runs `kernelweave reproduce all --page docs/res
 where an earlier one stopped. Each line links to the page with all rows, settings, weights, costs and times of its
 table.
 
-*Row*: the method that carries the paper's claim. *Ours* and *paper*: its mean test score and standard deviation
-(accuracy in per cent, mean squared error for regression, error in per cent for SKFE and the missing views), or its mean
-over data sets. *Diff.*: ours less the paper's. *Reached*: ours is better than the paper's figure, or worse by no more
-than the paper's standard deviation (ours, where the paper prints none); in brackets, how many figures of the whole
-table are reached. *Claim holds*: our means are in the order that the paper states; "as good as" allows for a standard
-deviation. The papers print no results by fold, so ours and theirs cannot be tested against each other.
+*Ours* and *paper*: mean test score and standard deviation of the row that carries the paper's claim (accuracy in per
+cent, mean squared error for regression, error in per cent for SKFE and the missing views), or its mean over data sets.
+*Diff.*: ours less the paper's. *Reached*: ours is better than the paper's figure, or worse by no more than the paper's
+standard deviation (ours, where the paper prints none). *Of all*: how many figures of the whole table are reached.
+*Claim holds*: our means are in the order that the paper states; "as good as" allows for a standard deviation. Rows,
+claims and longer reasons are [below](#the-claims). The papers print no results by fold, so ours and theirs cannot be
+tested against each other.
+"""
+_PLUS_MINUS = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
+_CLAIMS = """## The claims
+
+What each paper concludes, the row that carries it, what is against it here, and why.
 """
 _FORMS = """## The papers' forms and ours
 
@@ -38,7 +44,7 @@ Methods of the same table that are simpler than the row that carries the claim a
 folds. *Test*: the test that the table's page names, at its level; "not tested" where the table tests neither of the two
 against the other.
 """
-_HEADINGS = ["table", "claim: row", "ours", "paper", "diff.", "reached", "claim holds", "why not, remarks", "version"]
+_HEADINGS = ["table", "ours", "paper", "diff.", "reached", "of all", "claim holds", "why not, remarks", "run with"]
 _ABSENT = """## What cannot be reproduced
 
 The data are not to be had:
@@ -65,8 +71,8 @@ def digest(experiments: Sequence[Any], records: Mapping[str, dict[str, Any]], ab
     judged = {one.name: judge(one.claim, records[one.name]) for one in run}
     parts = [_HEAD, _summary(run, judged, records)]
     lines = [_line(one, judged[one.name], records[one.name]) for one in run]
-    parts.append(_table(_HEADINGS, lines, numbers=(2, 3, 4)))
-    parts += [_forms(run, records), _rivals(run, records)]
+    parts.append(_table(_HEADINGS, lines, numbers=(1, 2, 3, 5)))
+    parts += [_claims(run, judged), _forms(run, records), _rivals(run, records)]
     parts.append(_ABSENT + "\n" + "\n".join(f"- {data}: {tables}" for data, tables in absent.items()))
     without = [label(one.name) for one in experiments if one.name not in records]
     if without:
@@ -81,8 +87,9 @@ def _summary(run: Sequence[Any], judged: Mapping[str, Verdict], records: Mapping
     figures, all_reached = (sum(getattr(v, name) for v in judged.values()) for name in ("n_all", "all_reached"))
     old = [label(one.name) for one in run if records[one.name]["version"] != __version__]
     words = (
-        f"Of the {len(printed)} tables whose paper has a figure for the row, {reached} reach it; the claim holds on "
-        f"all data sets of {holds} of the {len(judged)} tables; {all_reached} of all {figures} figures are reached."
+        f"Of the {len(printed)} tables whose paper has a figure for that row, {reached} reach it on every data set; "
+        f"the claim holds on every data set of {holds} of the {len(judged)} tables; {all_reached} of all {figures} figures "
+        "are reached."
     )
     if old:
         words += (
@@ -94,41 +101,50 @@ def _summary(run: Sequence[Any], judged: Mapping[str, Verdict], records: Mapping
 
 def _line(experiment: Any, verdict: Verdict, record: dict[str, Any]) -> list[str]:
     claim: Claim = experiment.claim
-    short = verdict.reached < verdict.n_figures or verdict.holds < verdict.n_data or verdict.n_data == 0
     version = record["version"]
     return [
-        f"[{label(experiment.name)}](results/{experiment.name}.md): {experiment.title}",
-        f"{claim.words}: {claim.row}",
+        _link(experiment),
         _score(verdict.ours),
         _score(verdict.paper),
         _difference(verdict),
-        _reached(verdict),
-        _holds(verdict),
-        " ".join(words for words in (claim.reason if short else "", claim.remark) if words),
+        _counted(verdict.reached, verdict.n_figures, verdict.n_data),
+        f"{verdict.all_reached}/{verdict.n_all}" if verdict.n_all else "-",
+        _counted(verdict.holds, verdict.n_data, verdict.n_data),
+        "; ".join(words for words in (claim.reason if _is_short(verdict) else "", claim.remark) if words),
         version if version == __version__ else f"{version}, not rerun",
     ]
 
 
-def _reached(verdict: Verdict) -> str:
-    if verdict.n_data == 0:
-        return "not run"
-    if verdict.n_figures == 0:
-        mark = "no figure"
-    elif verdict.n_figures == 1:
-        mark = "yes" if verdict.reached else "**no**"
-    else:
-        mark = "yes" if verdict.reached == verdict.n_figures else f"**on {verdict.reached} of {verdict.n_figures}**"
-    return f"{mark} ({verdict.all_reached} of {verdict.n_all})" if verdict.n_all else mark
+def _is_short(verdict: Verdict) -> bool:
+    """Whether a figure or the claim is not reached, or was not looked at."""
+    return verdict.reached < verdict.n_figures or verdict.holds < verdict.n_data or verdict.n_data == 0
 
 
-def _holds(verdict: Verdict) -> str:
-    if verdict.n_data == 0:
+def _link(experiment: Any) -> str:
+    return f"[{label(experiment.name)}](results/{experiment.name}.md)"
+
+
+def _counted(reached: int, of: int, n_data: int) -> str:
+    """Whether something is so, or on how many data sets."""
+    if n_data == 0:
         return "not run"
-    if verdict.holds == verdict.n_data:
-        return "yes"
-    if verdict.n_data == 1:
-        return f"**no**: {'; '.join(words for found in verdict.against.values() for words in found)}"
-    return f"**on {verdict.holds} of {verdict.n_data}**, not on {', '.join(verdict.against)}"
+    if of == 0:
+        return "-"
+    return "yes" if reached == of else "**no**" if of == 1 else f"**{reached} of {of}**"
+
+
+def _claims(run: Sequence[Any], judged: Mapping[str, Verdict]) -> str:
+    lines = []
+    for one in run:
+        verdict, claim = judged[one.name], one.claim
+        words = f"- {_link(one)}, {one.title}. {claim.words}: `{claim.row}`."
+        if verdict.n_figures > 1 and verdict.missed:
+            words += f" Not reached on {', '.join(verdict.missed)}."
+        found = [f"{data}: {', '.join(said)}" if data else ", ".join(said) for data, said in verdict.against.items()]
+        if found:
+            words += f" Against it: {'; '.join(found)}."
+        lines.append(f"{words} {claim.details}" if _is_short(verdict) and claim.details else words)
+    return _CLAIMS + "\n" + "\n".join(lines)
 
 
 def _score(figure: tuple[float, float | None] | None) -> str:
@@ -136,7 +152,7 @@ def _score(figure: tuple[float, float | None] | None) -> str:
         return "-"
     mean, std = figure
     places = _places(mean)
-    return f"{mean:.{places}f}" if std is None else f"{mean:.{places}f} ± {std:.{places}f}"
+    return f"{mean:.{places}f}" if std is None else f"{mean:.{places}f}{_PLUS_MINUS}{std:.{places}f}"
 
 
 def _difference(verdict: Verdict) -> str:

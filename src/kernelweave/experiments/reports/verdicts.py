@@ -31,10 +31,12 @@ class Verdict:
     ours, paper : (mean, standard deviation or None), or None
         Score of the row that carries the claim; of several data sets the mean over those that have the paper's figure
         (over all where none has), without a standard deviation. None where there is no such figure.
-    reached, n_figures : int
-        Data sets on which the row reaches the paper's figure, and how many have one.
+    missed : tuple of str
+        Data sets on which the row does not reach the paper's figure.
+    n_figures : int
+        How many data sets have a figure of the paper for the row.
     all_reached, n_all : int
-        The same of all rows of the table.
+        How many figures of the whole table are reached, and how many there are.
     n_data : int
         Data sets that have the row.
     against : dict from data set to list of str
@@ -43,12 +45,17 @@ class Verdict:
 
     ours: tuple[float, float | None] | None
     paper: tuple[float, float | None] | None
-    reached: int
+    missed: tuple[str, ...]
     n_figures: int
     all_reached: int
     n_all: int
     n_data: int
     against: dict[str, list[str]]
+
+    @property
+    def reached(self) -> int:
+        """On how many data sets the row reaches the paper's figure."""
+        return self.n_figures - len(self.missed)
 
     @property
     def holds(self) -> int:
@@ -97,7 +104,7 @@ def judge(claim: Claim, record: dict[str, Any]) -> Verdict:
     return Verdict(
         ours=mean_figure([row["test"] for row in printed or carrying]),
         paper=mean_figure([row["paper"]["test"] for row in printed]),
-        reached=sum(_reaches(row, higher) for row in printed),
+        missed=tuple(row["data"] for row in printed if not _reaches(row, higher)),
         n_figures=len(printed),
         all_reached=sum(_reaches(row, higher) for row in figures),
         n_all=len(figures),

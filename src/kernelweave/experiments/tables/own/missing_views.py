@@ -94,7 +94,8 @@ EXPERIMENT = Comparison(
             "mean of six kernels, mean imputed",
             "mean of six kernels, 5 neighbours imputed",
         ),
-        reason="The views of MULTIFEAT are redundant: samples that are near in the views that are there are near in "
+        reason="redundant views: neighbours restore them",
+        details="The views of MULTIFEAT are redundant: samples that are near in the views that are there are near in "
         "the others, so that neighbours restore what is missing.",
     ),
 )

@@ -8,7 +8,7 @@ from kernelweave.experiments.methods.projected import projection_experiment
 from kernelweave.model_selection import ThesisProtocol
 
 DIMENSIONS = (1, 2, 3, 5)
-EASIER = "This copy of USPS is easier than the thesis': judge by the gain over the SVM."
+EASIER = "an easier copy of USPS: judge by the gain over the SVM"
 USPS: dict[str, Any] = {
     "dataset": "usps",
     "max_samples": 1500,
