@@ -2,9 +2,9 @@
 A view is missing
 =================
 
-In real cohorts not every sample has every view: an instrument was broken, a patient refused a test. Leaving such
-samples out wastes them, and filling gaps with means makes up data. A kernel simply has no row for a sample without its
-view, in training and in prediction.
+In real cohorts not every sample has every view: an instrument was broken, a patient refused a test.
+Leaving such samples out wastes them, and filling gaps with means makes up data. A kernel simply has
+no row for a sample without its view, in training and in prediction.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ from kernelweave import MKLClassifier, datasets
 from kernelweave.kernels import Gaussian
 
 # %%
-# Handwritten digits with three views. Each sample loses each view with a given probability, but never all three. A
-# missing view is NaN in all of its columns.
+# Handwritten digits with three views. Each sample loses each view with a given probability, but
+# never all three. A missing view is NaN in all of its columns.
 
 views = ["fou", "kar", "mor"]
 X, y = datasets.load_multifeat(return_X_y=True)
@@ -37,12 +37,15 @@ def lose_views(X, share, seed):
 
 
 # %%
-# Three ways to deal with it, all with Gaussian kernels: all samples with the views that they have; all samples with
-# means in the gaps; and training on complete samples only, with means in the gaps of new samples.
+# Three ways to deal with it, all with Gaussian kernels: all samples with the views that they have;
+# all samples with means in the gaps; and training on complete samples only, with means in the gaps
+# of new samples.
 
 shares = [0.0, 0.15, 0.3, 0.45, 0.6]
 accuracies = {"views that are there": [], "gaps filled with means": [], "complete samples only": []}
-X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=300, test_size=700, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, train_size=300, test_size=700, stratify=y, random_state=0
+)
 for seed, share in enumerate(shares):
     gaps, complete = lose_views(X_train, share, seed)
     new, _ = lose_views(X_test, share, seed + 100)
@@ -55,18 +58,20 @@ for seed, share in enumerate(shares):
     ]
     for values, result in zip(accuracies.values(), results, strict=True):
         values.append(100 * result)
-    print(
-        f"{100 * share:3.0f} % of the views lost: {complete.sum():3d} of {len(complete)} training samples are complete"
-    )
+    print(f"{100 * share:3.0f} % of the views lost: {complete.mean():4.0%} of the samples complete")
 
 # %%
-# Both training and new samples have gaps. Training on complete samples only is by far the worst: there are ever fewer.
-# Filled gaps come closer, and still fall behind where many views are lost.
+# Both training and new samples have gaps. Training on complete samples only is by far the worst:
+# there are ever fewer. Filled gaps come closer, and still fall behind where many views are lost.
 
 figure, panel = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
 inks = ["#0072B2", "#D55E00", "#009E73"]
-for (name, values), ink, marker, dashes in zip(accuracies.items(), inks, "os^", ["-", "--", "-."], strict=True):
-    panel.plot(100 * np.array(shares), values, color=ink, marker=marker, linestyle=dashes, label=name)
+for (name, values), ink, marker, dashes in zip(
+    accuracies.items(), inks, "os^", ["-", "--", "-."], strict=True
+):
+    panel.plot(
+        100 * np.array(shares), values, color=ink, marker=marker, linestyle=dashes, label=name
+    )
 panel.set(xlabel="views lost (%)", ylabel="accuracy on new digits (%)")
 panel.spines[["top", "right"]].set_visible(False)
 panel.legend(fontsize=9, frameon=False)

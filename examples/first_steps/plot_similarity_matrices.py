@@ -2,8 +2,9 @@
 Only similarities are known
 ===========================
 
-Sequence alignments, networks and many tools give no features, only a matrix of similarities between samples. Each
-matrix is a kernel, and X holds nothing but the ids of the samples, so cross-validation works as ever.
+Sequence alignments, networks and many tools give no features, only a matrix of similarities between
+samples. Each matrix is a kernel, and X holds nothing but the ids of the samples, so
+cross-validation works as ever.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +17,8 @@ from kernelweave.combiners import ConvexMKL
 from kernelweave.kernels import Precomputed
 
 # %%
-# Two made-up matrices of 90 proteins of three families. The alignments separate family A from the others, the network
-# separates family C: neither knows all three.
+# Two made-up matrices of 90 proteins of three families. The alignments separate family A from the
+# others, the network separates family C: neither knows all three.
 
 rng = np.random.default_rng(0)
 ids = [f"P{number:02d}" for number in range(90)]
@@ -25,7 +26,9 @@ family = np.repeat(["A", "B", "C"], 30)
 
 
 def similarities(groups, noise):
-    codes = np.column_stack([groups == group for group in np.unique(groups)]) + noise * rng.normal(size=(90, 1))
+    codes = np.column_stack([groups == group for group in np.unique(groups)]) + noise * rng.normal(
+        size=(90, 1)
+    )
     features = np.hstack([codes, noise * rng.normal(size=(90, 12))])
     return pd.DataFrame(features @ features.T / 2.0, index=ids, columns=ids)
 
@@ -41,7 +44,10 @@ matrices = {
 X = pd.DataFrame({"id": ids})
 single = {name: [(name, Precomputed(matrix, view="id"))] for name, matrix in matrices.items()}
 both = single["alignment"] + single["network"]
-accuracies = {name: cross_val_score(MKLClassifier(kernels), X, family, cv=5).mean() for name, kernels in single.items()}
+accuracies = {
+    name: cross_val_score(MKLClassifier(kernels), X, family, cv=5).mean()
+    for name, kernels in single.items()
+}
 model = MKLClassifier(both, ConvexMKL())
 accuracies["both, learned weights"] = cross_val_score(model, X, family, cv=5).mean()
 weights = model.fit(X, family).kernel_weights_

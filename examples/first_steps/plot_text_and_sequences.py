@@ -2,8 +2,9 @@
 Numbers, words and sequences in one model
 =========================================
 
-Views need not be numbers. A spectrum kernel compares sequences by the short words that they share, a linear kernel
-compares texts by their TF-IDF weights, and a Gaussian kernel compares measurements. The model weighs all three.
+Views need not be numbers. A spectrum kernel compares sequences by the short words that they share,
+a linear kernel compares texts by their TF-IDF weights, and a Gaussian kernel compares measurements.
+The model weighs all three.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,8 @@ from kernelweave.kernels import Gaussian, Linear, Spectrum
 from kernelweave.model_selection import view_report
 
 # %%
-# Made-up proteins of two families. Members of family A often contain the motif WGKC, those of family B the motif HPLE;
-# notes and measurements hint at the family too.
+# Made-up proteins of two families. Members of family A often contain the motif WGKC, those of
+# family B the motif HPLE; notes and measurements hint at the family too.
 
 rng = np.random.default_rng(0)
 families = rng.choice(["A", "B"], 160)
@@ -32,7 +33,9 @@ for family in families:
     sequence = "".join(rng.choice(letters, 40))
     place = rng.integers(36)
     motif = "WGKC" if family == "A" else "HPLE"
-    sequences.append(sequence[:place] + motif + sequence[place + 4 :] if rng.random() < 0.85 else sequence)
+    sequences.append(
+        sequence[:place] + motif + sequence[place + 4 :] if rng.random() < 0.85 else sequence
+    )
     words = [*rng.choice(common, 4), *(rng.choice(own[family], 1) if rng.random() < 0.5 else [])]
     notes.append(" ".join(rng.permutation(words)))
     numbers.append(rng.normal(0.6 if family == "A" else -0.6, 1.0, 3))
@@ -58,7 +61,9 @@ names = ["sequence", "notes", "assay"]
 rows = report.xs("alone", level="kernels").loc[names]
 together = report.loc[("all views", "together")]
 inks = ["#0072B2", "#E69F00", "#009E73", "#4d4d4d"]
-figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 3.6), layout="constrained", width_ratios=[1.3, 1])
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(6.8, 3.6), layout="constrained", width_ratios=[1.3, 1]
+)
 scores, spreads = [*rows["score"], together["score"]], [*rows["std"], together["std"]]
 left.bar(range(4), 100 * np.array(scores), yerr=100 * np.array(spreads), color=inks, capsize=3)
 left.set_xticks(range(4), [*names, "all three"])

@@ -2,9 +2,10 @@
 A line for each stretch: regression by regions
 ==============================================
 
-A response that rises slowly, jumps, rises fast and falls again cannot be followed by one line. With a gating model,
-three kernels that can only draw lines share the axis: each has a line of its own where its gate is open, and the gates
-blend neighbouring lines where they meet (compare Gönen 2010, Figure 3.4).
+A response that rises slowly, jumps, rises fast and falls again cannot be followed by one line. With
+a gating model, three kernels that can only draw lines share the axis: each has a line of its own
+where its gate is open, and the gates blend neighbouring lines where they meet (compare Gönen 2010,
+Figure 3.4).
 """
 
 import matplotlib.pyplot as plt
@@ -28,13 +29,20 @@ response = pd.Series(course + 5.0 * rng.normal(size=120), name="response (%)")
 
 kernels = [(f"line {number}", Polynomial(degree=1)) for number in (1, 2, 3)]
 combiner = Localized(Softmax("paper"), l2=1e-5, n_init=5)
-regressor = MKLRegressor(kernels, combiner, C=1000.0, epsilon=8.0, normalize=None, tol=1e-4, random_state=0)
+regressor = MKLRegressor(
+    kernels, combiner, C=1000.0, epsilon=8.0, normalize=None, tol=1e-4, random_state=0
+)
 model = make_pipeline(StandardScaler(), regressor).fit(dose, response)
 
 # %%
-# Above: the fit, its tube, within which errors cost nothing, and each line where it counts. Below: how much it counts.
+# Above: the fit, its tube, within which errors cost nothing, and each line where it counts. Below:
+# how much it counts.
 
-display = RegressionFitDisplay.from_estimators({"localized fit": model}, dose, response, support=True)
+display = RegressionFitDisplay.from_estimators(
+    {"localized fit": model}, dose, response, support=True
+)
 share = len(model[-1].support_) / len(response)
-display.ax_.set_title(f"three lines: {100 * share:.0f} % of the samples are support vectors", fontsize=10)
+display.ax_.set_title(
+    f"three lines: {100 * share:.0f} % of the samples are support vectors", fontsize=10
+)
 plt.show()

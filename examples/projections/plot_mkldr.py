@@ -2,8 +2,9 @@
 Digits in the plane from six views at once
 ==========================================
 
-A map of samples in two dimensions should use all views, and it should use most those that keep the classes apart.
-MKL-DR learns the projection and the kernel weights together, and places new samples by the same map.
+A map of samples in two dimensions should use all views, and it should use most those that keep the
+classes apart. MKL-DR learns the projection and the kernel weights together, and places new samples
+by the same map.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,8 @@ from kernelweave.kernels import Gaussian
 from kernelweave.reduction import MKLDR, LDAGraph
 
 # %%
-# Five of the ten handwritten digits: two dimensions hold a few classes, and ten classes need more of them.
+# Five of the ten handwritten digits: two dimensions hold a few classes, and ten classes need more
+# of them.
 
 X, y = datasets.load_multifeat(return_X_y=True)
 chosen = np.isin(y, [1, 2, 4, 7, 9])
@@ -29,11 +31,15 @@ model = MKLDR([Gaussian(view) for view in views], LDAGraph(), n_components=2, ri
 model.fit(X[training], y[training])
 
 # %%
-# Filled markers are the digits that the map was learned from. Open ones are new digits, recognised by their nearest
-# filled neighbours.
+# Filled markers are the digits that the map was learned from. Open ones are new digits, recognised
+# by their nearest filled neighbours.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(7.0, 4.0), width_ratios=[1.7, 1], layout="constrained")
-display = EmbeddingDisplay.from_estimator(model, X[training], y[training], X_new=X[new], y_new=y[new], ax=left)
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(7.0, 4.0), width_ratios=[1.7, 1], layout="constrained"
+)
+display = EmbeddingDisplay.from_estimator(
+    model, X[training], y[training], X_new=X[new], y_new=y[new], ax=left
+)
 neighbours = KNeighborsClassifier(9).fit(display.points, display.y)
 accuracy = neighbours.score(display.new_points, display.new_y)
 left.set_title(f"{100 * accuracy:.0f} % of new digits recognised", fontsize=10)

@@ -2,9 +2,10 @@
 A line between classes that are made of several
 ===============================================
 
-Often a class is made of groups that have little in common, and no direction separates it from the other class. Two
-local projections, learned together with a support vector machine, bring every group to the right side of one straight
-line (as in Gönen 2010, Figures 5.15 to 5.17, on other data sets).
+Often a class is made of groups that have little in common, and no direction separates it from the
+other class. Two local projections, learned together with a support vector machine, bring every
+group to the right side of one straight line (as in Gönen 2010, Figures 5.15 to 5.17, on other data
+sets).
 """
 
 import matplotlib.pyplot as plt
@@ -19,18 +20,27 @@ from kernelweave.display import ProjectionDisplay
 from kernelweave.kernels import Linear
 
 # %%
-# Wines of three cultivars, and images of three digits. One cultivar, and one digit, is the second class.
+# Wines of three cultivars, and images of three digits. One cultivar, and one digit, is the second
+# class.
 
 wine, digits = load_wine(), load_digits()
 kept = np.isin(digits.target, [1, 4, 8])
 groups = {
-    "wine": (wine.data, np.array(["cultivar A", "cultivar B", "cultivar C"])[wine.target], "cultivar B"),
-    "digits": (digits.data[kept], np.char.add("digit ", digits.target[kept].astype(str)), "digit 1"),
+    "wine": (
+        wine.data,
+        np.array(["cultivar A", "cultivar B", "cultivar C"])[wine.target],
+        "cultivar B",
+    ),
+    "digits": (
+        digits.data[kept],
+        np.char.add("digit ", digits.target[kept].astype(str)),
+        "digit 1",
+    ),
 }
 
 # %%
-# Above: principal components, which do not depend on the classes. Below: the two projections against each other, each
-# times its gate.
+# Above: principal components, which do not depend on the classes. Below: the two projections
+# against each other, each times its gate.
 
 figure, panels = plt.subplots(2, 2, figsize=(7.0, 7.2), layout="constrained")
 for (above, below), (name, (values, group, second)) in zip(panels.T, groups.items(), strict=True):

@@ -2,8 +2,9 @@
 Probabilities that can be trusted
 =================================
 
-A support vector machine gives decision values. Squeezed into 0 to 1 they are no probabilities; scikit-learn's
-``CalibratedClassifierCV`` learns on held-out samples how decision values become probabilities.
+A support vector machine gives decision values. Squeezed into 0 to 1 they are no probabilities;
+scikit-learn's ``CalibratedClassifierCV`` learns on held-out samples how decision values become
+probabilities.
 """
 
 import matplotlib.pyplot as plt
@@ -22,15 +23,22 @@ from kernelweave.kernels import Gaussian
 
 X, y = datasets.load_multifeat(target="even-vs-odd", return_X_y=True)
 X.loc[::3, X.columns.str.startswith("zer__")] = np.nan
-X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=400, stratify=y, random_state=0)
-model = MKLClassifier([Gaussian(view, transformer=StandardScaler()) for view in ("mor", "zer")], C=10.0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, train_size=400, stratify=y, random_state=0
+)
+model = MKLClassifier(
+    [Gaussian(view, transformer=StandardScaler()) for view in ("mor", "zer")], C=10.0
+)
 
 # %%
 # ``ensemble=False`` keeps one model and calibrates it by the decision values of the folds.
 
 calibrated = CalibratedClassifierCV(model, ensemble=False).fit(X_train, y_train)
 values = model.fit(X_train, y_train).decision_function(X_test)
-probabilities = {"decision values, squeezed": expit(values), "calibrated": calibrated.predict_proba(X_test)[:, 1]}
+probabilities = {
+    "decision values, squeezed": expit(values),
+    "calibrated": calibrated.predict_proba(X_test)[:, 1],
+}
 
 # %%
 # On the diagonal, 70 % of the samples with probability 0.7 are odd digits.

@@ -2,9 +2,10 @@
 A tube around a curve: support vector regression
 ================================================
 
-A support vector regression does not charge for errors inside a tube of half width epsilon, so the fit is the flattest
-function whose tube still holds most samples. Samples inside the tube could be removed without changing the fit: few are
-stored, and epsilon says how many (Gönen 2010, Figure 1.2).
+A support vector regression does not charge for errors inside a tube of half width epsilon, so the
+fit is the flattest function whose tube still holds most samples. Samples inside the tube could be
+removed without changing the fit: few are stored, and epsilon says how many (Gönen 2010, Figure
+1.2).
 """
 
 import matplotlib.pyplot as plt
@@ -25,5 +26,7 @@ level = pd.Series(np.sin(time) + 0.15 * time + 0.25 * rng.normal(size=60), name=
 
 model = MKLRegressor([Gaussian(scale=1.0)], C=10.0, epsilon=0.35).fit(hours, level)
 display = RegressionFitDisplay.from_estimators({"fit": model}, hours, level, support=True)
-display.ax_.set_title(f"{len(model.support_)} of {len(level)} samples are support vectors", fontsize=10)
+display.ax_.set_title(
+    f"{len(model.support_)} of {len(level)} samples are support vectors", fontsize=10
+)
 plt.show()

@@ -2,9 +2,9 @@
 Products of views, with few stored samples
 ==========================================
 
-A product of two kernels is large only where both views agree. ``PolynomialMKL`` has all products of two kernels and can
-be far more accurate than any weighted sum, but it stores many samples. Gates over the kernels and their products reach
-much the same accuracy with fewer.
+A product of two kernels is large only where both views agree. ``PolynomialMKL`` has all products of
+two kernels and can be far more accurate than any weighted sum, but it stores many samples. Gates
+over the kernels and their products reach much the same accuracy with fewer.
 """
 
 from itertools import combinations
@@ -21,7 +21,9 @@ from kernelweave.kernels import Linear
 # Even against odd digits: six linear kernels, one for each view, and their fifteen products.
 
 X, y = datasets.load_multifeat(target="even-vs-odd", return_X_y=True)
-X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=500, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = train_test_split(
+    X, y, train_size=500, stratify=y, random_state=0
+)
 scaler = StandardScaler().set_output(transform="pandas").fit(X_train)
 X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 
@@ -45,7 +47,16 @@ for (name, (chosen, combiner)), ink, marker in zip(models.items(), inks, "osD^v"
     model = MKLClassifier(chosen, combiner, C=10.0, random_state=0).fit(X_train, y_train)
     accuracy, stored = 100 * model.score(X_test, y_test), 100 * len(model.support_) / len(y_train)
     print(f"{name:<34}{accuracy:6.2f} % right{stored:6.1f} % of the samples stored")
-    panel.scatter(stored, accuracy, s=90, color=ink, marker=marker, edgecolor="black", linewidth=0.6, label=name)
+    panel.scatter(
+        stored,
+        accuracy,
+        s=90,
+        color=ink,
+        marker=marker,
+        edgecolor="black",
+        linewidth=0.6,
+        label=name,
+    )
 panel.set(xlabel="training samples stored (%)", ylabel="test accuracy (%)")
 panel.grid(alpha=0.3)
 panel.legend(fontsize=9)

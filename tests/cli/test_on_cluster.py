@@ -1,8 +1,8 @@
 """``--dask ADDRESS``: folds on a cluster, whose workers read the files; the answers are those without it."""
 
 import json
-import re
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
