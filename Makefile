@@ -11,6 +11,7 @@ ON_DASK := tests/cli/test_on_cluster.py tests/experiments/engine/test_on_cluster
 BUILD := .venv-build
 DOCS := .venv-docs
 SITE := build/site
+GENERATED := docs/gallery docs/api/generated
 
 .PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults docs docs-quick lint types format clean
 
@@ -70,13 +71,13 @@ defaults: $(INSTALLED)
 # The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
 # of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.
 docs: $(DOCS)/.installed
-	rm -rf $(SITE)
+	rm -rf $(SITE) $(GENERATED)
 	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
 	$(DOCS)/bin/python tools/run_pages.py --check --jobs 2
 
 docs-quick: $(DOCS)/.installed
-	rm -rf $(SITE)
+	rm -rf $(SITE) $(GENERATED)
 	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html -D plot_gallery=0 docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
 
@@ -131,5 +132,5 @@ $(DOCS)/.installed: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) $(DOCS) dist build docs/gallery docs/api/generated
+	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) $(DOCS) dist build $(GENERATED)
 	find src -name '*.nb[ic]' -delete
