@@ -55,12 +55,12 @@ bench: $(INSTALLED)
 	$(RUN) -m benchmarks.localized
 	$(RUN) -m benchmarks.projected
 	$(RUN) -m benchmarks.projected_convergence
-	$(RUN) -m benchmarks.missing_views
 	$(RUN) -m benchmarks.reduction
 	$(RUN) -m benchmarks.extraction
 	$(RUN) -m benchmarks.targets
 	$(RUN) -m benchmarks.scale --quick
 
+# The digest docs/results.md, and in docs/results a page for each table and the figures of the digest.
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md
 
