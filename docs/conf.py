@@ -110,7 +110,7 @@ html_theme_options = {
     "navigation_depth": 3,
     "show_toc_level": 2,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "results": []},  # the digest's table needs the width
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
     "pygments_light_style": "tango",
