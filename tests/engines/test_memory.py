@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 from kernelweave.engines.memory import InMemory
 
-
 ALIVE: WeakSet = WeakSet()
 
 

@@ -55,15 +55,19 @@ class Step:
         return uuid.uuid4().hex
 
 
-class Given(Step):
+class Given:
     """A task whose result is an object, such as a step: workers that need it fetch it once."""
 
     def __init__(self, value: Any):
         self.value = value
 
-    def __call__(self) -> Any:  # type: ignore[override]
+    def __call__(self) -> Any:
         """The object."""
         return self.value
+
+    def __dask_tokenize__(self) -> str:
+        """A name of its own, as of a step."""
+        return uuid.uuid4().hex
 
 
 class OnDask(Engine):

@@ -1,12 +1,13 @@
 """The multi-view benchmark: fixed splits, masks of missing views, one budget for every method, published results.
 
-``kernelweave benchmark`` runs it; `load_cells` reads what a run has finished as one table, and `save_results` and
-`read_results` write and read the compact file of such a table. Others enter a method with one file, see `entries` and
-docs/benchmark_enter.md.
+``kernelweave benchmark`` runs it; `load_cells` reads what a run has finished as one table, `save_results` and
+`read_results` write and read the compact file of such a table, and `write_benchmark_page` writes its page. Others enter
+a method with one file, see `entries` and docs/benchmark_enter.md.
 """
 
 from .data_sets import DATA_SETS, DataSet, choose_data_sets
 from .entries import Entry, choose_methods, list_methods, load_entry
+from .page import write_benchmark_page
 from .results import load_cells, read_results, save_results, standings
 from .running import BenchmarkOutcome, run_benchmark
 
@@ -24,4 +25,5 @@ __all__ = [
     "run_benchmark",
     "save_results",
     "standings",
+    "write_benchmark_page",
 ]

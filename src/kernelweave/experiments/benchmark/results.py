@@ -20,7 +20,9 @@ failed                        the reason where the method could not be fitted, "
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,22 +68,36 @@ def load_cells(folder: Any, *, quick: bool = False) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per data set, method and split, with the columns above.
+        One row per data set, method and split, with the columns above. Its ``attrs["about"]`` has the version of
+        Kernelweave, the date of the last cell, the number of cores of this machine, and whether the run was quick.
 
     Raises
     ------
     FileNotFoundError
         Where there are no cells.
     """
-    found = list(_records(cells_folder(folder, quick=quick)))
+    cells = cells_folder(folder, quick=quick)
+    found = list(_records(cells))
     if not found:
         raise FileNotFoundError(f"there are no cells of the benchmark below {str(folder)!r}; run it first")
-    return _table(found)
+    last = datetime.fromtimestamp(max(path.stat().st_mtime for path in _files(cells)), UTC)
+    table = _table(found)
+    table.attrs["about"] = {
+        "version": __version__,
+        "date": last.date().isoformat(),
+        "cores": os.cpu_count(),
+        "quick": quick,
+    }
+    return table
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*/fold-*.json"))
 
 
 def _records(folder: Path) -> Iterator[dict[str, Any]]:
     families = {entry.name: entry.family for entry in list_methods()}
-    for path in sorted(folder.glob("*/*/fold-*.json")):
+    for path in _files(folder):
         cell = json.loads(path.read_bytes())
         (record,) = cell["records"]
         row = path.parent.parent.name
@@ -98,7 +114,8 @@ def _records(folder: Path) -> Iterator[dict[str, Any]]:
 def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
     table = pd.DataFrame(records).reindex(columns=list(COLUMNS))
     for name in ("n_train", "n_test", "digest"):  # those of a method that failed are those of the others
-        table[name] = table.groupby(["set", "split"])[name].transform("first").fillna(0 if name != "digest" else "")
+        first = table[name].astype(object).groupby([table["set"], table["split"]]).transform("first")
+        table[name] = first.where(first.notna(), "" if name in _TEXT else 0)
     for name in COLUMNS:
         if name in _TEXT:
             table[name] = table[name].astype(object).where(table[name].notna(), "")
@@ -137,9 +154,9 @@ def save_results(cells: pd.DataFrame, path: Any) -> None:
     0  EasyMKL       0.9
     """
     columns = {name: [_short(value) for value in cells[name]] for name in COLUMNS if name in cells}
-    content = {"format": _FORMAT, "version": __version__, "columns": columns}
+    about = json.dumps(cells.attrs.get("about", {"version": __version__}))
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(values)}" for name, values in columns.items())
-    text = f'{{"format": {_FORMAT}, "version": {json.dumps(content["version"])}, "columns": {{\n{lines}\n}}}}\n'
+    text = f'{{"format": {_FORMAT}, "about": {about}, "columns": {{\n{lines}\n}}}}\n'
     write_atomically(Path(path), text)
 
 
@@ -164,7 +181,9 @@ def read_results(path: Any) -> pd.DataFrame:
     if not known:
         raise ValueError(f"{path} has another format of results than this version reads; write it again")
     lengths = len(next(iter(columns.values()), []))
-    return _table([{name: values[place] for name, values in columns.items()} for place in range(lengths)])
+    table = _table([{name: values[place] for name, values in columns.items()} for place in range(lengths)])
+    table.attrs["about"] = content.get("about", {})
+    return table
 
 
 def _short(value: Any) -> Any:

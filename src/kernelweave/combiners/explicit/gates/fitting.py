@@ -11,8 +11,8 @@ import pandas as pd
 from sklearn.base import clone
 
 from ....engines.base import Engine
-from ....engines.machine import ExplicitMachine
 from ....engines.stack import ExplicitStack
+from ....engines.training.machine import ExplicitMachine
 from ...base import FitControl
 from ...descent.held_out import PATIENCE
 from ...gates.base import Gate, Softmax

@@ -1,0 +1,198 @@
+"""The tables of the benchmark's page, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ...datasets.catalogue import CATALOGUE
+from .findings import FAMILY_WORDS, Lead, escaped
+from .ranks import Ranking
+from .shared import SharedCells, data_set_of
+
+_COLUMNS = 6  # data sets beside each other
+_LONGEST_REASON = 200
+_MASKS = {"random": "at random", "block": "by block"}
+
+
+def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, text: Collection[int] = (0,)) -> str:
+    """A table in which some columns, by their places, are text, and the others numbers.
+
+    Examples
+    --------
+    >>> from kernelweave.experiments.benchmark.page_tables import markdown_table
+    >>> print(markdown_table(["method", "rank"], [["a", "1.5"]]))
+    | method | rank |
+    |---|---:|
+    | a | 1.5 |
+    """
+    rule = "|" + "|".join("---" if place in text else "---:" for place in range(len(headings))) + "|"
+    lines = ["| " + " | ".join(line) + " |" for line in [headings, *rows]]
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def overall_table(shared: SharedCells, ranking: Ranking, baseline: str) -> str:
+    """All methods, the best mean rank first, with what they cost.
+
+    Parameters
+    ----------
+    shared : SharedCells
+    ranking : Ranking
+    baseline : str
+    """
+    rows, methods = ranking.accuracy.index, ranking.accuracy.columns
+    means = {
+        name: shared.table(name).loc[rows, methods].mean() for name in ("log_loss", "stored", "seconds", "memory_mb")
+    }
+    accuracy, failed = ranking.accuracy.mean(), ranking.accuracy.isna().sum()
+    against = ranking.against(baseline) if baseline in methods else {}
+    lines = []
+    for name in ranking.mean.index:
+        one = against.get(name)
+        record = ["-", "-"] if one is None else [f"{one.wins}-{one.ties}-{one.losses}", p_value(one.adjusted)]
+        lines.append(
+            [
+                escaped(name),
+                FAMILY_WORDS[shared.families[name]],
+                number(100.0 * accuracy[name], 1),
+                number(ranking.mean[name], 2),
+                *record,
+                number(means["log_loss"][name], 3),
+                number(means["stored"][name], 0),
+                number(means["seconds"][name], 2),
+                number(means["memory_mb"][name], 0),
+                str(int(failed[name])) if failed[name] else "",
+            ]
+        )
+    headings = ["method", "family", "accuracy", "rank", "W-T-L", "p", "log loss", "stored", "seconds", "MB", "failed"]
+    return markdown_table(headings, lines, text=(0, 1))
+
+
+def sets_table(shared: SharedCells) -> str:
+    """The data sets: samples, views, classes, and what a split has.
+
+    Parameters
+    ----------
+    shared : SharedCells
+    """
+    once = shared.cells.drop_duplicates("set").set_index("set")
+    splits = shared.cells.groupby("set")["split"].nunique()
+    lines = []
+    for row, cell in once.iterrows():
+        spec = CATALOGUE.get(data_set_of(str(row)))
+        known = ["-"] * 3
+        if spec is not None:
+            known = [str(spec.n_samples), str(max(len(spec.views), 1)), str(len(spec.classes))]
+        mask = _MASKS.get(str(row).rpartition("-")[2], "") if cell["kind"] == "masked" else ""
+        counts = [str(int(cell["n_train"])), str(int(cell["n_test"])), str(int(splits[row]))]
+        lines.append([escaped(str(row)), str(cell["kind"]), mask, *known, *counts])
+    headings = ["data set", "kind", "missing views", "samples", "views", "classes", "train", "test", "splits"]
+    return markdown_table(headings, lines, text=(0, 1, 2))
+
+
+def leads_table(found: Sequence[Lead], shared: SharedCells) -> str:
+    """For each data set the best method of Kernelweave and the best of the others, the largest leads of others first.
+
+    Parameters
+    ----------
+    found : sequence of Lead
+    shared : SharedCells
+    """
+    lines = []
+    for lead in sorted(found, key=lambda lead: -lead.ahead):
+        best = "tie" if lead.best is None else FAMILY_WORDS[shared.families[lead.best]]
+        ours, other = (f"{100 * value:.1f}" for value in (lead.ours_accuracy, lead.other_accuracy))
+        ours, other = (
+            (f"**{ours}**" if lead.best == lead.ours else ours),
+            (f"**{other}**" if lead.best == lead.other else other),
+        )
+        pvalue = p_value(lead.pvalue)
+        lines.append(
+            [
+                *(escaped(lead.row), best, escaped(lead.ours), ours, escaped(lead.other), other),
+                *(f"{-100 * lead.ahead:+.1f}", f"**{pvalue}**" if lead.is_sure else pvalue),
+            ]
+        )
+    headings = ["data set", "best", "best of Kernelweave", "accuracy", "best of the others", "accuracy"]
+    return markdown_table([*headings, "difference", "p"], lines, text=(0, 1, 2, 4))
+
+
+def measure_tables(
+    shared: SharedCells, column: str, methods: Sequence[str], *, scale: float, decimals: int, least: bool = False
+) -> list[str]:
+    """Means of a measure over splits, methods by data sets, in tables of a few data sets; the best of a set is bold.
+
+    Parameters
+    ----------
+    shared : SharedCells
+    column : str
+    methods : sequence of str
+        In the order of the rows.
+    scale : float
+        What the measure is multiplied with.
+    decimals : int
+    least : bool
+        Whether the least value is the best one.
+    """
+    table = (scale * shared.table(column)).round(decimals)
+    methods = [name for name in methods if name in table]
+    best = table.min(axis=1) if least else table.max(axis=1)
+    found = []
+    for start in range(0, len(table), _COLUMNS):
+        part = table.index[start : start + _COLUMNS]
+        lines = [
+            [escaped(name), *(_value(shared, row, name, table.loc[row, name], best[row], decimals) for row in part)]
+            for name in methods
+        ]
+        found.append(markdown_table(["method", *(escaped(str(row)) for row in part)], lines))
+    return found
+
+
+def _value(shared: SharedCells, row: str, method: str, value: float, best: float, decimals: int) -> str:
+    if np.isnan(value):
+        return "failed" if shared.failed.loc[row, method] else "-"
+    return f"**{value:.{decimals}f}**" if value == best else f"{value:.{decimals}f}"
+
+
+def failures_table(cells: pd.DataFrame) -> str:
+    """The methods that failed, why, and on which data sets.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Those with a reason.
+    """
+    lines = []
+    for (method, reason), part in cells.groupby(["method", "failed"], sort=False):
+        short = " ".join(str(reason).split())
+        short = short if len(short) <= _LONGEST_REASON else short[:_LONGEST_REASON] + " ..."
+        counts = part.groupby("set", sort=False).size()
+        rows = ", ".join(f"{escaped(str(row))} ({count})" for row, count in counts.items())
+        lines.append([escaped(str(method)), escaped(short), rows])
+    return markdown_table(["method", "reason", "data sets (splits)"], lines, text=(0, 1, 2))
+
+
+def number(value: float, decimals: int) -> str:
+    """A number, "-" where it is NaN.
+
+    Examples
+    --------
+    >>> from kernelweave.experiments.benchmark.page_tables import number
+    >>> number(1.25, 1), number(float("nan"), 1)
+    ('1.2', '-')
+    """
+    return "-" if np.isnan(value) else f"{value:.{decimals}f}"
+
+
+def p_value(value: float) -> str:
+    """A p-value with three decimals.
+
+    Examples
+    --------
+    >>> from kernelweave.experiments.benchmark.page_tables import p_value
+    >>> p_value(0.0304), p_value(1e-9), p_value(float("nan"))
+    ('0.030', '<0.001', '-')
+    """
+    return "<0.001" if value < 0.001 else number(value, 3)
