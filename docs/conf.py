@@ -108,7 +108,7 @@ html_theme_options = {
     "navigation_depth": 3,
     "show_toc_level": 2,
     "show_prev_next": True,
-    "secondary_sidebar_items": side_by_side | {"**": ["page-toc"]},
+    "secondary_sidebar_items": side_by_side | {"results": [], "**": ["page-toc"]},  # the digest's table needs the width
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "tango",

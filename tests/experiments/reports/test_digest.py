@@ -55,7 +55,7 @@ def test_a_table_that_is_reached_and_holds():
 def test_a_table_that_is_not():
     text = digest([TABLE, dataclasses.replace(TABLE, name="other")], {"small": record(92.0, "0.0.1")}, {"A set": "T 1"})
     line = line_of(text)
-    assert "| -5.00 | **no** | 0/1 | **no** | iris is small; three kinds | 0.0.1, not rerun |" in line
+    assert "| -5.00 | **no** | 0/1 | **no** | iris is small; three kinds | 0.0.1, old |" in line
     assert f"This is version {__version__}" in text
     assert "Both are better: `both`. Against it: all is ahead. Its samples are not large." in text
     assert "| Table small | all | 95.00 | both | 92.00 | significant |" in text

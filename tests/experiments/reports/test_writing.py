@@ -211,5 +211,5 @@ def test_a_full_run_has_a_page_a_record_and_a_line_and_leaves_the_others_alone(t
     assert (folder / "later.md").read_text() == "as it was\n"
     lines = page.read_text()
     assert "[Table small](results/small.md)" in lines and "[Table later](results/later.md)" in lines
-    assert "0.0.1, not rerun" in lines and "1 tables were last run with an earlier one" in lines
+    assert "0.0.1, old" in lines and "1 tables were last run with an earlier one" in lines
     assert write_page(tmp_path / "nothing", page) == [] and page.read_text() == lines  # from the records alone

@@ -123,9 +123,10 @@ def standing_sentences(ranking: Ranking, families: dict[str, str]) -> list[str]:
     else:
         said.append(f"The best of the others is {italic(others[0])} ({mean[others[0]]:.2f}).")
     record = ranking.against(others[0])[ours[0]]
+    counts = f"{counted(record.wins, 'win')}, {counted(record.ties, 'tie')} and {counted(record.losses, 'loss')}"
     said.append(
-        f"{italic(ours[0])} against {italic(others[0])}: {record.wins} wins, {record.ties} ties and {record.losses} "
-        f"losses (Wilcoxon's signed rank test: {p_words(record.pvalue)})."
+        f"{italic(ours[0])} against {italic(others[0])}: {counts} "
+        f"(Wilcoxon's signed rank test: {p_words(record.pvalue)})."
     )
     return said
 
@@ -182,7 +183,8 @@ def count_words(found: list[Lead]) -> str:
     ours = sum(lead.best == lead.ours for lead in found)
     ties = sum(lead.best is None for lead in found)
     others = len(found) - ours - ties
-    said = f"The best method is one of Kernelweave's on {ours} of {len(found)} data sets, another one on {others}"
+    n_sets = counted(len(found), "data set")
+    said = f"The best method is one of Kernelweave's on {ours} of {n_sets}, another one on {others}"
     return said + (f", and both tie on {ties}" if ties else "")
 
 
@@ -235,6 +237,19 @@ def cost_sentences(accuracy: pd.Series, seconds: pd.Series, stored: pd.Series) -
         return [f"{said}); {listed(nothing)} store no training samples."]
     few = str(stored[near].idxmin())
     return [f"{said}) and the one that stores fewest samples is {italic(few)} ({stored[few]:.0f})."]
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> from kernelweave.experiments.benchmark.findings import counted
+    >>> counted(1, "data set"), counted(3, "loss")
+    ('1 data set', '3 losses')
+    """
+    ending = "" if number == 1 else "es" if what.endswith("s") else "s"
+    return f"{number} {what}{ending}"
 
 
 def p_words(pvalue: float) -> str:

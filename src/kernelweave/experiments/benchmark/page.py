@@ -18,6 +18,7 @@ from .findings import (
     baseline_sentences,
     cost_sentences,
     count_words,
+    counted,
     critical_sentences,
     escaped,
     italic,
@@ -26,26 +27,33 @@ from .findings import (
     listed,
     standing_sentences,
 )
-from .page_tables import failures_table, leads_table, measure_tables, overall_table, sets_table
+from .page_tables import (
+    costs_table,
+    failures_table,
+    leads_table,
+    mean_over_sets,
+    measure_tables,
+    overall_table,
+    sets_table,
+)
 from .pictures import draw_accuracy_against, draw_critical_differences
 from .ranks import BASELINE, Ranking, rank_methods
 from .results import save_results
 from .selection import BUDGET, FOLDS
 from .shared import KINDS, SharedCells, shared_cells
 
-_LEGEND = """Means over {n_sets} data sets, each the mean of its splits; the best mean rank is first.
-
-| column | meaning |
+_LEGEND = """| column | meaning |
 |---|---|
+| method | those of others than Kernelweave are marked |
 | accuracy | of the test samples, per cent |
 | rank | mean over data sets, 1 for the best; equal ones share the mean of their ranks, failed ones are last |
 | W-T-L | data sets on which the method beats *{baseline}*, ties with it and loses to it |
 | p | Wilcoxon's signed rank test of mean differences by data set, after Holm's correction for the number of methods |
 | log loss | of the test samples |
-| stored | training samples that predictions need; none for linear models and trees |
-| seconds | processor time of selection and fit |
-| MB | memory above that at the start |
 | failed | data sets on which the method could not be fitted, which its other means leave out |"""
+_COST_LEGEND = """Means over the same data sets. *Stored*: training samples that predictions need, none for linear models
+and trees; *seconds*: processor time of selection and fit; *prediction*: seconds for all test samples; *MB*: memory
+above that at the start."""
 _MARKS = """One mark for each method: the mean over data sets of its accuracy relative to that of the best method there,
 against what it costs. Data sets on which a method failed are left out of its mean."""
 _CRITICAL = """Mean ranks on one axis, after Demšar (2006): a bar joins methods that Nemenyi's test does not tell apart
@@ -98,7 +106,7 @@ def write_benchmark_page(cells: pd.DataFrame, page: Any) -> list[Path]:
     >>> cells = pd.DataFrame({"set": ["wdbc", "heart"] * 2, "method": ["EasyMKL"] * 2 + ["random forest"] * 2})
     >>> cells = cells.assign(kind="kernels", family=["kernelweave"] * 2 + ["rival"] * 2, split=0, failed="")
     >>> cells = cells.assign(n_train=80, n_test=200, accuracy=[0.9, 0.8, 0.95, 0.7], log_loss=0.3, stored=40.0)
-    >>> cells = cells.assign(seconds=[2.0, 2.0, 1.0, 1.0], memory_mb=10.0)
+    >>> cells = cells.assign(seconds=[2.0, 2.0, 1.0, 1.0], predict_seconds=0.1, memory_mb=10.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     files = write_benchmark_page(cells, Path(folder) / "benchmark.md")
     ...     text = files[0].read_text()
@@ -134,12 +142,12 @@ def _head(cells: pd.DataFrame, path: Path) -> list[str]:
     about = cells.attrs.get("about", {})
     made = [f"Kernelweave {about['version']}"] if "version" in about else []
     made += [f"the last cell of {about['date']}"] if "date" in about else []
-    made += [f"a machine with {about['cores']} cores"] if about.get("cores") else []
+    made += [f"a machine with {counted(about['cores'], 'core')}"] if about.get("cores") else []
     has_rules = (path.parent / "benchmark_enter.md").exists()
     rules = "[Entering a method](benchmark_enter.md)" if has_rules else "The page on entering a method"
     n_methods, n_sets = cells["method"].nunique(), cells["set"].nunique()
     said = [
-        f"{n_methods} methods on {n_sets} data sets, by fixed splits and under one budget"
+        f"{counted(n_methods, 'method')} on {counted(n_sets, 'data set')}, by fixed splits and under one budget"
         + (f" ({', '.join(made)})." if made else "."),
         "`kernelweave benchmark` writes this page from the cells of its run.",
         f"{rules} has the protocol, and how a method of yours joins.",
@@ -161,7 +169,8 @@ def _findings(shared: SharedCells, rankings: dict[str | None, Ranking], found: l
             said.append(f"{best} {count_words(own)}." if own else best)
     said += baseline_sentences(ranking, BASELINE)
     if len(ranking.mean):
-        said += cost_sentences(_relative(ranking), _mean(shared, ranking, "seconds"), _mean(shared, ranking, "stored"))
+        seconds, stored = (mean_over_sets(shared, ranking, column) for column in ("seconds", "stored"))
+        said += cost_sentences(_relative(ranking), seconds, stored)
     return [
         "## What it shows",
         "\n".join(f"- {sentence}" for sentence in said or ["Too little was run to say anything."]),
@@ -172,8 +181,10 @@ def _overall(shared: SharedCells, ranking: Ranking, pictures: dict[str, str]) ->
     parts = ["## Overall", *_left_out(ranking)]
     if not len(ranking.mean):
         return parts
-    parts.append(_LEGEND.format(n_sets=len(ranking.accuracy), baseline=BASELINE))
-    parts.append(overall_table(shared, ranking, BASELINE))
+    n_sets = counted(len(ranking.accuracy), "data set")
+    parts.append(f"Means over {n_sets}, each the mean of its splits; the best mean rank is first.")
+    parts += [overall_table(shared, ranking, BASELINE), _LEGEND.format(baseline=BASELINE)]
+    parts += ["### What it costs", _COST_LEGEND, costs_table(shared, ranking)]
     drawn = [column for column in _COSTS if column in pictures]
     if drawn:
         parts.append(_MARKS)
@@ -283,7 +294,7 @@ def _draw(shared: SharedCells, rankings: dict[str | None, Ranking], folder: Path
     if len(overall.mean):
         for column, (label, none) in _COSTS.items():
             file = folder / f"accuracy_{column}.png"
-            cost = _mean(shared, overall, column)
+            cost = mean_over_sets(shared, overall, column)
             draw_accuracy_against(_relative(overall), cost, file, families=shared.families, cost_label=label, none=none)
             found[column] = f"{folder.name}/{file.name}"
     return found
@@ -292,7 +303,3 @@ def _draw(shared: SharedCells, rankings: dict[str | None, Ranking], folder: Path
 def _relative(ranking: Ranking) -> pd.Series:
     """By method, the mean over data sets of the accuracy relative to the best method there, in per cent."""
     return 100.0 * ranking.accuracy.div(ranking.accuracy.max(axis=1), axis=0).mean()
-
-
-def _mean(shared: SharedCells, ranking: Ranking, column: str) -> pd.Series:
-    return shared.table(column).loc[ranking.accuracy.index, ranking.accuracy.columns].mean()

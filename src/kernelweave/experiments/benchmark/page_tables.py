@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ...datasets.catalogue import CATALOGUE
-from .findings import FAMILY_WORDS, Lead, escaped
-from .ranks import Ranking
+from .findings import FAMILY_WORDS, OURS, Lead, escaped
+from .ranks import Against, Ranking
 from .shared import SharedCells, data_set_of
 
 _COLUMNS = 6  # data sets beside each other
@@ -34,7 +34,7 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, te
 
 
 def overall_table(shared: SharedCells, ranking: Ranking, baseline: str) -> str:
-    """All methods, the best mean rank first, with what they cost.
+    """All methods, the best mean rank first.
 
     Parameters
     ----------
@@ -42,32 +42,63 @@ def overall_table(shared: SharedCells, ranking: Ranking, baseline: str) -> str:
     ranking : Ranking
     baseline : str
     """
-    rows, methods = ranking.accuracy.index, ranking.accuracy.columns
-    means = {
-        name: shared.table(name).loc[rows, methods].mean() for name in ("log_loss", "stored", "seconds", "memory_mb")
-    }
     accuracy, failed = ranking.accuracy.mean(), ranking.accuracy.isna().sum()
-    against = ranking.against(baseline) if baseline in methods else {}
+    log_loss = mean_over_sets(shared, ranking, "log_loss")
+    against = ranking.against(baseline) if baseline in ranking.accuracy else {}
     lines = []
-    for name in ranking.mean.index:
-        one = against.get(name)
-        record = ["-", "-"] if one is None else [f"{one.wins}-{one.ties}-{one.losses}", p_value(one.adjusted)]
+    for name, rank in ranking.mean.items():
+        one = against.get(str(name))
+        record = ["-", "-"] if one is None else [_record(one), p_value(one.adjusted)]
         lines.append(
             [
-                escaped(name),
-                FAMILY_WORDS[shared.families[name]],
+                _with_family(str(name), shared),
                 number(100.0 * accuracy[name], 1),
-                number(ranking.mean[name], 2),
+                number(rank, 2),
                 *record,
-                number(means["log_loss"][name], 3),
-                number(means["stored"][name], 0),
-                number(means["seconds"][name], 2),
-                number(means["memory_mb"][name], 0),
-                str(int(failed[name])) if failed[name] else "",
+                number(log_loss[name], 3),
+                str(int(failed[name])),
             ]
         )
-    headings = ["method", "family", "accuracy", "rank", "W-T-L", "p", "log loss", "stored", "seconds", "MB", "failed"]
-    return markdown_table(headings, lines, text=(0, 1))
+    return markdown_table(["method", "accuracy", "rank", "W-T-L", "p", "log loss", "failed"], lines)
+
+
+def costs_table(shared: SharedCells, ranking: Ranking) -> str:
+    """What the methods cost, in the order of their mean ranks.
+
+    Parameters
+    ----------
+    shared : SharedCells
+    ranking : Ranking
+    """
+    digits = {"stored": 0, "seconds": 2, "predict_seconds": 3, "memory_mb": 0}
+    means = {column: mean_over_sets(shared, ranking, column) for column in digits}
+    lines = [
+        [_with_family(str(name), shared), *(number(means[column][name], digits[column]) for column in digits)]
+        for name in ranking.mean.index
+    ]
+    return markdown_table(["method", "stored", "seconds", "prediction", "MB"], lines)
+
+
+def mean_over_sets(shared: SharedCells, ranking: Ranking, column: str) -> pd.Series:
+    """By method, the mean of a measure over the data sets of a ranking.
+
+    Parameters
+    ----------
+    shared : SharedCells
+    ranking : Ranking
+    column : str
+    """
+    return shared.table(column).loc[ranking.accuracy.index, ranking.accuracy.columns].mean()
+
+
+def _with_family(method: str, shared: SharedCells) -> str:
+    family = shared.families[method]
+    return escaped(method) if family == OURS else f"{escaped(method)} ({FAMILY_WORDS[family]})"
+
+
+def _record(one: Against) -> str:
+    """Wins, ties and losses, with hyphens at which no line breaks."""
+    return f"{one.wins}\u2011{one.ties}\u2011{one.losses}"
 
 
 def sets_table(shared: SharedCells) -> str:

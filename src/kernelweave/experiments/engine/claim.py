@@ -33,6 +33,15 @@ class Claim:
         The same in sentences.
     remark : str
         What to bear in mind in any case, in a few words.
+
+    Examples
+    --------
+    >>> from kernelweave.experiments import Claim
+    >>> claim = Claim("More accurate than MKL", "LMKL (sigmoid)", ahead_of=("MKL",), simpler=("MKL",))
+    >>> claim.check("5.16", ["MKL", "LMKL (softmax)"])
+    Traceback (most recent call last):
+    ...
+    ValueError: the claim of '5.16' names methods that are not there: ['LMKL (sigmoid)']
     """
 
     words: str

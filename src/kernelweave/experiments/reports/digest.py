@@ -88,13 +88,13 @@ def _summary(run: Sequence[Any], judged: Mapping[str, Verdict], records: Mapping
     old = [label(one.name) for one in run if records[one.name]["version"] != __version__]
     words = (
         f"Of the {len(printed)} tables whose paper has a figure for that row, {reached} reach it on every data set; "
-        f"the claim holds on every data set of {holds} of the {len(judged)} tables; {all_reached} of all {figures} figures "
-        "are reached."
+        f"the claim holds on every data set of {holds} of the {len(judged)} tables; {all_reached} of all {figures} "
+        "figures are reached."
     )
     if old:
         words += (
-            f" This is version {__version__}. {len(old)} tables were last run with an earlier one, as their lines say; "
-            "what was changed since then may move them a little."
+            f" This is version {__version__}. {len(old)} tables were last run with an earlier one (*old* in their "
+            "lines) and not rerun since: what was changed in the meantime may move them a little."
         )
     return words
 
@@ -111,7 +111,7 @@ def _line(experiment: Any, verdict: Verdict, record: dict[str, Any]) -> list[str
         f"{verdict.all_reached}/{verdict.n_all}" if verdict.n_all else "-",
         _counted(verdict.holds, verdict.n_data, verdict.n_data),
         "; ".join(words for words in (claim.reason if _is_short(verdict) else "", claim.remark) if words),
-        version if version == __version__ else f"{version}, not rerun",
+        version if version == __version__ else f"{version}, old",
     ]
 
 
