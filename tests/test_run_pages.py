@@ -1,4 +1,7 @@
-"""The tool that runs pages writes what their code prints and notices what differs; the pages' code can be read."""
+"""The tool that runs pages writes what their code prints and notices what differs; the pages' code can be read.
+
+Takes some seconds: the tool and its commands start processes of their own, and two pages fit models.
+"""
 
 import ast
 import importlib.util
@@ -103,6 +106,7 @@ def test_an_error_names_page_and_line_and_nothing_is_written(page):
     assert status(path, "--write") == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="commands of a shell")
 def test_commands_are_run_in_the_folder_of_the_page(page):
     python = "```python\nopen('a.txt', 'w').write('seven')\n```\n\n"
     path = page(f"{python}```console\n$ cat a.txt\n$ kernelweave \\\n  --version\n```\n")
