@@ -11,6 +11,7 @@ ON_DASK := tests/cli/test_on_cluster.py tests/experiments/engine/test_on_cluster
 BUILD := .venv-build
 DOCS := .venv-docs
 SITE := build/site
+GENERATED := docs/gallery docs/api/generated
 
 .PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults docs docs-quick lint types format clean
 
@@ -55,12 +56,12 @@ bench: $(INSTALLED)
 	$(RUN) -m benchmarks.localized
 	$(RUN) -m benchmarks.projected
 	$(RUN) -m benchmarks.projected_convergence
-	$(RUN) -m benchmarks.missing_views
 	$(RUN) -m benchmarks.reduction
 	$(RUN) -m benchmarks.extraction
 	$(RUN) -m benchmarks.targets
 	$(RUN) -m benchmarks.scale --quick
 
+# The digest docs/results.md, and in docs/results a page for each table and the figures of the digest.
 results: $(INSTALLED)
 	$(VENV)/bin/kernelweave reproduce all --page docs/results.md
 
@@ -70,13 +71,13 @@ defaults: $(INSTALLED)
 # The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
 # of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.
 docs: $(DOCS)/.installed
-	rm -rf $(SITE)
+	rm -rf $(SITE) $(GENERATED)
 	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
-	$(DOCS)/bin/python tools/run_pages.py --check
+	$(DOCS)/bin/python tools/run_pages.py --check --jobs 2
 
 docs-quick: $(DOCS)/.installed
-	rm -rf $(SITE)
+	rm -rf $(SITE) $(GENERATED)
 	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html -D plot_gallery=0 docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
 
@@ -131,5 +132,5 @@ $(DOCS)/.installed: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) $(DOCS) dist build docs/gallery docs/api/generated
+	rm -rf $(VENV) $(OLDEST) $(TORCH) $(DASK) $(BUILD) $(DOCS) dist build $(GENERATED)
 	find src -name '*.nb[ic]' -delete

@@ -99,11 +99,11 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
     from kernelweave.arrays import torch_place
     from kernelweave.combiners import FitControl, Localized, Mean
     from kernelweave.engines.device import blocks_on_device
-    from kernelweave.engines.machine import ExplicitMachine
     from kernelweave.engines.memory import InMemory
     from kernelweave.engines.reservoir import fitted_maps
     from kernelweave.engines.stack import ExplicitStack
     from kernelweave.engines.targets import ClassTargets
+    from kernelweave.engines.training.machine import ExplicitMachine
     from kernelweave.estimators.explicit.fitting import Preparation
     from kernelweave.features import NystroemFeatures
     from kernelweave.kernels import Gaussian
@@ -190,8 +190,8 @@ def measure(target: Path) -> None:
 
     from benchmarks.device_rates import device_rates
     from kernelweave.combiners.explicit.gates.descent import GatedProblem
-    from kernelweave.engines import machine
-    from kernelweave.engines.primal import Primal
+    from kernelweave.engines.training import machine
+    from kernelweave.engines.training.primal import Primal
 
     clock = Clock()
     clock.watch(sys.modules[__name__], "drawn", "drawing")

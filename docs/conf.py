@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -19,22 +18,18 @@ sys.path.insert(0, str(DOCS / "_extensions"))
 os.environ["MPLBACKEND"] = "Agg"
 
 
-def untitled() -> list[Path]:
-    """Examples that are no pages of the gallery: helpers, and scripts without an underlined title."""
-    examples = (DOCS.parent / "examples").glob("*.py")
-    return [path for path in examples if not re.match(r'r?""".*\n===+\n', path.read_text(encoding="utf-8"))]
+class PatternsMayBeEmpty(logging.Filter):
+    """No warning where a pattern of a table of contents matches nothing.
 
+    Contents name the pages that have a place in the order first, and then all others of a folder, which may be none.
+    """
 
-class NoEmptyGlobs(logging.Filter):
-    """Folders whose pages are still to come."""
-
-    def filter(self, record):
-        """Drop the warning."""
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a message is shown."""
         return "didn't match any documents" not in record.getMessage()
 
 
-logging.getLogger("sphinx.sphinx.environment.adapters.toctree").addFilter(NoEmptyGlobs())
-logging.getLogger("sphinx.sphinx.directives.other").addFilter(NoEmptyGlobs())
+logging.getLogger("sphinx.sphinx.directives.other").addFilter(PatternsMayBeEmpty())
 
 project = "Kernelweave"
 author = "Kernelweave developers"
@@ -44,6 +39,7 @@ version = release = kernelweave.__version__
 extensions = [
     "api_names",
     "mathml",
+    "root_pages",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -53,8 +49,6 @@ extensions = [
 ]
 exclude_patterns = ["_extensions"]
 templates_path = ["_templates"]
-nitpicky = False
-suppress_warnings = ["config.cache"]
 
 # Pages: Markdown, whose headings can be linked to.
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
@@ -71,6 +65,7 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_validation_checks: set[str] = set()
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 default_role = "py:obj"  # names in docstrings
 python_use_unqualified_type_names = True
 
@@ -79,6 +74,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
+    "subsection_order": [
+        f"../examples/{section}" for section in ("first_steps", "weights", "localized", "projections", "tasks", "scale")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -90,29 +88,29 @@ sphinx_gallery_conf = {
     "doc_module": ("kernelweave",),
     "min_reported_time": 5,
     "write_computation_times": False,
-    "ignore_pattern": "|".join(re.escape(path.name) for path in untitled()) or "$^",
 }
 
 # Look.
 html_theme = "pydata_sphinx_theme"
 html_title = "Kernelweave"
 html_static_path = ["_static"]
-html_css_files = ["kernelweave.css"]
+html_css_files = ["kernelweave.css", "which_method.css"]
 html_logo = "_static/logo.svg"
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_copy_source = False
+side_by_side: dict[str, list[str]] = {f"coming_from/{path.stem}": [] for path in DOCS.glob("coming_from/*.md")}
 html_theme_options = {
-    "logo": {"text": "Kernelweave", "alt_text": "Kernelweave"},
+    "logo": {"text": "Kernelweave"},
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "navigation_depth": 3,
     "show_toc_level": 2,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": side_by_side | {"results": [], "**": ["page-toc"]},  # the digest's table needs the width
     "footer_start": ["copyright"],
-    "footer_end": ["theme-version"],
+    "footer_end": [],
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }

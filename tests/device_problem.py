@@ -3,8 +3,8 @@
 import numpy as np
 
 from kernelweave.arrays import HOST
-from kernelweave.engines.primal import sweep
 from kernelweave.engines.targets import ClassTargets
+from kernelweave.engines.training.primal import sweep
 from kernelweave.estimators.explicit.fitting import Preparation
 from kernelweave.estimators.explicit.samples import rows_in_memory
 from kernelweave.features import NystroemFeatures

@@ -6,9 +6,9 @@ from kernelweave.combiners import FitControl
 from kernelweave.engines import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.losses import losses_of
-from kernelweave.engines.machine import ExplicitMachine
 from kernelweave.engines.stack import ExplicitStack
 from kernelweave.engines.targets import ClassTargets, NoveltyTargets, NumberTargets
+from kernelweave.engines.training.machine import ExplicitMachine
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import SquaredEpsilonInsensitive, SquaredError, SquaredHinge, SquaredMargin

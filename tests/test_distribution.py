@@ -22,7 +22,8 @@ import kernelweave
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "kernelweave"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONTENT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = CONTENT["project"]
 CACHES = re.compile(r"__pycache__|\.py[co]$|\.nb[ic]$|_cache/|\.hypothesis")
 LIMIT = 300  # seconds for each process; the first fit compiles
 
@@ -127,12 +128,23 @@ def test_the_wheel_holds_what_is_not_python(members, name):
     assert f"kernelweave/{name}" in members
 
 
-@pytest.mark.distribution
-def test_the_sdist_holds_every_file_of_the_repository_and_no_other(unpacked):
+@pytest.fixture(scope="module")
+def tracked() -> set[str]:
+    """The files of the repository."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a checkout by git")
-    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert files_below(unpacked) - {"PKG-INFO"} == set(tracked.splitlines())
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return set(listed.splitlines())
+
+
+def test_the_sdist_names_what_the_repository_has(tracked):
+    named = CONTENT["tool"]["hatch"]["build"]["targets"]["sdist"]["only-include"]
+    assert set(named) == {path.partition("/")[0] for path in tracked}
+
+
+@pytest.mark.distribution
+def test_the_sdist_holds_every_file_of_the_repository_and_no_other(unpacked, tracked):
+    assert files_below(unpacked) - {"PKG-INFO"} == tracked
 
 
 @pytest.mark.distribution

@@ -44,6 +44,6 @@ def test_packages_that_are_not_installed(monkeypatch, capsys):
 
 def test_every_declared_package_is_printed():
     assert set(map(name_of, PROJECT["dependencies"])) <= set(_environment.DEPENDENCIES)
-    for extra in set(PROJECT["optional-dependencies"]) - {"test", "lint", "dev"}:
+    for extra in set(PROJECT["optional-dependencies"]) - {"test", "lint", "dev", "docs"}:
         for requirement in PROJECT["optional-dependencies"][extra]:
             assert _environment.OPTIONAL[name_of(requirement)] == extra

@@ -145,3 +145,8 @@ def test_the_start_page_has_the_code_of_the_readme():
     start, readme = (run_pages.blocks_of((ROOT / name).read_text()) for name in ("docs/index.md", "README.md"))
     code = [[block.text for block in blocks if block.info == "python"] for blocks in (start, readme)]
     assert code[0] == code[1][:1]
+
+
+@pytest.mark.parametrize("name", ["coming_from/mklpy", "coming_from/simplemkl"])  # quick ones; `make docs` runs all
+def test_pages_show_what_their_code_prints(name):
+    assert outcome(ROOT / "docs" / f"{name}.md").problems == []

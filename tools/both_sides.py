@@ -3,8 +3,8 @@
 python tools/both_sides.py docs/coming_from/mklpy.md           # compare what is printed with what the page shows
 python tools/both_sides.py docs/coming_from/mklpy.md --write   # put it into the page
 
-`tools/run_pages.py` runs only Kernelweave's side: blocks of other libraries are marked ``<!-- not run -->``. Here they run
-too, in order and in the same namespace, so that the agreement that a page states is that of the code on the page.
+`tools/run_pages.py` runs only Kernelweave's side: blocks of other libraries are marked ``<!-- not run -->``. Here they
+run too, in order and in the same namespace, so that the agreement that a page states is that of the code on the page.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ def outcomes(text: str, path: Path, folder: Path) -> Iterator[tuple[Block, Block
 
 def run_page(path: Path) -> Page:
     """Run a page in an empty folder, with `kernelweave` on the path."""
-    begun, text = time.perf_counter(), path.read_text(encoding="utf-8")
+    begun, text, name = time.perf_counter(), path.read_text(encoding="utf-8"), shortly(path)
     lines, problems = text.splitlines(), []
     pictures: dict[str, bytes] = {}
     replaced: list[tuple[int, int, list[str]]] = []
@@ -253,15 +253,21 @@ def run_page(path: Path) -> Page:
             try:
                 for block, shows, printed, tolerance in outcomes(text, path, folder):
                     problem, change = compared(block, shows, printed, tolerance)
-                    problems += [f"{path}:{block.first + 1}: {problem}"] if problem else []
+                    problems += [f"{name}:{block.first + 1}: {problem}"] if problem else []
                     replaced += [change] if change else []
             except (BlockFailedError, ValueError) as error:
-                return Page(path, text, [f"{path}: {error}"], {}, time.perf_counter() - begun, failed=True)
+                return Page(path, text, [f"{name}: {error}"], {}, time.perf_counter() - begun, failed=True)
             pictures = {file.name: file.read_bytes() for file in folder.iterdir() if f"({file.name})" in text}
     for first, end, new in reversed(replaced):
         lines[first:end] = new
-    problems += [f"{path}: {name} is missing beside the page" for name in pictures if not (path.parent / name).exists()]
+    absent = [picture for picture in pictures if not (path.parent / picture).exists()]
+    problems += [f"{name}: {picture} is missing beside the page" for picture in absent]
     return Page(path, "\n".join(lines) + "\n", problems, pictures, time.perf_counter() - begun)
+
+
+def shortly(path: Path) -> str:
+    """A page's path from the root of the repository, where it is below that."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
 def compared(block: Block, shows: Block | None, printed: str, tolerance: float) -> tuple[str, tuple | None]:
@@ -312,7 +318,7 @@ def finish(page: Page, write: bool) -> bool:
             (page.path.parent / name).write_bytes(content)
         page.problems = []
     slow = f", over {LONG:.0f} s" if page.seconds > LONG else ""
-    print(f"{page.path}: {state}, {page.seconds:.1f} s{slow}", flush=True)
+    print(f"{shortly(page.path)}: {state}, {page.seconds:.1f} s{slow}", flush=True)
     print("".join(f"{problem}\n" for problem in page.problems), end="", flush=True)
     return not page.problems
 

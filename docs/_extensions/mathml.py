@@ -12,15 +12,26 @@ from sphinx.writers.html5 import HTML5Translator
 
 LOGGER = logging.getLogger(__name__)
 
+# LaTeX that docutils does not read, and the same as it reads it.
+SPELLINGS = [
+    (r"\\([td]?frac)\s*(\d)\s*(\d)", r"\\\1{\2}{\3}"),
+    (r"\\dots\b", r"\\ldots "),
+    (r"\\([Bb]igg?)(?=[(\[]|\\\{)", r"\\\1l"),
+    (r"\\([Bb]igg?)(?=[)\]]|\\\})", r"\\\1r"),
+]
+BARS = re.compile(r'<mo( class="\w+")?>([‖|∥])</mo>')  # of a norm: browsers stretch each by itself
+
 
 def translated(latex: str, node: nodes.Node, as_block: bool) -> str:
-    r"""A formula as MathML; ``\frac12`` is written as ``\frac{1}{2}`` first, which docutils does not understand."""
-    latex = re.sub(r"\\([td]?frac)\s*(\d)\s*(\d)", r"\\\1{\2}{\3}", latex)
+    """A formula as MathML; one that docutils cannot read is a warning."""
+    for pattern, spelling in SPELLINGS:
+        latex = re.sub(pattern, spelling, latex)
     try:
-        return latex2mathml.tex2mathml(latex, as_block=as_block)
+        written = latex2mathml.tex2mathml(latex, as_block=as_block)
     except MathError as error:
         LOGGER.warning("formula %r: %s", latex, error, location=node)
         return f"<code>{latex}</code>"
+    return BARS.sub(r'<mo\1 stretchy="false">\2</mo>', written)
 
 
 def visit_math(translator: HTML5Translator, node: nodes.math) -> None:

@@ -68,6 +68,7 @@ def test_a_measured_grid_is_shaded_and_the_surface_drawn_as_lines(search):
         search, measured=(first, second, np.add.outer(second, first)), contour_kw={"levels": [-2, 0, 2]}
     )
     assert display.figure_.axes[1].get_ylabel() == "measured response"
+    assert "fitted surface" in labels(display.ax_)
     again = display.plot()
     assert again is display and again.figure_.axes[0] is again.ax_
 

@@ -342,7 +342,7 @@ def _add_experiment_options(parser: Parser, jobs: bool = True) -> None:
     if jobs:
         parser.add_argument("--n-jobs", type=whole(1), default=1, help="folds to run at the same time (default 1)")
     _add_dask(parser)
-    parser.add_argument("--page", type=Path, help="also gather all full runs in --output as one Markdown page")
+    parser.add_argument("--page", type=Path, help="also write the page of all full runs in --output, in Markdown")
 
 
 def _no_option(word: str, parser: Parser) -> str:

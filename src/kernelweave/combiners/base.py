@@ -150,7 +150,8 @@ class Combiner(ABC, BaseEstimator):
             The base kernels over the training samples; an `engines.stack.ExplicitStack` where they have explicit
             features, which a combiner is given only if its `why_exact` is None.
         machine : Machine
-            The dual problem, with its targets and bounds; with explicit features an `engines.machine.ExplicitMachine`.
+            The dual problem, with its targets and bounds; with explicit features an
+            `engines.training.machine.ExplicitMachine`.
         y : ndarray or None
             The targets as the user gave them (encoded labels for classification); None with explicit features, where
             blocks of samples have them.

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from ..arrays import Place
 from ..engines.block import Block
-from ..engines.machine import ExplicitMachine
 from ..engines.stack import ExplicitStack
+from ..engines.training.machine import ExplicitMachine
 from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..machines.independent import in_threads

@@ -21,7 +21,8 @@ class RegressionFitDisplay:
     The upper panel has the samples, each model's fit with its tube of half width epsilon, and rings around the support
     vectors where there is one model. A panel below for each model with several kernels has the weight of each kernel
     along the feature: thesis Figure 3.4 (Gönen, 2010). Where there is one model and its weights are gates, a thinner
-    line is the function of each kernel alone, in the colour of its gate and drawn where that is open. Made by `from_estimator` or `from_estimators`.
+    line is the function of each kernel alone, in the colour of its gate and drawn where that is open. Made by
+    `from_estimator` or `from_estimators`.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ class RegressionFitDisplay:
             for m, name in enumerate(values):
                 line = np.where(self.gates[label][name] > _OPEN, values[name], np.nan)
                 style = {"color": colour(m + 1), "linestyle": _DASHES[m % len(_DASHES)], "linewidth": 1.3}
-                ax.plot(self.grid, line, label=f"{name} alone", **style)
+                ax.plot(self.grid, line, label=f"{name} alone", zorder=3.5, **style)
         ax.set_ylim(limits)
 
 

@@ -155,6 +155,7 @@ class ResponseSurfaceDisplay:
         if self.measured is not None:
             lines = {"levels": shades.levels, "colors": _DARK, "linewidths": 0.7, "alpha": 0.7}
             ax.contour(self.first, self.second, self.response, **lines)
+            ax.plot([], [], color=_DARK, linewidth=0.7, alpha=0.7, label="fitted surface")
         ax.figure.colorbar(shades, ax=ax, label="fitted response" if self.measured is None else "measured response")
         self._draw_points(ax)
         ax.set(xlabel=rf"$\log_{{10}}$ {self.factors[0]}", ylabel=rf"$\log_{{10}}$ {self.factors[1]}")

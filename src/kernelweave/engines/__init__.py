@@ -6,17 +6,15 @@
 is minimised by L-BFGS, and at fixed theta, where features are few, by Newton's method; one pass over the blocks gives P
 and its gradient.
 
-===================================  ===========================================================================
-the two operations on blocks         `base`; `memory`, `from_files`, `cluster` and `device` are where blocks are
-blocks as given, and a sample of     `rows`, `reservoir`
+=====================================  ===========================================================================
+the two operations on blocks           `base`; `memory`, `from_files`, `cluster` and `device` are where blocks are
+blocks as given, and a sample of       `rows`, `reservoir`
 them on which features are fitted
-blocks ready for training            `block` (features), `losses`, `targets`
-P and its gradient                   `primal`; compiled passes in `host`, the same in torch in `device`
-L-BFGS and its scaling               `descent`
-Newton's method, and its sums        `newton`, `scatter`
-a solution with its duality gap      `machine`, `certificate`; `novelty` for the offset of one class
-what combiners get                   `stack` (in the place of a `KernelStack`), `moments` of features
-===================================  ===========================================================================
+blocks ready for training              `block` (features), `losses`, `targets`
+P, its gradient, two ways down, and    `training`; compiled passes in `host`, the same in torch in `device`
+the duality gap
+what combiners get                     `stack` (in the place of a `KernelStack`), `moments` of features
+=====================================  ===========================================================================
 """
 
 from .base import Engine

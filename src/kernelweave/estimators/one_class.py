@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from ..combiners import CombinedKernel
-from ..engines.novelty import at_quantile
 from ..engines.targets import NoveltyTargets
+from ..engines.training.novelty import at_quantile
 from ..machines import Machine, OneClassMachine, Solution
 from ..machines.squared_one_class import default_cost
 from ..validation import Constraints, Number

@@ -9,6 +9,7 @@ the errors of any estimators on several data sets (`Comparison`), ranked where o
 `run_experiment` runs each fold by fold, writes every finished cell at once, and gathers the outcome.
 """
 
+from .engine.claim import Claim
 from .engine.collection import Collection, over_datasets
 from .engine.comparison import Comparison, Contender, Problem
 from .engine.comparison_run import ComparisonOutcome
@@ -21,6 +22,7 @@ from .reports.standings import Standing, rank_table, score_table, standings
 from .reports.writing import markdown, write_page, write_report
 
 __all__ = [
+    "Claim",
     "Collection",
     "CollectionOutcome",
     "Comparison",

@@ -4,7 +4,7 @@ In coefficients the dual is  maximise  -1/2 c'(K + diag(1/C_i))c  with  sum(c) =
 the kernel plus a diagonal. Every sample with a coefficient lies outside of the boundary, by c_i / C_i, so that C does
 not set the share of the samples that is rejected, as nu does for the hinge: C trades the density of the samples (small
 C, where all coefficients are equal) for the smallest region that holds them (large C). The offset is therefore moved
-afterwards, to the nu-quantile of the scores of the training samples (`engines.novelty`).
+afterwards, to the nu-quantile of the scores of the training samples (`engines.training.novelty`).
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def test_batches_stay_where_they_are(client, small_units):
 def test_steps_have_names():
     from functools import partial
 
-    from kernelweave.engines.primal import sweep
+    from kernelweave.engines.training.primal import sweep
 
     assert step_name(sweep) == "pass"
     assert step_name(partial(partial(reservoir_of, size=3), seed=4)) == "reservoir"

@@ -131,7 +131,7 @@ def test_a_worker_killed_in_the_middle_of_training(client, monkeypatch, no_futur
     def sum_and_kill(self, function, *arguments):
         if function.__name__ == "sweep":
             passes.append(1)
-        if len(passes) == 4 and not killed:
+        if len(passes) == 3 and not killed:
             held = {place for places in client.who_has(self.batches).values() for place in places}
             assert len(held) == 2  # both have blocks
             killed.append(kill_a_worker(client))
@@ -140,7 +140,7 @@ def test_a_worker_killed_in_the_middle_of_training(client, monkeypatch, no_futur
 
     monkeypatch.setattr(OnDask, "sum", sum_and_kill)
     found = model().fit(lazy(), Y)
-    assert killed and len(passes) > 6
+    assert killed and len(passes) > 4  # some follow
     np.testing.assert_allclose(found.decision_function(X), whole.decision_function(X), atol=1e-6)
     assert no_futures(client)
 

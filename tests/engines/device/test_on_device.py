@@ -5,12 +5,12 @@ import pytest
 
 from device_problem import KERNELS, N, Steady, problem, same, sums
 from kernelweave.arrays import Place
-from kernelweave.engines.certificate import best_intercepts, scored
 from kernelweave.engines.device import blocks_on_device as made_on_device
 from kernelweave.engines.device.computed import ComputedFeatures
 from kernelweave.engines.device.held import HeldFeatures
-from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine
 from kernelweave.engines.targets import NumberTargets
+from kernelweave.engines.training.certificate import best_intercepts, scored
+from kernelweave.engines.training.machine import ExplicitKernel, ExplicitMachine
 from kernelweave.estimators.explicit.fitting import Preparation
 from kernelweave.features.nystroem import NystroemMap
 from kernelweave.kernels import Distance, Gaussian

@@ -14,7 +14,7 @@ from kernelweave.engines.host.fused import is_fused
 from kernelweave.engines.host.recomputed import feature_block, feature_bytes
 from kernelweave.engines.losses import Losses
 from kernelweave.engines.memory import InMemory
-from kernelweave.engines.primal import Pass, Primal, plain_sweep, sweep
+from kernelweave.engines.training.primal import Pass, Primal, plain_sweep, sweep
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.views import Views

@@ -8,14 +8,31 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline
 
-from kernelweave import KernelSAMME, KernelVoting
+from kernelweave import KernelSAMME, KernelVoting, __version__
 from kernelweave.experiments import Method, markdown, run_experiment, write_page, write_report
 from kernelweave.experiments.engine.cells import fingerprint
+from kernelweave.experiments.engine.claim import Claim
+from kernelweave.experiments.engine.outcome import COMPARED
+from kernelweave.experiments.reports.records import read_records, write_records
 from kernelweave.experiments.reports.sections import TextTable, results_cells, sections
 from kernelweave.reduction import MKLDR
 from small_experiment import SEVERAL, SMALL
 
 COUNTED = [(method, measure) for method in ("dear", "found") for measure in ("test", "support", "total_cost")]
+
+LATER = dataclasses.replace(SMALL, name="later", claim=Claim("All is better", "all", ahead_of=("petal",)))
+RECORD = {
+    "title": "IRIS",
+    "source": "nowhere",
+    "version": "0.0.1",
+    "score": "accuracy %",
+    "test": "a test",
+    "baseline": "all",
+    "results": [
+        {"data": "", "method": "petal", "test": [90.0, 1.0], "support": [50.0, 1.0]},
+        {"data": "", "method": "all", "test": [93.5, 1.0], "support": [40.0, 1.0], "paper": {"test": [95.0, 1.0]}},
+    ],
+}
 
 
 def test_paper_and_ours_side_by_side(tmp_path):
@@ -158,11 +175,41 @@ def test_fingerprints_tell_estimators_apart():
     assert len(set(marks)) == 5
 
 
-def test_page_gathers_full_runs_in_the_order_of_the_registry(tmp_path):
-    for name in ("table-5.22", "table-5.16", "table-5.16-quick", "table-unknown"):
+def test_page_of_defaults_gathers_full_runs_in_the_order_of_the_registry(tmp_path):
+    for name in ("table-default-normalize", "table-default-combiner", "table-default-combiner-quick", "table-unknown"):
         (tmp_path / f"{name}.md").write_text(f"## {name}\n")
-    page = tmp_path / "docs" / "results.md"
-    assert write_page(tmp_path, page) == ["5.16", "5.22"]
+    page = tmp_path / "docs" / "defaults.md"
+    assert write_page(tmp_path, page, defaults=True) == ["default-combiner", "default-normalize"]
     text = page.read_text()
-    assert text.index("## table-5.16\n") < text.index("## table-5.22\n")
-    assert "quick\n" not in text and "unknown" not in text
+    assert text.index("## table-default-combiner\n") < text.index("## table-default-normalize\n")
+    assert "quick\n" not in text and "unknown" not in text and not (tmp_path / "docs" / "defaults").exists()
+
+
+def test_a_full_run_has_a_page_a_record_and_a_line_and_leaves_the_others_alone(tmp_path, monkeypatch):
+    claimed = dataclasses.replace(
+        SMALL, claim=Claim("Both are better", "both", ahead_of=("petal",), reason="iris is small")
+    )
+    monkeypatch.setattr("kernelweave.experiments.reports.writing.list_experiments", lambda: [LATER, claimed])
+    output, page = tmp_path / "out", tmp_path / "docs" / "results.md"
+    with pytest.raises(ValueError, match="there is no full run below"):
+        write_page(output, page)
+    folder = tmp_path / "docs" / "results"
+    write_records(folder, {"later": RECORD})
+    (folder / "later.md").write_text("as it was\n")
+    outcome = run_experiment(claimed, output)
+    write_report(outcome, output)
+    write_report(run_experiment(claimed, output, quick=True), output)
+    assert write_page(output, page) == ["small"]
+    records = read_records(folder)
+    assert list(records) == ["later", "small"] and records["later"] == RECORD
+    assert records["small"]["version"] == __version__
+    row = next(row for row in records["small"]["results"] if row["method"] == "petal")
+    assert row["test"] == pytest.approx([outcome.row("petal").mean("test"), outcome.row("petal").std("test")], abs=1e-4)
+    assert row["paper"] == {"test": [90.0, 1.0], "support": [50.0, 2.0]} and set(row["p"]) == set(COMPARED)
+    text = (folder / "small.md").read_text()
+    assert text.startswith("# Table small: IRIS\n") and f"Run with version {__version__}" in text
+    assert (folder / "later.md").read_text() == "as it was\n"
+    lines = page.read_text()
+    assert "[Table small](results/small.md)" in lines and "[Table later](results/later.md)" in lines
+    assert "0.0.1, old" in lines and "1 tables were last run with an earlier one" in lines
+    assert write_page(tmp_path / "nothing", page) == [] and page.read_text() == lines  # from the records alone

@@ -16,8 +16,8 @@ import numpy as np
 from ...arrays import Place
 from ...engines.block import Block
 from ...engines.device.prediction import values_on_device
-from ...engines.machine import ExplicitKernel
 from ...engines.stack import ExplicitStack
+from ...engines.training.machine import ExplicitKernel
 from ...kernels import Kernel
 from ...views import Views
 from ..combined import CombinedKernel

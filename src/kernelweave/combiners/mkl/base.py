@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...engines.machine import size_of
+from ...engines.training.machine import size_of
 from ...kernels import KernelStack
 from ...machines import Machine
 from ...solvers.weights.bundle import Bundle

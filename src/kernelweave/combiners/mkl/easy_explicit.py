@@ -16,9 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...engines.block import Block
 from ...engines.losses import losses_of
-from ...engines.machine import certified_descent
 from ...engines.moments import pulled_by
-from ...engines.primal import Primal
+from ...engines.training.machine import certified_descent
+from ...engines.training.primal import Primal
 from ...machines import SquaredHinge
 from ..base import FitControl
 from ..explicit.amplitudes import WeightAmplitudes

@@ -24,8 +24,8 @@ import numpy as np
 
 from ...engines.block import Block
 from ...engines.losses import Losses
-from ...engines.machine import NOTHING, ExplicitKernel, certified_descent
-from ...engines.primal import Primal, sweep
+from ...engines.training.machine import NOTHING, ExplicitKernel, certified_descent
+from ...engines.training.primal import Primal, sweep
 from ...machines import Machine, Solution
 from ..explicit.amplitudes import WeightAmplitudes
 from .operands import Operands

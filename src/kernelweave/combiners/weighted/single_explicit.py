@@ -17,9 +17,9 @@ import numpy as np
 from ...engines.block import Block, FeatureBlock, StoredFeatures
 from ...engines.host.recomputed import RecomputedFeatures
 from ...engines.losses import TERMS, Losses
-from ...engines.machine import certified_descent
-from ...engines.primal import Primal
 from ...engines.reservoir import uniform_keys
+from ...engines.training.machine import certified_descent
+from ...engines.training.primal import Primal
 from ...validation import is_count
 from ..base import FitControl
 from ..explicit.amplitudes import WeightAmplitudes

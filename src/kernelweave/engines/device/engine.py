@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from .. import certificate, descent, primal
 from ..base import Engine, added
 from ..block import Block
+from ..training import certificate, descent, primal
 from . import passes
 from .block import DeviceBlock, DeviceFeatures, FeaturesFromHost, placed_block
 from .held import HeldFeatures

@@ -1,7 +1,7 @@
 """The pass over a block in a place, and what certificates need, in the array API.
 
-The formulas are those of `engines.primal` and `engines.certificate`. Results stay in the place until the sums over all
-blocks are made.
+The formulas are those of `engines.training.primal` and `engines.training.certificate`. Results stay in the place until
+the sums over all blocks are made.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ..certificate import Scored
-from ..descent import PROBES, ROWS, SHARE, Curvature
 from ..losses import Losses
-from ..primal import Amplitudes, Pass
+from ..training.certificate import Scored
+from ..training.descent import PROBES, ROWS, SHARE, Curvature
+from ..training.primal import Amplitudes, Pass
 from . import fused, gates
 from .block import DeviceBlock, losses_on_host
 

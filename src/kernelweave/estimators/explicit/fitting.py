@@ -19,11 +19,11 @@ from ...engines.device import blocks_on_device
 from ...engines.from_files import FromFiles
 from ...engines.host.recomputed import feature_block, feature_bytes
 from ...engines.losses import losses_of
-from ...engines.machine import ExplicitMachine
 from ...engines.memory import InMemory
 from ...engines.reservoir import fitted_maps
 from ...engines.rows import Rows
 from ...engines.stack import ExplicitStack
+from ...engines.training.machine import ExplicitMachine
 from ...features import FeatureMap
 from ...kernels import KernelStack
 from ...machines import Machine

@@ -123,8 +123,8 @@ def log_loss(model: Any, X: Any, y: np.ndarray) -> float | None:
     >>> from sklearn.dummy import DummyClassifier
     >>> from kernelweave.experiments.benchmark.measures import log_loss
     >>> model = DummyClassifier(strategy="uniform").fit(np.zeros((2, 1)), ["a", "b"])
-    >>> log_loss(model, np.zeros((3, 1)), np.array(["a", "b", "c"])) > np.log(2.0)  # "c" was not in training
-    True
+    >>> round(log_loss(model, np.zeros((3, 1)), np.array(["a", "b", "c"])), 2)  # "c" was not in training
+    5.07
     """
     if not hasattr(model, "predict_proba"):
         return None

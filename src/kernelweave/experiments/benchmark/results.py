@@ -114,7 +114,8 @@ def _records(folder: Path) -> Iterator[dict[str, Any]]:
 def _table(records: list[dict[str, Any]]) -> pd.DataFrame:
     table = pd.DataFrame(records).reindex(columns=list(COLUMNS))
     for name in ("n_train", "n_test", "digest"):  # those of a method that failed are those of the others
-        table[name] = table.groupby(["set", "split"])[name].transform("first").fillna(0 if name != "digest" else "")
+        first = table[name].astype(object).groupby([table["set"], table["split"]]).transform("first")
+        table[name] = first.where(first.notna(), "" if name in _TEXT else 0)
     for name in COLUMNS:
         if name in _TEXT:
             table[name] = table[name].astype(object).where(table[name].notna(), "")

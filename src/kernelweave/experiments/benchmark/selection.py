@@ -91,7 +91,7 @@ class BudgetedSelection(ClassifierMixin, BaseEstimator):
     >>> from kernelweave.experiments.benchmark.selection import BudgetedSelection
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BudgetedSelection({f"C={C:g}": SVC(C=C) for C in (0.01, 1.0)}).fit(X, y)
-    >>> model.setting_, model.predict_proba(X[:1]).round(2)
+    >>> model.setting_, model.predict_proba(X[:1]).round(1)
     ('C=1', array([[1., 0., 0.]]))
     """
 

@@ -25,7 +25,7 @@ def stored_samples(model: Any) -> int | None:
     >>> from sklearn.svm import SVC
     >>> from kernelweave.experiments.benchmark.stored import stored_samples
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
-    >>> stored_samples(make_pipeline(StandardScaler(), SVC(C=100.0)).fit(X, y))
+    >>> stored_samples(make_pipeline(StandardScaler(), SVC(kernel="linear", C=100.0)).fit(X, y))
     2
     >>> stored_samples(LogisticRegression().fit(X, y)) is None
     True

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from .claim import Claim
 from .declaration import Experiment, Paper
 
 _SHARED = ("task", "baseline", "grid", "protocol", "standardize", "normalize", "costs", "normalize_weights")
@@ -18,7 +19,7 @@ class Collection:
 
     Attributes
     ----------
-    name, title, source, note : str
+    name, title, source, note, claim
         As of an `Experiment`.
     members : tuple of Experiment
         One per data set; they differ in data and in the paper's figures only.
@@ -34,6 +35,7 @@ class Collection:
     members: tuple[Experiment, ...]
     note: str = ""
     paper_counts: Mapping[tuple[str, str], tuple[str, str, str]] = field(default_factory=dict)
+    claim: Claim | None = None
 
     def __post_init__(self):
         if not self.members:
@@ -41,6 +43,8 @@ class Collection:
         if len({member.name for member in self.members}) < len(self.members):
             raise ValueError(f"experiments of collection {self.name!r} must have unique names")
         first = self.members[0]
+        if self.claim is not None:
+            self.claim.check(self.name, [method.name for method in first.methods])
         for member in self.members:
             unlike = [name for name in _SHARED if getattr(member, name) != getattr(first, name)]
             if [method.name for method in member.methods] != [method.name for method in first.methods]:

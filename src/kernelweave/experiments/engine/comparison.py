@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 
 from ...model_selection import Protocol, Split
 from ...validation import Choice, check
+from .claim import Claim
 
 DEFAULT = "default-"  # how the names of comparisons of defaults begin
 
@@ -122,6 +123,8 @@ class Comparison:
         Fields to replace in a quick run.
     note : str
         What the paper leaves open, and how it is settled here.
+    claim : Claim or None
+        What the paper concludes from the table.
     """
 
     name: str
@@ -142,9 +145,12 @@ class Comparison:
     in_processes: bool = False
     quick: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    claim: Claim | None = None
 
     def __post_init__(self):
         names = [contender.name for contender in self.contenders]
+        if self.claim is not None:
+            self.claim.check(self.name, names)
         if len(set(names)) < len(names):
             raise ValueError(f"contenders of comparison {self.name!r} must have unique names")
         columns = {name for figures in self.paper.values() for name in figures}

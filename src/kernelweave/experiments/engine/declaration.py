@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import product
 from typing import Any
@@ -16,6 +16,7 @@ from ...estimators import MKLClassifier, MKLRegressor
 from ...kernels import Kernel
 from ...model_selection import Protocol, ThesisProtocol
 from ...validation import Choice, check
+from .claim import Claim
 
 _ESTIMATORS = {"classification": MKLClassifier, "regression": MKLRegressor}
 
@@ -128,7 +129,7 @@ class Experiment:
     source : str
         Document and section.
     dataset, variant : str
-        As in `datasets.load_dataset`.
+        As in `datasets.load_dataset`; with `make`, what the data are called.
     task : {"classification", "regression"}
     kernels : mapping from name to Kernel
         Base kernels, computed once per fold and shared by all methods and hyper-parameters.
@@ -156,6 +157,10 @@ class Experiment:
         Fields to replace in a quick run.
     note : str
         What the paper leaves open, and how it is settled here.
+    make : callable or None
+        What makes the data, as a Bunch, where they are generated and not loaded.
+    claim : Claim or None
+        What the paper concludes from the table.
     """
 
     name: str
@@ -179,6 +184,8 @@ class Experiment:
     layout: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     quick: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    make: Callable[[], Any] | None = None
+    claim: Claim | None = None
 
     def __post_init__(self):
         names = [method.name for method in self.methods]
@@ -191,6 +198,8 @@ class Experiment:
                 raise ValueError(f"method {method.name!r} names kernels that are not declared: {sorted(unknown)}")
             if method.from_features and not self.features:
                 raise ValueError(f"method {method.name!r} reads features, but experiment {self.name!r} names none")
+        if self.claim is not None:
+            self.claim.check(self.name, names)
 
     @property
     def members(self) -> tuple[Experiment, ...]:
@@ -209,8 +218,8 @@ class Experiment:
 
     @property
     def dataset_names(self) -> list[str]:
-        """The data sets, as `load_dataset` names them."""
-        return [self.dataset]
+        """The data sets, as `load_dataset` names them; none where the data are generated."""
+        return [] if self.make is not None else [self.dataset]
 
     @property
     def data_label(self) -> str:

@@ -196,7 +196,8 @@ class _Measurement:
 
 def _prepare(experiment: Experiment, data_home: Any) -> _Data:
     """Data, targets, folds, and a digest of all that the folds depend on."""
-    bunch = load_dataset(experiment.dataset, experiment.variant, data_home=data_home)
+    made = experiment.make
+    bunch = made() if made else load_dataset(experiment.dataset, experiment.variant, data_home=data_home)
     X, y, groups, is_train = bunch.data, bunch.target, bunch.original_target, bunch.get("is_train")
     stratify = experiment.is_classification
     if experiment.max_samples is not None and experiment.max_samples < len(y):

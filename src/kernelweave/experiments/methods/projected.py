@@ -84,6 +84,7 @@ def projection_experiment(
     *,
     more_dimensions: Sequence[int],
     papers: Mapping[str, Paper],
+    unit_gates: Sequence[tuple[int, int]] = (),
     note: str = "",
     **fields: Any,
 ) -> Experiment:
@@ -99,6 +100,8 @@ def projection_experiment(
         Further ones, of PCA only.
     papers : mapping from method to Paper
         What the text of the thesis states.
+    unit_gates : sequence of (regions, dimension)
+        Rows with the library's own gates, which choose their penalty by themselves.
     note : str
         Words after the common note.
     fields : further fields of `Experiment`
@@ -122,6 +125,10 @@ def projection_experiment(
             row |= {_title(number): _projected(tuple(regions)[:number], count) for number in _REGIONS}
         layout[f"R = {count}"] = {column: method.name for column, method in row.items()}
         methods |= {method.name: method for method in row.values()}
+    for number, count in unit_gates:
+        name = f"unit gates (P = {number}, R = {count})"
+        own = Projected(count, Softmax())
+        methods[name] = Method(name, tuple(regions)[:number], combiner=own, options=_SEEDED, from_features=True)
     unknown = set(papers) - set(methods)
     if unknown:
         raise ValueError(f"papers names methods that are not there: {sorted(unknown)}; there are {list(methods)}")

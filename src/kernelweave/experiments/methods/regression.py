@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...combiners import Sigmoid, Softmax
+from ...combiners import Localized, Sigmoid, Softmax
 from ...kernels import Linear, Polynomial
 from ..engine.declaration import Experiment, Method, Paper
 from .localized import papers_localized
 
 _DEGREES = (2, 3, 4, 5)
 _C = [0.01, 0.1, 1.0, 10.0, 100.0]
+SINGLE = ("SVR (k_L)", *(f"SVR (k_P, q = {degree})" for degree in _DEGREES))
 
 
 def regression_experiment(
@@ -20,6 +21,7 @@ def regression_experiment(
     *,
     epsilon: Sequence[float],
     localized_C: Sequence[float] = _C,
+    unit_gates: bool = False,
     **fields: Any,
 ) -> Experiment:
     """Support vector regression with each of five kernels, and with gates over all of them.
@@ -34,6 +36,8 @@ def regression_experiment(
         Widths of the tube to try.
     localized_C : sequence of float
         Values of C to try with gates.
+    unit_gates : bool
+        Whether there is a row of the library's own gates, which choose their penalty by themselves.
     fields : further fields of `Experiment`
 
     Examples
@@ -46,8 +50,9 @@ def regression_experiment(
     ['LMKL (softmax)', 'LMKL (sigmoid)']
     """
     kernels = {"L": Linear()} | {f"P{degree}": Polynomial(degree=degree) for degree in _DEGREES}
-    names = ["SVR (k_L)", *(f"SVR (k_P, q = {degree})" for degree in _DEGREES)]
-    methods = [Method(name, (kernel,), paper=paper) for name, kernel, paper in zip(names, kernels, single, strict=True)]
+    methods = [
+        Method(name, (kernel,), paper=paper) for name, kernel, paper in zip(SINGLE, kernels, single, strict=True)
+    ]
     for gate, paper in zip((Softmax, Sigmoid), localized, strict=True):
         gated = Method(
             f"LMKL ({gate.__name__.lower()})",
@@ -58,6 +63,12 @@ def regression_experiment(
             grid={"combiner__l2": [1e-4, 1e-3], "epsilon": list(epsilon), "C": list(localized_C)},
         )
         methods.append(gated)
+    if unit_gates:
+        grid = {"epsilon": list(epsilon), "C": list(localized_C)}
+        own = Localized(inputs="x")
+        methods.append(
+            Method("LMKL (unit gates)", tuple(kernels), combiner=own, options={"random_state": 0}, grid=grid)
+        )
     return Experiment(
         task="regression",
         kernels=kernels,

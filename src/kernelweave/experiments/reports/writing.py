@@ -1,4 +1,4 @@
-"""An outcome as JSON and as Markdown, and one page of all full runs (``docs/results.md``)."""
+"""An outcome as JSON and as Markdown, and pages of all full runs (``docs/results.md``, ``docs/defaults.md``)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from ..._version import __version__
 from ..engine.cells import write_atomically
 from ..engine.discovery import list_defaults, list_experiments
 from ..engine.outcome import COMPARED, MEASURES, CollectionOutcome, Outcome, Row
+from ..tables import NOT_TO_BE_HAD
+from .digest import digest
+from .records import read_records, record_of, write_records
 from .sections import TextTable, heading, sections
-
-_PAGE_HEAD = """# The papers' tables, reproduced
-
-Written by `kernelweave reproduce`; every table below is a full run (no `--quick`). *Paper* is the mean and standard
-deviation as printed, *ours* is measured. A difference is ours less the paper's.
-"""
 
 _DEFAULTS_HEAD = """# The defaults, against their alternatives
 
@@ -65,7 +62,11 @@ def write_report(outcome: Any, output: Any) -> tuple[Path, Path]:
 
 
 def write_page(output: Any, page: Any, *, defaults: bool = False) -> list[str]:
-    """Gather the Markdown of all full runs below a folder into one page.
+    """Write the page of all full runs below a folder.
+
+    For the papers' tables that is the digest, and in a folder of the page's name beside it a page for each table and
+    ``results.json``, the figures that the digest shows. Tables that were not run again keep their page and figures.
+    Comparisons of defaults are gathered on the one page.
 
     Parameters
     ----------
@@ -79,15 +80,42 @@ def write_page(output: Any, page: Any, *, defaults: bool = False) -> list[str]:
     Returns
     -------
     list of str
-        The names of the experiments on the page.
+        The names of the experiments whose full runs were found.
     """
-    experiments, head = (list_defaults(), _DEFAULTS_HEAD) if defaults else (list_experiments(), _PAGE_HEAD)
-    stored = {experiment.name: Path(output) / f"table-{experiment.name}.md" for experiment in experiments}
-    there = {name: path for name, path in stored.items() if path.is_file()}
-    if not there:
+    experiments = list_defaults() if defaults else list_experiments()
+    folder = Path(page).with_suffix("")
+    records = {} if defaults else read_records(folder)
+    found = [one.name for one in experiments if (Path(output) / f"table-{one.name}.md").is_file()]
+    if not found and not records:
         raise ValueError(f"there is no full run below {str(output)!r} to gather; name its folder with --output")
-    write_atomically(Path(page), "\n".join([head, *(path.read_text("utf-8") for path in there.values())]))
-    return list(there)
+    texts = {name: (Path(output) / f"table-{name}.md").read_text("utf-8") for name in found}
+    if defaults:
+        write_atomically(Path(page), "\n".join([_DEFAULTS_HEAD, *texts.values()]))
+        return found
+    for name, text in texts.items():
+        records[name] = record_of(json.loads((Path(output) / f"table-{name}.json").read_text("utf-8")))
+        write_atomically(folder / f"{name}.md", table_page(name, text, records[name]["version"]))
+    records = {one.name: records[one.name] for one in experiments if one.name in records}
+    write_records(folder, records)
+    write_atomically(Path(page), digest(experiments, records, NOT_TO_BE_HAD))
+    return found
+
+
+def table_page(name: str, text: str, version: str) -> str:
+    """The page of one table: its Markdown, with the version and the command that wrote it.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment.
+    text : str
+        A section of Markdown, as `markdown` writes it.
+    version : str
+        Of the library that ran it.
+    """
+    title, _, rest = text.removeprefix("## ").partition("\n")
+    run = f"Run with version {version}: `kernelweave reproduce {name}`. All tables: [the digest](../results.md)."
+    return f"# {title}\n\n{run}\n{rest}"
 
 
 @singledispatch

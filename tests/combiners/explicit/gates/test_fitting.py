@@ -29,8 +29,9 @@ from kernelweave.combiners.explicit.gates.descent import Position
 from kernelweave.combiners.explicit.gates.fitting import GatedFit
 from kernelweave.combiners.explicit.gates.held_out import divided
 from kernelweave.combiners.localized.l2_path import PATH
+from kernelweave.datasets import make_gauss
 from kernelweave.features import NystroemFeatures
-from kernelweave.kernels import Gaussian, Linear
+from kernelweave.kernels import Gaussian, Linear, Polynomial
 
 rng = np.random.default_rng(5)
 N = 240
@@ -170,6 +171,16 @@ def test_starts():
         model = MKLClassifier(copies, combiner, C=3.0, tol=1e-4, **EXPLICIT)
         ends.append(model.fit(X[:200], X[:200, 0] * X[:200, 1] > 0.0).history_["objective"].iloc[-1])
     assert ends[1] <= ends[0] * (1.0 + 1e-9)
+
+
+def test_gates_leave_the_boundary_of_the_mean_kernel():
+    points, labels = make_gauss(4, 20_000, random_state=1)
+    kernels = [("linear", Linear()), ("quadratic", Polynomial(degree=2))]
+    common = {"approximation": "nystroem", "normalize": None}
+    even = MKLClassifier(kernels, Mean(), random_state=0, **common).fit(points, labels)
+    for seed in range(2):
+        gated = MKLClassifier(kernels, Localized(l2=1e-4), random_state=seed, **common).fit(points, labels)
+        assert gated.objective_ < 0.85 * even.objective_
 
 
 def test_history_and_progress(capsys):

@@ -15,10 +15,10 @@ from kernelweave.combiners.explicit.gates.amplitudes import GateAmplitudes
 from kernelweave.combiners.explicit.projections.fitting import ProjectedFit, Projecting
 from kernelweave.combiners.explicit.projections.primal import Model, ProjectedPrimal
 from kernelweave.combiners.explicit.projections.terms import NystroemTerm
-from kernelweave.engines.machine import ExplicitKernel, ExplicitMachine
 from kernelweave.engines.reservoir import fitted_maps
 from kernelweave.engines.stack import ExplicitStack
 from kernelweave.engines.targets import ClassTargets
+from kernelweave.engines.training.machine import ExplicitKernel, ExplicitMachine
 from kernelweave.estimators.explicit.fitting import Preparation
 from kernelweave.estimators.explicit.samples import rows_in_memory
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures

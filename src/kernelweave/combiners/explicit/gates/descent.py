@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ....engines.base import Engine
-from ....engines.descent import MEMORY, Hessian
-from ....engines.machine import ExplicitKernel, ExplicitMachine
-from ....engines.primal import Primal
 from ....engines.stack import ExplicitStack
+from ....engines.training.descent import MEMORY, Hessian
+from ....engines.training.machine import ExplicitKernel, ExplicitMachine
+from ....engines.training.primal import Primal
 from ....machines import Solution
 from ....solvers.descent.smooth import Point, minimize_lbfgs
 from ...base import FitControl

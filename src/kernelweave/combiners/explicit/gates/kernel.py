@@ -15,8 +15,8 @@ import numpy as np
 from ....arrays import Place
 from ....engines.base import Engine
 from ....engines.device.prediction import values_on_device
-from ....engines.machine import ExplicitKernel
 from ....engines.stack import ExplicitStack
+from ....engines.training.machine import ExplicitKernel
 from ....views import Views
 from ...gates.base import Gate
 from ...gates.inputs import GatingInputs, NoInputs

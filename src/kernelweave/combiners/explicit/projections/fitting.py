@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from ....arrays import HOST
 from ....engines.base import Engine
 from ....engines.block import Block, StoredFeatures
-from ....engines.machine import ExplicitKernel, ExplicitMachine
 from ....engines.stack import ExplicitStack
+from ....engines.training.machine import ExplicitKernel, ExplicitMachine
 from ....features.exact import ExactMap
 from ....features.fourier import FourierMap, frequencies_of
 from ....features.nystroem import NystroemMap

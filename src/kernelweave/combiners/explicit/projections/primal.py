@@ -16,8 +16,8 @@ import numpy as np
 
 from ....engines.base import Engine
 from ....engines.block import TILE, Block
-from ....engines.primal import Pass
 from ....engines.slices import ranges, spans_of
+from ....engines.training.primal import Pass
 from ...gates.base import Gate
 from ...projected.layout import Layout
 from .terms import Term

@@ -1,6 +1,7 @@
 """Thesis Table 5.10: linear, polynomial and Gaussian kernels on fifteen problems, at equal and increasing costs."""
 
 from kernelweave.combiners import ConvexMKL
+from kernelweave.experiments.engine.claim import Claim
 from kernelweave.experiments.engine.collection import Collection, over_datasets
 from kernelweave.experiments.engine.declaration import Experiment, Method, Paper
 from kernelweave.kernels import Gaussian, Linear, Polynomial
@@ -183,4 +184,15 @@ EXPERIMENT = Collection(
         ("cost-conscious", "support"): ("8-6-1", "13-1-1", "W"),
         ("cost-conscious", "total_cost"): ("8-6-1", "12-1-2", "W"),
     },
+    claim=Claim(
+        "As accurate as equal costs, with fewer support vectors and lower cost",
+        "cost-conscious",
+        no_worse_than=("MKL",),
+        sparser_than=("MKL",),
+        cheaper_than=("MKL",),
+        reason="ties and losses as in the thesis; scaling not stated",
+        details="The thesis has ties and losses too (8-6-1 in support vectors and in cost by its test). Where its "
+        "figure is not reached, that of MKL is not reached either (BANANA, IONOSPHERE, PENDIGITS 1vs7): the scaling of "
+        "features and kernels is not stated, and its PENDIGITS is a part of ours.",
+    ),
 )

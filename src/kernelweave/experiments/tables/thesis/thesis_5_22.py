@@ -1,7 +1,8 @@
 """Thesis Tables 5.22, 5.23: regression on CONCRETE with the linear kernel and polynomial kernels of degree 2 to 5."""
 
+from kernelweave.experiments.engine.claim import Claim
 from kernelweave.experiments.engine.declaration import Paper
-from kernelweave.experiments.methods.regression import regression_experiment
+from kernelweave.experiments.methods.regression import SINGLE, regression_experiment
 from kernelweave.model_selection import ThesisProtocol
 
 _SOFTMAX, _SIGMOID = (0.1495, 0.0091, 0.0117, 0.0951, 0.7346), (0.6675, 0.8176, 0.9962, 0.9721, 0.9989)
@@ -28,5 +29,14 @@ EXPERIMENT = regression_experiment(
     note="The thesis does not say how features and kernels are scaled; as for MULTIFEAT, features are standardised and "
     "kernels have a unit diagonal. None of eight scalings that were looked at (on two folds, test scores included) "
     "gives all rows of the thesis; this one was kept to agree with MULTIFEAT, not because it fitted best. Gating "
-    "inputs are standardised. LMKL with five copies of the linear kernel is in 5.22-copies.",
+    "inputs are standardised. LMKL with five copies of the linear kernel is in 5.22-copies. Unit gates are no row of "
+    "the thesis.",
+    unit_gates=True,
+    claim=Claim(
+        "More accurate than every single kernel",
+        "LMKL (softmax)",
+        ahead_of=SINGLE,
+        simpler=SINGLE,
+        own="LMKL (unit gates)",
+    ),
 )

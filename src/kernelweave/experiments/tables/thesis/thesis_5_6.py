@@ -1,6 +1,7 @@
 """Thesis Table 5.6 and Figure 5.3: regularised MKL and its rivals on six views of MULTIFEAT."""
 
 from kernelweave.combiners import ConvexMKL, EigenvalueCosts, FixedWeights
+from kernelweave.experiments.engine.claim import Claim
 from kernelweave.experiments.engine.collection import Collection, over_datasets
 from kernelweave.experiments.engine.declaration import Experiment, Method, Paper, SurfaceSearch
 from kernelweave.kernels import Linear
@@ -96,4 +97,11 @@ EXPERIMENT = Collection(
     "validation error of all folds, at each point with the C of least error; d and weights stay within a tenth and ten "
     "times their start. EMKL tries gamma from 0 to 1. Figure 5.3 has no printed numbers, so EMKL and RWKL have none of "
     "the paper; the mean of six kernels is no method of the thesis.",
+    claim=Claim(
+        "As accurate as MKL with fewer support vectors",
+        "RMKL",
+        no_worse_than=("MKL",),
+        sparser_than=("MKL",),
+        simpler=("MKL", "mean of six kernels"),
+    ),
 )

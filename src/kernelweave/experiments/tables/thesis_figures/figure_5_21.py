@@ -1,8 +1,9 @@
 """Thesis Figure 5.21: small against large digits of USPS, after reductions and with projection kernels."""
 
+from kernelweave.experiments.engine.claim import Claim
 from kernelweave.experiments.engine.declaration import Paper
 from kernelweave.experiments.methods.projected import projection_experiment
-from kernelweave.experiments.tables.thesis_figures.figure_5_20 import DIMENSIONS, USPS
+from kernelweave.experiments.tables.thesis_figures.figure_5_20 import DIMENSIONS, EASIER, USPS
 
 EXPERIMENT = projection_experiment(
     "x",
@@ -16,5 +17,13 @@ EXPERIMENT = projection_experiment(
     title="Projections on USPS-SL",
     source="thesis 5.4.3, Figure 5.21",
     variant="small-vs-large",
+    claim=Claim(
+        "Local projections are more accurate than global ones and the SVM, with fewer support vectors",
+        "LPK (P = 3, R = 2)",
+        ahead_of=("SVM", "PCA (R = 2)", "LFDA (R = 2)", "GPK (R = 2)"),
+        sparser_than=("SVM", "GPK (R = 2)"),
+        simpler=("SVM", "PCA (R = 2)", "LFDA (R = 2)", "GPK (R = 2)"),
+        remark=EASIER,
+    ),
     **USPS,
 )

@@ -1,0 +1,1 @@
+"""Tables of the library's own, which no paper has."""
