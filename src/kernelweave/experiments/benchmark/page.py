@@ -60,9 +60,9 @@ _CRITICAL = """Mean ranks on one axis, after Demšar (2006): a bar joins methods
 at the level 0.05. N is the effective number of data sets: the masked forms of one set are not independent, and count as
 if they were copies."""
 _LEADS = """The best of the {n_ours} methods of Kernelweave and the best of the {n_others} others on each data set, the
-largest leads of others first. Accuracies and differences are in per cent. Both methods are chosen by the accuracy on
-the test samples, which favours the side with more methods. *p*: corrected t test of the two over the splits, bold below
-0.05, without a correction for the number of data sets."""
+largest leads of others first. *Ahead*: accuracy of the first less that of the second, in points. Both are chosen by
+the accuracy on the test samples, which favours the side with more methods. *p*: corrected t test of the two over the
+splits, bold below 0.05, without a correction for the number of data sets."""
 _RUN = """Every method chooses among at most {budget} settings by {folds} stratified folds of the training samples.
 After {seconds:g} seconds of a cell no further setting is begun. All {n_cells} cells are in `results.json` beside the
 pictures, from which `read_results` and `write_benchmark_page` of `kernelweave.experiments.benchmark` write this page

@@ -141,7 +141,7 @@ def leads_table(found: Sequence[Lead]) -> str:
         shown = [(escaped(name), _bold(f"{100 * value:.1f}", lead.best == name)) for name, value in sides]
         pvalue = _bold(p_value(lead.pvalue), lead.is_sure)
         lines.append([escaped(lead.row), *shown[0], *shown[1], f"{-100 * lead.ahead:+.1f}", pvalue])
-    headings = ["data set", "best of Kernelweave", "%", "best of the others", "%", "difference", "p"]
+    headings = ["data set", "best of Kernelweave", "%", "best of the others", "%", "ahead", "p"]
     return markdown_table(headings, lines, text=(0, 1, 3))
 
 
