@@ -13,7 +13,7 @@ DOCS := .venv-docs
 SITE := build/site
 GENERATED := docs/gallery docs/api/generated
 
-.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults docs docs-quick lint types format clean
+.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults benchmark docs docs-quick lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -67,6 +67,9 @@ results: $(INSTALLED)
 
 defaults: $(INSTALLED)
 	$(VENV)/bin/kernelweave defaults --page docs/defaults.md
+
+benchmark: $(INSTALLED)
+	$(VENV)/bin/kernelweave benchmark --page docs/benchmark.md
 
 # The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
 # of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.

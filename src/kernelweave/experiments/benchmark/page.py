@@ -51,22 +51,24 @@ _LEGEND = """| column | meaning |
 | p | Wilcoxon's signed rank test of mean differences by data set, after Holm's correction for the number of methods |
 | log loss | of the test samples |
 | failed | data sets on which the method could not be fitted, which its other means leave out |"""
-_COST_LEGEND = """Means over the same data sets. *Stored*: training samples that predictions need, none for linear models
-and trees; *seconds*: processor time of selection and fit; *prediction*: seconds for all test samples; *MB*: memory
-above that at the start."""
+_COST_LEGEND = """Means over the same data sets. *Stored*: training samples that predictions need, none for linear
+models and trees; *seconds*: processor time of selection and fit; *prediction*: seconds for all test samples; *MB*:
+memory above that at the start."""
 _MARKS = """One mark for each method: the mean over data sets of its accuracy relative to that of the best method there,
 against what it costs. Data sets on which a method failed are left out of its mean."""
 _CRITICAL = """Mean ranks on one axis, after Demšar (2006): a bar joins methods that Nemenyi's test does not tell apart
 at the level 0.05. N is the effective number of data sets: the masked forms of one set are not independent, and count as
 if they were copies."""
 _LEADS = """The best of the {n_ours} methods of Kernelweave and the best of the {n_others} others on each data set, the
-largest leads of others first. Accuracies and differences are in per cent. Both methods are chosen by the accuracy on
-the test samples, which favours the side with more methods. *p*: corrected t test of the two over the splits, bold below
-0.05, without a correction for the number of data sets."""
+largest leads of others first. *Ahead*: accuracy of the first less that of the second, in points. Both are chosen by
+the accuracy on the test samples, which favours the side with more methods. *p*: corrected t test of the two over the
+splits, bold below 0.05, without a correction for the number of data sets."""
 _RUN = """Every method chooses among at most {budget} settings by {folds} stratified folds of the training samples.
 After {seconds:g} seconds of a cell no further setting is begun. All {n_cells} cells are in `results.json` beside the
 pictures, from which `read_results` and `write_benchmark_page` of `kernelweave.experiments.benchmark` write this page
 again."""
+_SETS = """*views*: several views; *masked*: the same with views that are missing at random (`-random`) or by block
+(`-block`); *kernels*: one table, which several kernels compare. *Train*, *test*: samples of a split."""
 _KIND_TITLES = {
     None: "All data sets",
     "views": "Several views",
@@ -210,7 +212,7 @@ def _by_kind(rankings: dict[str | None, Ranking], pictures: dict[str, str]) -> l
 def _where_others_win(shared: SharedCells, found: list[Lead]) -> list[str]:
     n_ours = sum(family == OURS for family in shared.families.values())
     words = _LEADS.format(n_ours=n_ours, n_others=len(shared.families) - n_ours)
-    return ["## Where others win", words, leads_table(found, shared)] if found else []
+    return ["## Where others win", words, leads_table(found)] if found else []
 
 
 def _run(cells: pd.DataFrame, shared: SharedCells, page: Path) -> list[str]:
@@ -222,9 +224,10 @@ def _run(cells: pd.DataFrame, shared: SharedCells, page: Path) -> list[str]:
     seconds = QUICK_SECONDS if is_quick else MAX_SECONDS
     return [
         "## What was run",
-        f"```sh\nkernelweave benchmark --data DATA{options} --output results/ --page {page.name}\n```",
+        f"```sh\nkernelweave benchmark --data DATA{options} \\\n    --output results/ --page {page.name}\n```",
         _RUN.format(budget=BUDGET, folds=FOLDS, seconds=seconds, n_cells=len(cells)),
         sets_table(shared),
+        _SETS,
     ]
 
 

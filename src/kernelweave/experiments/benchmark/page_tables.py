@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pandas as pd
 
+from ...datasets import load_dataset
 from ...datasets.catalogue import CATALOGUE
 from .findings import FAMILY_WORDS, OURS, Lead, escaped
 from .ranks import Against, Ranking
@@ -14,7 +15,6 @@ from .shared import SharedCells, data_set_of
 
 _COLUMNS = 6  # data sets beside each other
 _LONGEST_REASON = 200
-_MASKS = {"random": "at random", "block": "by block"}
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, text: Collection[int] = (0,)) -> str:
@@ -115,39 +115,38 @@ def sets_table(shared: SharedCells) -> str:
         spec = CATALOGUE.get(data_set_of(str(row)))
         known = ["-"] * 3
         if spec is not None:
-            known = [str(spec.n_samples), str(max(len(spec.views), 1)), str(len(spec.classes))]
-        mask = _MASKS.get(str(row).rpartition("-")[2], "") if cell["kind"] == "masked" else ""
+            known = [str(spec.n_samples), str(_n_views(data_set_of(str(row)))), str(len(spec.classes))]
         counts = [str(int(cell["n_train"])), str(int(cell["n_test"])), str(int(splits[row]))]
-        lines.append([escaped(str(row)), str(cell["kind"]), mask, *known, *counts])
-    headings = ["data set", "kind", "missing views", "samples", "views", "classes", "train", "test", "splits"]
-    return markdown_table(headings, lines, text=(0, 1, 2))
+        lines.append([escaped(str(row)), str(cell["kind"]), *known, *counts])
+    headings = ["data set", "kind", "samples", "views", "classes", "train", "test", "splits"]
+    return markdown_table(headings, lines, text=(0, 1))
 
 
-def leads_table(found: Sequence[Lead], shared: SharedCells) -> str:
+def _n_views(name: str) -> int:
+    """Number of views of a data set; the catalogue has the columns of an embedded set as one array."""
+    spec = CATALOGUE[name]
+    return len(load_dataset(name).views) if spec.origin == "embedded" else max(len(spec.views), 1)
+
+
+def leads_table(found: Sequence[Lead]) -> str:
     """For each data set the best method of Kernelweave and the best of the others, the largest leads of others first.
 
     Parameters
     ----------
     found : sequence of Lead
-    shared : SharedCells
     """
     lines = []
     for lead in sorted(found, key=lambda lead: -lead.ahead):
-        best = "tie" if lead.best is None else FAMILY_WORDS[shared.families[lead.best]]
-        ours, other = (f"{100 * value:.1f}" for value in (lead.ours_accuracy, lead.other_accuracy))
-        ours, other = (
-            (f"**{ours}**" if lead.best == lead.ours else ours),
-            (f"**{other}**" if lead.best == lead.other else other),
-        )
-        pvalue = p_value(lead.pvalue)
-        lines.append(
-            [
-                *(escaped(lead.row), best, escaped(lead.ours), ours, escaped(lead.other), other),
-                *(f"{-100 * lead.ahead:+.1f}", f"**{pvalue}**" if lead.is_sure else pvalue),
-            ]
-        )
-    headings = ["data set", "best", "best of Kernelweave", "accuracy", "best of the others", "accuracy"]
-    return markdown_table([*headings, "difference", "p"], lines, text=(0, 1, 2, 4))
+        sides = ((lead.ours, lead.ours_accuracy), (lead.other, lead.other_accuracy))
+        shown = [(escaped(name), _bold(f"{100 * value:.1f}", lead.best == name)) for name, value in sides]
+        pvalue = _bold(p_value(lead.pvalue), lead.is_sure)
+        lines.append([escaped(lead.row), *shown[0], *shown[1], f"{-100 * lead.ahead:+.1f}", pvalue])
+    headings = ["data set", "best of Kernelweave", "%", "best of the others", "%", "ahead", "p"]
+    return markdown_table(headings, lines, text=(0, 1, 3))
+
+
+def _bold(text: str, is_bold: bool) -> str:
+    return f"**{text}**" if is_bold else text
 
 
 def measure_tables(
@@ -184,7 +183,7 @@ def measure_tables(
 def _value(shared: SharedCells, row: str, method: str, value: float, best: float, decimals: int) -> str:
     if np.isnan(value):
         return "failed" if shared.failed.loc[row, method] else "-"
-    return f"**{value:.{decimals}f}**" if value == best else f"{value:.{decimals}f}"
+    return _bold(f"{value:.{decimals}f}", bool(value == best))
 
 
 def failures_table(cells: pd.DataFrame) -> str:
