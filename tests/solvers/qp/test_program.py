@@ -62,6 +62,22 @@ def test_curvature_is_the_change_of_the_gradient(name, way, monkeypatch):
     np.testing.assert_allclose(H / scale, differences / scale, atol=2e-3 if direct else 2e-2)
 
 
+@pytest.mark.parametrize("small", [0, 10_000])
+def test_samples_that_the_kernel_has_nothing_of_add_no_curvature(small, monkeypatch):
+    """Their views have weight 0: K is 0 for them, but not the kernel of their view."""
+    monkeypatch.setattr(module, "SMALL", small)
+    machine = MACHINES["binary"]
+    here, there = MATRICES[:2].copy()
+    here[-10:], here[:, -10:] = 0.0, 0.0
+    there[:-10], there[:, :-10] = 0.0, 0.0
+    solution = exactly(machine, here, gap_tol=1e-12)
+    coef = solution.coef.copy()
+    coef[-10:] *= 0.5  # free, as in a solution that is not exact
+    H = curvature(machine.programs(), here, coef, images(np.stack([here, there]), coef))
+    assert np.isfinite(H).all() and H[0, 0] > 0.0
+    assert H[1, 1] == 0.0
+
+
 def test_outputs_are_the_independent_machines():
     for name in ("one-vs-one", "one-vs-all", "binary"):
         machine = MACHINES[name]

@@ -175,7 +175,9 @@ def curvature(programs: list[DualProgram], K: Any, coef: np.ndarray, images: Ima
     width = every.upper - every.lower
     margin = INSIDE * np.where(np.isfinite(width), width, np.abs(z).max(initial=0.0))
     inside = (z > every.lower + margin) & (z < every.upper - margin)
-    free = np.flatnonzero(inside & (z != 0.0))
+    diagonal = (np.diagonal(K) if isinstance(K, np.ndarray) else K.diagonal)[every.sample] + every.quadratic
+    # A sample that K has nothing of, such as one whose views all have weight 0, has no finite curvature to add.
+    free = np.flatnonzero(inside & (z != 0.0) & (diagonal > RIDGE * diagonal.max(initial=0.0)))
     seen = every.seen_by(images, free)
     begins = np.cumsum([0, *(len(program.linear) for program in programs)])
     starts = np.searchsorted(free, begins)  # where the free variables of each program begin
