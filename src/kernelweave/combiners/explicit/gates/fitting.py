@@ -28,8 +28,8 @@ from .totals import GateTotals, count_open, totals_of
 if TYPE_CHECKING:
     from ...localized.localized import Localized
 
-# The share of the mean kernel's weight vectors at which a descent begins. Compared with 1 on eight problems, three or four
-# starts each: objectives lower by up to a quarter, and never higher by more than 0.2 per cent.
+# The share of the mean kernel's weight vectors at which a descent begins. Compared with 1 on eight problems from three
+# or four starts, objectives are lower by up to a quarter, and nowhere higher by more than 0.2 per cent.
 BEGINNING = 0.5
 
 
