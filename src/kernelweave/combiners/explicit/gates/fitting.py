@@ -28,7 +28,8 @@ from .totals import GateTotals, count_open, totals_of
 if TYPE_CHECKING:
     from ...localized.localized import Localized
 
-# The share of the mean kernel's weight vectors at which a descent begins: on eight problems never worse than all.
+# The share of the mean kernel's weight vectors at which a descent begins. Compared with 1 on eight problems from three
+# or four starts, objectives are lower by up to a quarter, and nowhere higher by more than 0.2 per cent.
 BEGINNING = 0.5
 
 
