@@ -97,7 +97,7 @@ def timeless(table):
 
 def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):  # noqa: F811
     monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", lambda name: SMALL)
-    call = ["reproduce", "small", "--quick", "--n-jobs", "1", "--output"]
+    call = ["reproduce", "small", "--quick", "--jobs", "1", "--output"]
     assert main([*call, str(tmp_path / "here")]) == 0
     assert not shipped
     assert main([*call, str(tmp_path / "there"), "--dask", client.scheduler.address]) == 0

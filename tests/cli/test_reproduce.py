@@ -78,7 +78,7 @@ def test_errors_of_the_user_are_one_line(tmp_path, capsys):
     assert main(["reproduce", "5.22", "--output", str(tmp_path / "out"), "--data", str(data)]) == 1
     assert "Table 5.22" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["reproduce", "5.16", "--n-jobs", "0"])
+        main(["reproduce", "5.16", "--jobs", "0"])
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def _run(chosen: argparse.Namespace, names: Sequence[str], *, defaults: bool) ->
         defaults=defaults,
         quick=chosen.quick,
         data_home=chosen.data,
-        n_jobs=chosen.n_jobs,
+        n_jobs=chosen.jobs,
         page=chosen.page,
         dask=chosen.dask,
     )

@@ -329,7 +329,7 @@ def _add_dask(parser: Any) -> None:
 
 
 def _add_experiment_options(parser: Parser, jobs: bool = True) -> None:
-    """What the commands share that run experiments; `jobs`: whether folds are threads, by --n-jobs."""
+    """What the commands share that run experiments; `jobs`: whether folds are threads, by --jobs."""
     parser.add_argument("--list", action="store_true", help="list what can be run and whether its data are there")
     parser.add_argument("--quick", action="store_true", help="fewer folds and samples")
     parser.add_argument(
@@ -340,7 +340,7 @@ def _add_experiment_options(parser: Parser, jobs: bool = True) -> None:
     )
     parser.add_argument("--data", type=Path, help="folder with the data sets (default: KERNELWEAVE_DATA)")
     if jobs:
-        parser.add_argument("--n-jobs", type=whole(1), default=1, help="folds to run at the same time (default 1)")
+        parser.add_argument("--jobs", type=whole(1), default=1, metavar="N", help="folds at the same time (default 1)")
     _add_dask(parser)
     parser.add_argument("--page", type=Path, help="also write the page of all full runs in --output, in Markdown")
 
