@@ -99,6 +99,7 @@ def test_the_page_can_be_written_again_from_its_results(tmp_path, without_pictur
 def test_failures_are_named_with_their_reasons(tmp_path, without_pictures):
     text = written(made_up_cells(failing={("cora", "LpMKL"), ("heart", "LpMKL")}), tmp_path)
     assert r"| LpMKL | ValueError: no luck \| here | cora (3), heart (3) |" in text
+    assert rows(section(text, "Overall").split("### What it costs")[0].split("| column |")[0])["LpMKL"][1][0] == "("
     assert "| 2 |" in next(line for line in section(text, "Overall").splitlines() if line.startswith("| LpMKL |"))
     assert rows(section(text, "Accuracy by data set: several kernels of one table"))["LpMKL"][1] == "failed"
     assert "Every method could be fitted" in written(made_up_cells(["heart"]), tmp_path)

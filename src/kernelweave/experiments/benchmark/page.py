@@ -50,12 +50,13 @@ _LEGEND = """| column | meaning |
 | W-T-L | data sets on which the method beats *{baseline}*, ties with it and loses to it |
 | p | Wilcoxon's signed rank test of mean differences by data set, after Holm's correction for the number of methods |
 | log loss | of the test samples |
-| failed | data sets on which the method could not be fitted, which its other means leave out |"""
+| failed | data sets on which the method could not be fitted; its accuracy and log loss leave them out, and are in \
+brackets because they cannot be compared |"""
 _COST_LEGEND = """Means over the same data sets. *Stored*: training samples that predictions need, none for linear
 models and trees; *seconds*: processor time of selection and fit; *prediction*: seconds for all test samples; *MB*:
 memory above that at the start."""
 _MARKS = """One mark for each method: the mean over data sets of its accuracy relative to that of the best method there,
-against what it costs. Data sets on which a method failed are left out of its mean."""
+against what it costs. A star marks methods that failed on some data sets, which their means leave out."""
 _CRITICAL = """Mean ranks on one axis, after Demšar (2006): a bar joins methods that Nemenyi's test does not tell apart
 at the level 0.05. N is the effective number of data sets: the masked forms of one set are not independent, and count as
 if they were copies."""
@@ -294,11 +295,15 @@ def _draw(shared: SharedCells, rankings: dict[str | None, Ranking], folder: Path
             draw_critical_differences(ranking, file, families=shared.families, title=title)
             found[name] = f"{folder.name}/{file.name}"
     overall = rankings[None]
+    starred = {name: f"{name}*" if overall.accuracy[name].isna().any() else str(name) for name in overall.accuracy}
+    families = {starred.get(name, name): family for name, family in shared.families.items()}
     if len(overall.mean):
         for column, (label, none) in _COSTS.items():
             file = folder / f"accuracy_{column}.png"
-            cost = mean_over_sets(shared, overall, column)
-            draw_accuracy_against(_relative(overall), cost, file, families=shared.families, cost_label=label, none=none)
+            cost = mean_over_sets(shared, overall, column).rename(starred)
+            draw_accuracy_against(
+                _relative(overall).rename(starred), cost, file, families=families, cost_label=label, none=none
+            )
             found[column] = f"{folder.name}/{file.name}"
     return found
 

@@ -15,6 +15,7 @@ from .shared import SharedCells, data_set_of
 
 _COLUMNS = 6  # data sets beside each other
 _LONGEST_REASON = 200
+_PARTICULARS = r"'[^']*'|\d+"
 
 
 def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, text: Collection[int] = (0,)) -> str:
@@ -52,10 +53,10 @@ def overall_table(shared: SharedCells, ranking: Ranking, baseline: str) -> str:
         lines.append(
             [
                 _with_family(str(name), shared),
-                number(100.0 * accuracy[name], 1),
+                _aside(number(100.0 * accuracy[name], 1), failed[name] > 0),
                 number(rank, 2),
                 *record,
-                number(log_loss[name], 3),
+                _aside(number(log_loss[name], 3), failed[name] > 0),
                 str(int(failed[name])),
             ]
         )
@@ -94,6 +95,10 @@ def mean_over_sets(shared: SharedCells, ranking: Ranking, column: str) -> pd.Ser
 def _with_family(method: str, shared: SharedCells) -> str:
     family = shared.families[method]
     return escaped(method) if family == OURS else f"{escaped(method)} ({FAMILY_WORDS[family]})"
+
+
+def _aside(text: str, is_aside: bool) -> str:
+    return f"({text})" if is_aside else text
 
 
 def _record(one: Against) -> str:
@@ -195,8 +200,9 @@ def failures_table(cells: pd.DataFrame) -> str:
         Those with a reason.
     """
     lines = []
-    for (method, reason), part in cells.groupby(["method", "failed"], sort=False):
-        short = " ".join(str(reason).split())
+    alike = cells["failed"].str.replace(_PARTICULARS, "", regex=True)  # reasons that name other samples and kernels
+    for (method, _), part in cells.groupby(["method", alike], sort=False):
+        short = " ".join(str(part["failed"].iloc[0]).split())
         short = short if len(short) <= _LONGEST_REASON else short[:_LONGEST_REASON] + " ..."
         counts = part.groupby("set", sort=False).size()
         rows = ", ".join(f"{escaped(str(row))} ({count})" for row, count in counts.items())

@@ -105,7 +105,7 @@ def draw_accuracy_against(
     given = cost.reindex(shown.index)
     has_cost = (given > 0) & given.notna()
     lowest, highest = (float(given[has_cost].min()), float(given[has_cost].max())) if has_cost.any() else (1.0, 10.0)
-    aside = lowest / max(2.0, (highest / lowest) ** 0.2)
+    aside = lowest / max(1.05, (highest / lowest) ** 0.4)
     x = given.where(has_cost, aside)
     figure = _figure(5.4)
     ax = figure.add_axes((0.105, 0.105, 0.875, 0.83))
@@ -220,6 +220,8 @@ def _ticks(ax: Any, aside: float | None, lowest: float, none: str) -> None:
     steps = (1.0, 2.0, 5.0) if high / start < 200 else (1.0,)
     powers = range(int(np.floor(np.log10(low))) - 1, int(np.ceil(np.log10(high))) + 1)
     places = [step * 10.0**power for power in powers for step in steps if start < step * 10.0**power < high]
+    if len(places) < 3:  # the axis has no more than a power of two or so
+        places = [place for place in ticker.MaxNLocator(5).tick_values(start, high) if start < place < high]
     names = [f"{place:g}" for place in places]
     if aside is not None:
         places, names = [aside, *places], [none, *names]
