@@ -112,8 +112,7 @@ def draw_accuracy_against(
     ax.set_xscale("log")
     span = np.log10(float(x.max()) / float(x.min())) or 1.0
     ax.set_xlim(float(x.min()) * 10 ** (-0.22 * span), float(x.max()) * 10 ** (0.22 * span))
-    reach = float(shown.max() - shown.min()) or 1.0
-    ax.set_ylim(float(shown.min()) - 0.10 * reach, float(shown.max()) + 0.10 * reach)
+    _scale_accuracy(ax, float(shown.min()), float(shown.max()))
     ax.set_xlabel(cost_label, size=_SIZE + 1)
     ax.set_ylabel("accuracy, per cent of the best method of each data set", size=_SIZE + 1)
     ax.tick_params(labelsize=_SIZE)
@@ -229,6 +228,28 @@ def _ticks(ax: Any, aside: float | None, lowest: float, none: str) -> None:
     ax.xaxis.set_major_locator(ticker.FixedLocator(places))
     ax.xaxis.set_major_formatter(ticker.FixedFormatter(names))
     ax.xaxis.set_minor_locator(ticker.NullLocator())
+
+
+def _scale_accuracy(ax: Any, low: float, high: float) -> None:
+    """A logarithmic axis of what is missing to 100 per cent: the best methods are close to each other."""
+    end = 100.5  # a method that is the best on every data set has 100
+
+    def up(accuracy: Any) -> Any:
+        return -np.log10(np.maximum(end - np.asarray(accuracy, dtype=float), 1e-3))
+
+    def back(value: Any) -> Any:
+        return end - 10.0 ** -np.asarray(value, dtype=float)
+
+    ticker = import_module("matplotlib.ticker")
+    ax.set_yscale("function", functions=(up, back))
+    room = 0.10 * (float(up(high) - up(low)) or 0.2)
+    limits = float(back(up(low) - room)), float(back(up(high) + room))
+    ax.set_ylim(*limits)
+    places = [
+        place for place in (0, 20, 40, 60, 70, 80, 85, 90, 95, 96, 97, 98, 99, 100) if limits[0] < place < limits[1]
+    ]
+    ax.yaxis.set_major_locator(ticker.FixedLocator(places))
+    ax.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
 
 
 def _front(ax: Any, x: pd.Series, y: pd.Series) -> list[tuple[float, float]]:
