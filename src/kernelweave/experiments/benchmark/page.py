@@ -56,7 +56,8 @@ _COST_LEGEND = """Means over the same data sets. *Stored*: training samples that
 models and trees; *seconds*: processor time of selection and fit; *prediction*: seconds for all test samples; *MB*:
 memory above that at the start."""
 _MARKS = """One mark for each method: the mean over data sets of its accuracy relative to that of the best method there,
-against what it costs. A star marks methods that failed on some data sets, which their means leave out."""
+against what it costs. A star marks methods that failed on some data sets, which their means leave out. The axis of
+accuracies is logarithmic in what is missing to 100 per cent."""
 _CRITICAL = """Mean ranks on one axis, after Demšar (2006): a bar joins methods that Nemenyi's test does not tell apart
 at the level 0.05. N is the effective number of data sets: the masked forms of one set are not independent, and count as
 if they were copies."""

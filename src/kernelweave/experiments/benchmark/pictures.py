@@ -245,10 +245,9 @@ def _scale_accuracy(ax: Any, low: float, high: float) -> None:
     room = 0.10 * (float(up(high) - up(low)) or 0.2)
     limits = float(back(up(low) - room)), float(back(up(high) + room))
     ax.set_ylim(*limits)
-    places = [
-        place for place in (0, 20, 40, 60, 70, 80, 85, 90, 95, 96, 97, 98, 99, 100) if limits[0] < place < limits[1]
-    ]
-    ax.yaxis.set_major_locator(ticker.FixedLocator(places))
+    round_places = (0, 20, 40, 60, 70, 80, 85, 90, 95, 96, 97, 98, 99, 100)
+    places = [place for place in round_places if limits[0] < place < limits[1]]
+    ax.yaxis.set_major_locator(ticker.FixedLocator(places) if len(places) > 2 else ticker.MaxNLocator(5))
     ax.yaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
 
 
