@@ -116,7 +116,7 @@ EXPERIMENT = Experiment(
         own="LMKL (k_L, k_P, unit gates)",
         reason="the thesis is above the Bayes rule",
         details="The thesis' figures are of one draw of 400 test samples, and above the Bayes rule of the mixture as "
-        "it is printed (89.7), which no method can beat on many fresh samples. MKL is further from the thesis than LMKL "
-        "and no better than one kernel alone here; why is not known.",
+        "it is printed (89.7), which no method can beat on many fresh samples. MKL is further from the thesis than "
+        "LMKL and no better than one kernel alone here; why is not known.",
     ),
 )
