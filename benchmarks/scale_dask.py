@@ -80,7 +80,14 @@ class Passes:
 
 
 def timed(estimator: Any, X: Any, y: Any, engine: type) -> dict[str, Any]:
-    """Fit; seconds of the fit, passes, seconds of one and before the first."""
+    """Fit twice; of the faster fit its seconds, passes, seconds of one and before the first.
+
+    The first touches memory that a virtual machine may have to be given by its host, which takes seconds a gigabyte.
+    """
+    return min((_timed(estimator, X, y, engine) for _ in range(2)), key=lambda found: found["seconds"])
+
+
+def _timed(estimator: Any, X: Any, y: Any, engine: type) -> dict[str, Any]:
     with Passes(engine) as passes:
         begun = time.perf_counter()
         estimator.fit(X, y)
