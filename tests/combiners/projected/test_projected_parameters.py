@@ -8,13 +8,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from cases import each
-from kernelweave import MKLClassifier
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import (
     InstanceGate,
     KernelMap,
     Projected,
     Softmax,
 )
+from kernelweave.features import ExactFeatures
 from kernelweave.kernels import Laplacian, Linear, Precomputed
 from localized_problem import SIGNS
 from projected_problem import KERNELS, SIDE, WIDE, X, local_model
@@ -40,6 +41,17 @@ def test_early_stopping_keeps_the_projections_of_least_validation_risk():
     assert by_kernel.history_["validation_risk"].iloc[:-1].min() < 0.5
 
 
+def test_components_by_default_follow_the_classes():
+    y = np.arange(60) % 5
+    for target, expected in ((y, 4), (y == 0, 2)):
+        model = MKLClassifier([Linear()], Projected(), random_state=0).fit(WIDE[:60], target)
+        assert model.projections_["linear"].shape[1] == expected, expected
+        approximate = MKLClassifier([Linear()], Projected(), random_state=0, approximation=ExactFeatures())
+        assert approximate.fit(WIDE[:60], target).projections_["linear"].shape[1] == expected
+    for model in (MKLRegressor([Linear()], Projected()), MKLOneClass([Linear()], Projected())):
+        assert model.fit(WIDE[:60], y).projections_["linear"].shape[1] == 2
+
+
 def test_restarts_are_reproducible_whatever_the_threads():
     fits = [
         local_model(Projected(1, Softmax(), gating_components=2, n_init=4, n_jobs=n_jobs), kernels=3, n=80)
@@ -57,7 +69,7 @@ def test_restarts_are_reproducible_whatever_the_threads():
 @each(
     ("options", "message"),
     [
-        ({"n_components": 0}, "n_components of Projected must be a positive whole number, not 0"),
+        ({"n_components": 0}, 'n_components of Projected must be a positive whole number or "auto", not 0'),
         ({"n_components": 2.0}, "n_components of Projected must be a positive whole number"),
         ({"n_components": True}, "n_components of Projected must be a positive whole number"),
         ({"n_components": "two"}, "n_components of Projected must be a positive whole number"),
