@@ -67,10 +67,6 @@ def test_bad_numbers_are_named(value):
         component_counts(value, ["a", "b"], [5, 2])
 
 
-def test_auto_is_one_fewer_than_there_are_classes_and_at_least_two():
-    assert [component_counts("auto", ["a", "b"], [9, 3], n_classes) for n_classes in (0, 2, 3, 6)] == [
-        [2, 2],
-        [2, 2],
-        [2, 2],
-        [5, 3],
-    ]
+def test_auto_is_one_fewer_than_there_are_classes_and_at_least_ten():
+    counts = [component_counts("auto", ["a", "b"], [99, 3], n_classes) for n_classes in (0, 2, 11, 12, 27)]
+    assert counts == [[10, 3], [10, 3], [10, 3], [11, 3], [26, 3]]

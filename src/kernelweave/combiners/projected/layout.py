@@ -21,7 +21,7 @@ from ...solvers.descent.domains import Domain, ProductSpace, Space, Sphere, Stie
 from ...validation import Whole, check
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
-FEWEST = 2  # of n_components="auto", else one fewer than there are classes: as many as classes differ in
+FEWEST = 10  # of n_components="auto"; else one fewer than there are classes, the dimensions of their means
 
 
 @dataclass(frozen=True)

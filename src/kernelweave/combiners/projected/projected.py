@@ -56,8 +56,8 @@ class Projected(GatedCombiner):
     ----------
     n_components : "auto", int, sequence or mapping from kernel name to int
         Dimensions R_m to project to. One number for all is a limit: a view with fewer features keeps those. "auto" is
-        one fewer than there are classes, the dimensions in which class means differ, and 2 at least, as for regression
-        and novelty; two are drawn more easily, but tell many classes apart badly (see the comparison of defaults).
+        one fewer than there are classes, the dimensions in which class means differ, and at least 10, which is also the
+        number for regression and novelty. Two can be drawn, but tell many classes apart badly.
     gating : Gate or None
         `Softmax()`, `Sigmoid()`, ...; None combines kernels evenly, every gate being 1 / sqrt(n_kernels).
     gating_components : int or None
