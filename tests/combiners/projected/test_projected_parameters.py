@@ -96,7 +96,7 @@ def test_restarts_are_reproducible_whatever_the_threads():
         ({"init": "best"}, "init of Projected must be .* or a mapping from kernel name to matrix, not 'best'"),
         ({"init": None}, "init of Projected must be .* or a mapping from kernel name to matrix, not None"),
         ({"init": {"x": np.eye(3, 2)}}, "init names a kernel that is not there: 'x'"),
-        ({"init": {"linear": np.eye(4, 2)}}, r"init of the kernel 'linear' must be finite numbers of shape \(3, 2\)"),
+        ({"init": {"linear": np.eye(4, 2)}}, r"init of the kernel 'linear' must be finite numbers of shape \(3, 3\)"),
         ({"init": {"linear": np.full((3, 2), np.nan)}}, "init of the kernel 'linear' must be finite"),
         ({"init": {"linear": np.zeros((3, 2))}}, "init of the kernel 'linear' must be .* not all 0"),
         ({"init": {"linear": [["a", 1], [1, 2], [1, 2]]}}, "init of the kernel 'linear' must be finite"),
