@@ -1,6 +1,6 @@
 """`ResponseSurfaceSearchCV`: choose positive parameters by response surfaces on the cross-validated error.
 
-In Gönen's PhD thesis (2010, section 2.7) and in Gönen and Alpaydın (2010) regularised MKL searches the costs d_m of the
+In Gönen's PhD thesis (2010, section 2.7) and in Gönen and Alpaydın (2011) regularised MKL searches the costs d_m of the
 kernels this way (``combiner__costs__<name>``), RWKL the weights themselves (``combiner__weights__<name>``). The cost of
 one kernel can stay fixed, and C may be a factor as well: multiplying all d_m by s and C by s^2 changes nothing.
 
@@ -44,7 +44,7 @@ _ACCURACIES = ("accuracy", "balanced_accuracy")
 class ResponseSurfaceSearchCV(BaseSearchCV):
     """Search positive parameters by fitting response surfaces to the cross-validated error.
 
-    Minimises the mean validation error over log10 of the factors (thesis (Gönen 2010), 2.7; Gönen and Alpaydın 2010):
+    Minimises the mean validation error over log10 of the factors (thesis (Gönen 2010), 2.7; Gönen and Alpaydın 2011):
     measures it on a Koshal design around the estimator's current values, fits a quadratic, measures at the minimum of
     the quadratic, adds that point and fits again, until the minimum stops moving. The result is the best point that was
     measured. It needs far fewer fits than a grid where the error is smooth, and ends in one of its local minima where

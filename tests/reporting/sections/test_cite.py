@@ -8,7 +8,7 @@ from kernelweave import MKLClassifier, MKLRegressor, __version__, combiners
 from kernelweave.combiners import ClusterGate, Combiner, ConvexMKL, EasyMKL, Localized
 from kernelweave.kernels import Linear
 from kernelweave.reporting.sections.naming import combiner_in_words
-from kernelweave.reporting.sections.references import OF_COMBINERS, OF_GATES, REFERENCES, WITHOUT_ENTRY
+from kernelweave.reporting.sections.references import OF_COMBINERS, OF_GATES, REFERENCES
 from reported import blocks, cohort, report, text
 
 NOT_CITED = {combiners.PerOutput, combiners.ChosenWeights, combiners.DescentCombiner, Combiner}
@@ -23,7 +23,7 @@ def all_combiners():
 
 def test_every_combiner_has_a_reference_and_words():
     for cls in all_combiners():
-        assert cls in OF_COMBINERS or cls in WITHOUT_ENTRY
+        assert cls in OF_COMBINERS
         required = {combiners.FixedWeights: [1.0], combiners.GroupMKL: ["a"], combiners.BinaryMKL: 1}
         assert combiner_in_words(cls(required[cls]) if cls in required else cls()) != cls.__name__
 
@@ -58,11 +58,13 @@ def test_software_and_method_are_cited():
     assert found.versions["kernelweave"] == __version__
 
 
-def test_gates_targets_and_methods_without_entry():
+def test_gates_and_targets_add_their_papers():
     X, y = cohort()
     local = MKLClassifier(KERNELS, Localized(ClusterGate(2), l2=0.01), random_state=0).fit(X, y)
     assert "Localized multiple kernel learning" in text(report(local, X, y), "cite")
     assert "Group-sensitive multiple kernel learning" in text(report(local, X, y), "cite")
     regression = MKLRegressor(KERNELS, Localized(l2=0.01), random_state=0).fit(X, X["rna__0"])
     assert "Localized multiple kernel regression" in text(report(regression, X), "cite")
-    assert "Aiolli and Donini (2015)" in text(report(MKLClassifier(KERNELS, EasyMKL()).fit(X, y), X, y), "cite")
+    easy = report(MKLClassifier(KERNELS, EasyMKL()).fit(X, y), X, y)
+    assert "Aiolli, F. and Donini, M. (2015). EasyMKL" in text(easy, "cite")
+    assert "@article{aiolli2015easymkl," in blocks(easy, "cite", "code")[0].text

@@ -1,4 +1,4 @@
-"""`GroupMKL`: all or none of a group of kernels (Szafranski et al. 2008, 2010), thesis 2.2.1.3.
+"""`GroupMKL`: all or none of a group of kernels (Szafranski et al. 2008), thesis 2.2.1.3.
 
 Szafranski's composite kernels have weights eta_m = sigma_g^(1/2) tau_m^(1/2) with sum_g sigma_g = sum_m tau_m = 1. The
 norms of the groups are then ||eta_g||_2 = (sigma_g sum_{m in g} tau_m)^(1/2), whose sum is at most 1, with equality for

@@ -94,8 +94,8 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
     References
     ----------
-    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 2009. M. Gönen, Localized
-    multiple kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
+    C. Cortes, M. Mohri, A. Rostamizadeh, Learning non-linear combinations of kernels, NIPS 22, 2010. M. Gönen,
+    Localized multiple kernel algorithms for machine learning, PhD thesis, Boğaziçi University, 2010, section 2.2.2.
 
     Examples
     --------

@@ -49,8 +49,8 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     Minimises ``1/2 ||w||^2 + C sum_i max(0, 1 - y_i f(x_i))`` over ``f(x) = <w, phi(x)> + b``, where w must lie in the
     span of the images of `n_expansion` points, and over these points as well. For given points this is a plain machine
     with the kernel ``psi(x)' K_z^-1 psi(x')`` of SKFE (16), so they move by its gradient. Prediction compares a sample
-    with these points only. Reference: Wu, Schoelkopf and Bakir, Building sparse large margin classifiers (2005; JMLR
-    2006); SKFE, section 3.2.
+    with these points only. Reference: Wu, Schölkopf and Bakır, Building sparse large margin classifiers (ICML
+    2005); SKFE, section 3.2.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 from ... import combiners
 from ..._version import __version__
 from ..content import Block, Code, Section, Text
-from .references import OF_COMBINERS, OF_GATES, REFERENCES, WITHOUT_ENTRY
+from .references import OF_COMBINERS, OF_GATES, REFERENCES
 from .subject import Subject, method_in_words
 
 
@@ -47,8 +47,7 @@ def _combiner(subject: Subject) -> Any:
 def _further(subject: Subject) -> list[str]:
     if subject.model is None:
         return [f"The method, {method_in_words(subject.cohort)}, uses scikit-learn, which asks to be cited, too."]
-    text = WITHOUT_ENTRY.get(type(_combiner(subject)))
-    return [] if text is None else [text]
+    return []
 
 
 def _software() -> str:

@@ -1,7 +1,6 @@
 """The papers that combiners, gates and machines come from.
 
-Titles and places are those of the bibliography of Gönen's thesis (2010) and of the docstrings; a method whose paper is
-known by authors and year only has no BibTeX entry.
+Titles and places are those of the bibliography of Gönen's thesis (2010), where it has the paper.
 """
 
 from __future__ import annotations
@@ -202,6 +201,15 @@ REFERENCES = {
         f"Proceedings of the 26th {_ICML}",
         2009,
     ),
+    "easy": Reference(
+        "aiolli2015easymkl",
+        "article",
+        ("Aiolli, F.", "Donini, M."),
+        "EasyMKL: a scalable multiple kernel learning algorithm",
+        "Neurocomputing",
+        2015,
+        (("volume", "169"), ("pages", "215--224")),
+    ),
     "alignment": Reference(
         "cristianini2002alignment",
         "inproceedings",
@@ -307,6 +315,7 @@ OF_COMBINERS: dict[type, tuple[str, ...]] = {
     combiners.SparseMKL: ("sparse",),
     combiners.BinaryMKL: ("selection",),
     combiners.LinearMKL: ("sdp",),
+    combiners.EasyMKL: ("easy",),
     combiners.PolynomialMKL: ("polynomial", "thesis"),
     combiners.GeneralizedMKL: ("generalized", "thesis"),
     combiners.KernelDifference: ("difference",),
@@ -317,4 +326,3 @@ OF_GATES: dict[type, tuple[str, ...]] = {
     combiners.ClusterGate: ("cluster-gate",),
     combiners.InstanceGate: ("instance-gate",),
 }
-WITHOUT_ENTRY: dict[type, str] = {combiners.EasyMKL: "Aiolli and Donini (2015), EasyMKL."}
