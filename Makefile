@@ -13,7 +13,7 @@ DOCS := .venv-docs
 SITE := build/site
 GENERATED := docs/gallery docs/api/generated
 
-.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults benchmark docs docs-quick lint types format clean
+.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults benchmark docs docs-quick docs-output lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -71,18 +71,21 @@ defaults: $(INSTALLED)
 benchmark: $(INSTALLED)
 	$(VENV)/bin/kernelweave benchmark --page docs/benchmark.md
 
-# The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery and the code
-# of the pages; `docs-quick` shows the gallery without its pictures. Neither fetches anything.
+# The site, in build/site: warnings are errors, and so is a link that leads nowhere. `docs` runs the gallery; `docs-quick`
+# shows it without its pictures. Neither fetches anything. `docs-output` runs the code of the pages, and compares what it
+# prints with what stands there.
 docs: $(DOCS)/.installed
 	rm -rf $(SITE) $(GENERATED)
 	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
-	$(DOCS)/bin/python tools/run_pages.py --check --jobs 2
 
 docs-quick: $(DOCS)/.installed
 	rm -rf $(SITE) $(GENERATED)
 	$(DOCS)/bin/python -m sphinx -W --keep-going -E -j auto -b html -D plot_gallery=0 docs $(SITE)
 	$(DOCS)/bin/python tools/check_site.py $(SITE)
+
+docs-output: $(DOCS)/.installed
+	$(DOCS)/bin/python tools/run_pages.py --check --jobs 2
 
 lint: $(INSTALLED)
 	$(RUN) -m ruff check .
