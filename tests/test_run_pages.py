@@ -151,6 +151,6 @@ def test_the_start_page_has_the_code_of_the_readme():
     assert code[0] == code[1][:1]
 
 
-@pytest.mark.parametrize("name", ["coming_from/mklpy", "coming_from/simplemkl"])  # quick ones; `make docs-output` runs all
+@pytest.mark.parametrize("name", ["coming_from/mklpy", "coming_from/simplemkl"])  # others: `make docs-output`
 def test_pages_show_what_their_code_prints(name):
     assert outcome(ROOT / "docs" / f"{name}.md").problems == []
