@@ -1,12 +1,10 @@
 """`kernelweave benchmark`: lists, the example of the documents, wrong calls, the page."""
 
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-from kernelweave.cli import main
+from kernelweave.cli import benchmark, main
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "benchmark_entry.py"
 
@@ -59,9 +57,7 @@ def test_wrong_calls_in_one_line(words, message, tmp_path, capsys):
 
 def test_the_page_is_written_from_all_cells(tmp_path, capsys, monkeypatch):
     written = []
-    writer = ModuleType("page")
-    writer.write_benchmark_page = lambda cells, page: written.append((len(cells), page))
-    monkeypatch.setitem(sys.modules, "kernelweave.experiments.benchmark.page", writer)
+    monkeypatch.setattr(benchmark, "write_benchmark_page", lambda cells, page: written.append((len(cells), page)))
     words = ("wdbc", "--methods", "logistic regression", "--quick", "--splits", "2", "--page", "some/page.md")
     assert call(*words, tmp_path=tmp_path) == 0
     assert written == [(2, Path("some/page.md"))]

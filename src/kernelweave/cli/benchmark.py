@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from contextlib import nullcontext
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +27,7 @@ from ..experiments.benchmark import (
     load_entry,
     run_benchmark,
     standings,
+    write_benchmark_page,
 )
 from ..experiments.benchmark.entries import is_there
 from ..experiments.engine.cluster import connected
@@ -152,6 +152,5 @@ def _print_lists(data_home: Path | None) -> int:
 
 
 def _write_page(output: Path, page: Path, quick: bool) -> None:
-    writer = import_module("kernelweave.experiments.benchmark.page")  # here, because it imports what draws
-    writer.write_benchmark_page(load_cells(output, quick=quick), page)
+    write_benchmark_page(load_cells(output, quick=quick), page)
     say([f"Written: {page}"])

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ...model_selection import wilcoxon_signed_rank
+from ....model_selection import wilcoxon_signed_rank
 from .shared import SharedCells, data_set_of
 
 LEVEL = 0.05
@@ -92,7 +92,7 @@ class Ranking:
     Examples
     --------
     >>> import pandas as pd
-    >>> from kernelweave.experiments.benchmark.ranks import Ranking
+    >>> from kernelweave.experiments.benchmark.page.ranks import Ranking
     >>> ranking = Ranking(pd.DataFrame({"a": [0.9, 0.8], "b": [0.9, None], "c": [0.7, 0.9]}, index=["s", "t"]))
     >>> ranking.mean.to_dict()
     {'a': 1.75, 'c': 2.0, 'b': 2.25}
@@ -198,7 +198,7 @@ def friedman(mean_ranks: Sequence[float] | np.ndarray, n_sets: float) -> Friedma
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.ranks import friedman
+    >>> from kernelweave.experiments.benchmark.page.ranks import friedman
     >>> result = friedman([3.143, 2.000, 2.893, 1.964], 14)  # Demšar (2006), section 3.2.2
     >>> round(result.chi2, 2), round(result.statistic, 2), round(result.pvalue, 3)
     (9.28, 3.69, 0.02)
@@ -222,7 +222,7 @@ def critical_difference(n_methods: int, n_sets: float, level: float = LEVEL) -> 
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.ranks import critical_difference
+    >>> from kernelweave.experiments.benchmark.page.ranks import critical_difference
     >>> round(critical_difference(4, 14), 2)  # Demšar (2006), section 3.2.2
     1.25
     """
@@ -247,7 +247,7 @@ def alike(mean_ranks: pd.Series, difference: float) -> list[list[str]]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from kernelweave.experiments.benchmark.ranks import alike
+    >>> from kernelweave.experiments.benchmark.page.ranks import alike
     >>> alike(pd.Series({"a": 1.0, "b": 1.8, "c": 2.5, "d": 4.7}), 1.0)
     [['a', 'b'], ['b', 'c']]
     """
@@ -271,7 +271,7 @@ def holm(pvalues: Sequence[float]) -> list[float]:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.ranks import holm
+    >>> from kernelweave.experiments.benchmark.page.ranks import holm
     >>> [round(value, 3) for value in holm([0.03, 0.01, 0.04])]
     [0.06, 0.03, 0.06]
     """

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pandas as pd
 
-from ...datasets import load_dataset
-from ...datasets.catalogue import CATALOGUE
+from ....datasets import load_dataset
+from ....datasets.catalogue import CATALOGUE
 from .findings import FAMILY_WORDS, OURS, Lead, escaped
 from .ranks import Against, Ranking
 from .shared import SharedCells, data_set_of
@@ -23,7 +23,7 @@ def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, te
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page_tables import markdown_table
+    >>> from kernelweave.experiments.benchmark.page.tables import markdown_table
     >>> print(markdown_table(["method", "rank"], [["a", "1.5"]]))
     | method | rank |
     |---|---:|
@@ -215,7 +215,7 @@ def number(value: float, decimals: int) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page_tables import number
+    >>> from kernelweave.experiments.benchmark.page.tables import number
     >>> number(1.25, 1), number(float("nan"), 1)
     ('1.2', '-')
     """
@@ -227,7 +227,7 @@ def p_value(value: float) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.page_tables import p_value
+    >>> from kernelweave.experiments.benchmark.page.tables import p_value
     >>> p_value(0.0304), p_value(1e-9), p_value(float("nan"))
     ('0.030', '<0.001', '-')
     """

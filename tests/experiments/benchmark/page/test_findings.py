@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.experiments.benchmark.findings import (
+from kernelweave.experiments.benchmark.page.findings import (
     baseline_sentences,
     cost_sentences,
     count_words,
@@ -14,8 +14,8 @@ from kernelweave.experiments.benchmark.findings import (
     leads,
     standing_sentences,
 )
-from kernelweave.experiments.benchmark.ranks import Ranking, rank_methods
-from kernelweave.experiments.benchmark.shared import shared_cells
+from kernelweave.experiments.benchmark.page.ranks import Ranking, rank_methods
+from kernelweave.experiments.benchmark.page.shared import shared_cells
 from kernelweave.model_selection import corrected_t_test
 from made_up_cells import METHODS, SETS, made_up_cells
 

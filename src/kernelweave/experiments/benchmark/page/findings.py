@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 import pandas as pd
 
-from ...model_selection import corrected_t_test
+from ....model_selection import corrected_t_test
 from .ranks import LEVEL, Ranking
 from .shared import SharedCells
 
@@ -244,7 +244,7 @@ def counted(number: int, what: str) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.findings import counted
+    >>> from kernelweave.experiments.benchmark.page.findings import counted
     >>> counted(1, "data set"), counted(3, "loss")
     ('1 data set', '3 losses')
     """
@@ -257,7 +257,7 @@ def p_words(pvalue: float) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.findings import p_words
+    >>> from kernelweave.experiments.benchmark.page.findings import p_words
     >>> p_words(0.0304), p_words(1e-9)
     ('p = 0.030', 'p < 0.001')
     """
@@ -269,7 +269,7 @@ def listed(names: list[str]) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.findings import listed
+    >>> from kernelweave.experiments.benchmark.page.findings import listed
     >>> listed(["a", "b", "c"])
     '*a*, *b* and *c*'
     """
@@ -287,7 +287,7 @@ def escaped(text: str) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.findings import escaped
+    >>> from kernelweave.experiments.benchmark.page.findings import escaped
     >>> print(escaped("a_b | c"))
     a\\_b \\| c
     """

@@ -8,10 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from ..engine.cells import write_atomically
-from .data_sets import DATA_SETS
-from .declaration import MAX_SECONDS, QUICK_SECONDS, SPLITS
-from .entries import list_methods
+from ...engine.cells import write_atomically
+from ..data_sets import DATA_SETS
+from ..declaration import MAX_SECONDS, QUICK_SECONDS, SPLITS
+from ..entries import list_methods
+from ..results import save_results
+from ..selection import BUDGET, FOLDS
 from .findings import (
     OURS,
     Lead,
@@ -27,7 +29,10 @@ from .findings import (
     listed,
     standing_sentences,
 )
-from .page_tables import (
+from .pictures import draw_accuracy_against, draw_critical_differences
+from .ranks import BASELINE, Ranking, rank_methods
+from .shared import KINDS, SharedCells, shared_cells
+from .tables import (
     costs_table,
     failures_table,
     leads_table,
@@ -36,11 +41,6 @@ from .page_tables import (
     overall_table,
     sets_table,
 )
-from .pictures import draw_accuracy_against, draw_critical_differences
-from .ranks import BASELINE, Ranking, rank_methods
-from .results import save_results
-from .selection import BUDGET, FOLDS
-from .shared import KINDS, SharedCells, shared_cells
 
 _LEGEND = """| column | meaning |
 |---|---|

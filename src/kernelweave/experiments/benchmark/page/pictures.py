@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..._extras import optional
+from ...._extras import optional
 from .labels import name_marks
 from .ranks import Ranking
 

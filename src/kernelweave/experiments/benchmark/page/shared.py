@@ -11,7 +11,7 @@ from functools import cached_property
 
 import pandas as pd
 
-from .data_sets import DATA_SETS
+from ..data_sets import DATA_SETS
 
 KINDS = ("views", "masked", "kernels")
 
@@ -28,7 +28,7 @@ class SharedCells:
     Examples
     --------
     >>> import pandas as pd
-    >>> from kernelweave.experiments.benchmark.shared import shared_cells
+    >>> from kernelweave.experiments.benchmark.page.shared import shared_cells
     >>> cells = pd.DataFrame({"set": ["s"] * 3, "method": ["a", "a", "b"], "split": [0, 1, 0], "failed": ""})
     >>> shared_cells(cells.assign(accuracy=[0.8, 0.9, 0.7])).table("accuracy")
     method    a    b
@@ -108,7 +108,7 @@ def data_set_of(row: str) -> str:
 
     Examples
     --------
-    >>> from kernelweave.experiments.benchmark.shared import data_set_of
+    >>> from kernelweave.experiments.benchmark.page.shared import data_set_of
     >>> data_set_of("cora-block"), data_set_of("my set")
     ('cora', 'my set')
     """
