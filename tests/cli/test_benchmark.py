@@ -64,6 +64,17 @@ def test_the_page_is_written_from_all_cells(tmp_path, capsys, monkeypatch):
     assert "Written: some/page.md" in capsys.readouterr().out
 
 
+def test_the_page_has_the_entries_that_are_given_as_they_are_now(tmp_path, capsys, monkeypatch):
+    written = []
+    monkeypatch.setattr(benchmark, "write_benchmark_page", lambda cells, page: written.append(set(cells["method"])))
+    words = ("wdbc", "--quick", "--splits", "1", "--page", "page.md", "--methods", "logistic regression")
+    assert call(*words, "--entry", str(EXAMPLE), tmp_path=tmp_path) == 0
+    assert "left out" not in capsys.readouterr().err
+    assert call(*words, tmp_path=tmp_path) == 0
+    assert written == [{"logistic regression", "nearest neighbours"}, {"logistic regression"}]
+    assert "1 of 'nearest neighbours', an entry whose file is not given" in capsys.readouterr().err
+
+
 def test_absent_sets_are_named(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("KERNELWEAVE_DATA", raising=False)
     words = ("wdbc", "sonar", "--methods", "logistic regression", "--quick", "--splits", "1")

@@ -56,7 +56,7 @@ def run(chosen: argparse.Namespace) -> int:
         return _INTERRUPTED
     _show(outcome)
     if chosen.page is not None:
-        _write_page(chosen.output, chosen.page, chosen.quick)
+        _write_page(chosen)
     return 0
 
 
@@ -151,6 +151,8 @@ def _print_lists(data_home: Path | None) -> int:
     return 0
 
 
-def _write_page(output: Path, page: Path, quick: bool) -> None:
-    write_benchmark_page(load_cells(output, quick=quick), page)
-    say([f"Written: {page}"])
+def _write_page(chosen: argparse.Namespace) -> None:
+    entries = [load_entry(path) for path in chosen.entry]
+    cells = load_cells(chosen.output, quick=chosen.quick, data_home=chosen.data, entries=entries)
+    write_benchmark_page(cells, chosen.page)
+    say([f"Written: {chosen.page}"])
