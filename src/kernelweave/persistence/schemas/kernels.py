@@ -1,20 +1,19 @@
-"""What prediction reads of views and kernels, in the language of `schema` and with the sizes of `schemas`."""
+"""What prediction reads of views and kernels, in the words of `language` and with the sizes of `models`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .. import kernels
-from ..kernels.base import Kernel, ViewKernel
-from ..kernels.points.projected import PointKernel
-from ..kernels.preparation import Preparation
-from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
-from ..kernels.stacking.repair import METHODS as REPAIRS
-from ..views import Views
-from ..views.kept import KeptColumns
+from ... import kernels
+from ...kernels.base import Kernel, ViewKernel
+from ...kernels.points.projected import PointKernel
+from ...kernels.preparation import Preparation
+from ...kernels.stacking.normalization import METHODS as NORMALIZATIONS
+from ...kernels.stacking.repair import METHODS as REPAIRS
+from ...views import Views
+from ...views.kept import KeptColumns
 from . import rules
-from .operations import points, transformer
-from .schema import (
+from .language import (
     Schema,
     anything,
     array,
@@ -38,6 +37,7 @@ from .schema import (
     text,
     together,
 )
+from .operations import points, transformer
 
 _KERNEL = part(Kernel, "columns")
 

@@ -1,4 +1,4 @@
-"""What prediction reads of the models in `recipes.rivals`, in the language of `schema`.
+"""What prediction reads of the models in `recipes.rivals`, in the words of `language`.
 
 Children of a node stand behind it, so that no forged tree has a way without an end.
 """
@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import MKLClassifier, MKLRegressor
-from ..recipes.rivals import ColumnModel, StackedViews
-from ..recipes.rivals.column_model import ESTIMATORS
-from ..recipes.rivals.design import Design
-from ..recipes.rivals.linear import LinearScores
-from ..recipes.rivals.trees import TreeSum
-from ..views.handed import TableKind
+from ...estimators import MKLClassifier, MKLRegressor
+from ...recipes.rivals import ColumnModel, StackedViews
+from ...recipes.rivals.column_model import ESTIMATORS
+from ...recipes.rivals.design import Design
+from ...recipes.rivals.linear import LinearScores
+from ...recipes.rivals.trees import TreeSum
+from ...views.handed import TableKind
 from . import rules
-from .operations import operation
-from .schema import (
+from .language import (
     Schema,
     Sizes,
     agree,
@@ -38,6 +37,7 @@ from .schema import (
     size,
     text,
 )
+from .operations import operation
 
 _TASKS = ("classification", "regression")
 _ARRAYS = {

@@ -1,11 +1,11 @@
-"""What prediction reads of each registered class, in the language of `schema`; `check_model` compares a model with it.
+"""What prediction reads of each registered class, in the words of `language`; `check_model` compares a model with it.
 
 A class has the attributes of its base classes' schemas too. Parameters (the constructor's arguments) are always there,
 and are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
 declared describe the fit only, so they may be anything; other attributes that are not declared are refused. A class
-whose prediction reads a new attribute takes one line here (views and kernels in `kernel_schemas`, their explicit
-features in `feature_schemas`, transformers in `operations`, `CohortModel` in `recipe_schemas`, its rivals in
-`rival_schemas`): `tests/persistence/test_forged.py` fails until it has it.
+whose prediction reads a new attribute takes one line here (views and kernels in `kernels`, their explicit features in
+`features`, transformers in `operations`, `CohortModel` in `recipes`, its rivals in `rivals`):
+`tests/persistence/test_forged.py` fails until it has it.
 
 ================  ====================================================
 size              number of
@@ -25,36 +25,33 @@ from typing import Any
 
 import numpy as np
 
-from .. import combiners, estimators, kernels, machines, reduction
-from ..combiners import Combiner
-from ..combiners.gates.base import NORMS, Gate
-from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
-from ..combiners.gates.regions import RegionGate
-from ..combiners.localized.combiner import GatedCombiner
-from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
-from ..combiners.projected.layout import Layout
-from ..estimators.base import KernelMachineEstimator
-from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
-from ..kernels.base import Kernel, ViewKernel
-from ..kernels.points.projected import PointKernel
-from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
-from ..machines import Machine
-from ..reduction.base import KernelTransformer
-from ..views import Views
-from . import rules
-from .feature_schemas import FEATURE_SCHEMAS, coefficients_rule
-from .kernel_schemas import KERNEL_SCHEMAS
-from .operations import OPERATION_SCHEMAS
-from .recipe_schemas import RECIPE_SCHEMAS
-from .records import (
+from ... import combiners, estimators, kernels, machines, reduction
+from ...combiners import Combiner
+from ...combiners.gates.base import NORMS, Gate
+from ...combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ...combiners.gates.regions import RegionGate
+from ...combiners.localized.combiner import GatedCombiner
+from ...combiners.projected.feature_maps import KernelFeatures, ViewFeatures
+from ...combiners.projected.layout import Layout
+from ...estimators.base import KernelMachineEstimator
+from ...estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
+from ...kernels.base import Kernel, ViewKernel
+from ...kernels.points.projected import PointKernel
+from ...kernels.stacking.normalization import METHODS as NORMALIZATIONS
+from ...machines import Machine
+from ...reduction.base import KernelTransformer
+from ...views import Views
+from ..records import (
     AugmentedStack,
     DifferenceState,
     GatedStack,
     OutputStates,
     ProjectedStack,
 )
-from .rival_schemas import RIVAL_SCHEMAS
-from .schema import (
+from . import rules
+from .features import FEATURE_SCHEMAS, coefficients_rule
+from .kernels import KERNEL_SCHEMAS
+from .language import (
     SCHEMAS,
     Schema,
     anything,
@@ -77,6 +74,9 @@ from .schema import (
     text,
     together,
 )
+from .operations import OPERATION_SCHEMAS
+from .recipes import RECIPE_SCHEMAS
+from .rivals import RIVAL_SCHEMAS
 
 
 def check_model(model: Any) -> None:

@@ -26,8 +26,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from .._extras import pyplot
-from ..combiners import (
+from ..._extras import pyplot
+from ...combiners import (
     AlignmentWeights,
     Combiner,
     ConvexMKL,
@@ -40,9 +40,9 @@ from ..combiners import (
     Sigmoid,
     Softmax,
 )
-from ..datasets import load_multifeat
-from ..estimators import MKLClassifier
-from ..kernels import Linear
+from ...datasets import load_multifeat
+from ...estimators import MKLClassifier
+from ...kernels import Linear
 from .demo_report import write_demo_report
 
 VIEWS = ["fac", "fou", "kar", "mor", "pix", "zer"]

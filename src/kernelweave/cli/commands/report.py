@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..reporting.page import Report
-from .telling import say
+from ...reporting.page import Report
+from ..telling import say
 
 NAMES = ("report.html", "report.md")
 

@@ -34,7 +34,7 @@ def test_list(capsys):
 
 def test_quick_table_is_printed_and_written(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", with_small_grids)
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.find_experiment", with_small_grids)
     page = tmp_path / "results.md"
     assert main(["reproduce", "5.16", "--quick", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
@@ -52,7 +52,7 @@ def test_quick_table_is_printed_and_written(tmp_path, capsys, monkeypatch):
 
 def test_quick_table_with_projections(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", with_small_grids)
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.find_experiment", with_small_grids)
     assert main(["reproduce", "sldr-2", "--quick", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     for figure in ("97.09 ± 0.52", "2.89 ± 0.67", "23.34 ± 1.13"):  # the paper's figures
@@ -64,7 +64,7 @@ def test_quick_table_with_projections(tmp_path, capsys, monkeypatch):
 
 def test_a_table_of_several_data_sets(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", {"several": SEVERAL}.__getitem__)
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.find_experiment", {"several": SEVERAL}.__getitem__)
     assert main(["reproduce", "several", "--quick", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "IRIS and WDBC (quick run)" in printed and "0.25-0.75" in printed and "over the 2 data sets" in printed
@@ -107,7 +107,7 @@ def test_interrupted(tmp_path, capsys, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kernelweave.cli.reproduce.run_experiment", stop)
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.run_experiment", stop)
     assert main(["reproduce", "5.16", "--output", str(tmp_path)]) == 130
     assert "goes on where it stopped" in capsys.readouterr().err
 
@@ -116,13 +116,13 @@ class _Interrupt:
     """An importer during whose work the user presses Ctrl-C."""
 
     def find_spec(self, name, path=None, target=None):
-        if name == "kernelweave.cli.reproduce":
+        if name == "kernelweave.cli.commands.reproduce":
             raise KeyboardInterrupt
 
 
 def test_interrupted_while_importing(capsys, monkeypatch):
-    monkeypatch.delitem(sys.modules, "kernelweave.cli.reproduce", raising=False)
-    monkeypatch.delattr("kernelweave.cli.reproduce", raising=False)
+    monkeypatch.delitem(sys.modules, "kernelweave.cli.commands.reproduce", raising=False)
+    monkeypatch.delattr("kernelweave.cli.commands.reproduce", raising=False)
     monkeypatch.setattr(sys, "meta_path", [_Interrupt(), *sys.meta_path])
     assert main(["reproduce", "--list"]) == 130
     captured = capsys.readouterr()
@@ -148,7 +148,7 @@ def test_interrupted_while_starting():
 
 
 def test_a_report_that_cannot_be_written(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", {"small": SMALL}.__getitem__)
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.find_experiment", {"small": SMALL}.__getitem__)
     (tmp_path / "table-small-quick.json").mkdir()
     assert main(["reproduce", "small", "--quick", "--output", str(tmp_path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .._warnings import warn
-from ..reporting import report
-from ..reporting.page import Report
-from .new.explaining import TABLES, deciding_views, explaining_tables
-from .new.predicting import decided
-from .new.reading import NAMED, NewSamples, load_model, without_prediction
-from .telling import counted_samples, listed, say, working, write_table
+from ..._warnings import warn
+from ...reporting import report
+from ...reporting.page import Report
+from ..new.explaining import TABLES, deciding_views, explaining_tables
+from ..new.predicting import decided
+from ..new.reading import NAMED, NewSamples, load_model, without_prediction
+from ..telling import counted_samples, listed, say, working, write_table
 
 REPORTS = ("report.json", "report.html", "report.md")
 

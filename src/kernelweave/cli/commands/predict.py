@@ -15,14 +15,14 @@ from typing import Any, BinaryIO
 
 import pandas as pd
 
-from .._extras import optional
-from .._warnings import warn
-from ..persistence.replacing import replace_file
-from ..recipes.likeness.summary import NewCohort
-from .failing import one_line
-from .new.predicting import has_classes, predictions
-from .new.reading import NAMED, NewSamples, load_model, without_prediction
-from .telling import listed
+from ..._extras import optional
+from ..._warnings import warn
+from ...persistence.replacing import replace_file
+from ...recipes.likeness.summary import NewCohort
+from ..failing import one_line
+from ..new.predicting import has_classes, predictions
+from ..new.reading import NAMED, NewSamples, load_model, without_prediction
+from ..telling import listed
 
 STANDARD_OUTPUT = Path("-")
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kernelweave.cli import benchmark, main
+from kernelweave.cli import main
+from kernelweave.cli.commands import benchmark
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "benchmark_entry.py"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "benchmark_entry.py"
 
 
 def call(*words, tmp_path):

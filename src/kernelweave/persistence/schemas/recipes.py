@@ -1,4 +1,4 @@
-"""What prediction reads of a `CohortModel`, in the language of `schema`.
+"""What prediction reads of a `CohortModel`, in the words of `language`.
 
 The model inside is of any kind that `recipes` makes; what it reads is a table, which the layout makes of X.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..estimators import MKLClassifier, MKLRegressor
-from ..recipes import CohortModel
-from ..recipes.calibration import Calibration
-from ..recipes.kinds import CATEGORY, NUMBER, SIMILARITY, TEXT
-from ..recipes.layout import TableLayout, ViewColumns
-from ..recipes.likeness.ranks import GRID, PairStructure
-from ..recipes.likeness.summary import CohortSummary
-from ..recipes.rivals import ColumnModel, StackedViews
+from ...estimators import MKLClassifier, MKLRegressor
+from ...recipes import CohortModel
+from ...recipes.calibration import Calibration
+from ...recipes.kinds import CATEGORY, NUMBER, SIMILARITY, TEXT
+from ...recipes.layout import TableLayout, ViewColumns
+from ...recipes.likeness.ranks import GRID, PairStructure
+from ...recipes.likeness.summary import CohortSummary
+from ...recipes.rivals import ColumnModel, StackedViews
 from . import rules
-from .schema import (
+from .language import (
     Schema,
     Sizes,
     agree,

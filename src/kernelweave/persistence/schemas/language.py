@@ -1,4 +1,4 @@
-"""What the attributes of a class must be: the small language in which `schemas` declares each registered class.
+"""What the attributes of a class must be: the small language in which schemas declare each registered class.
 
 A *kind* is a function ``kind(value, sizes, path)`` that raises a `ValueError` where a value is not of its kind. Sizes
 have names, such as ``"support"`` for the number of support vectors: the first array that has such a dimension fixes how
@@ -20,8 +20,8 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from .extensions import is_extension, is_known, is_registered
-from .registry import TRANSIENT
+from ..extensions import is_extension, is_known, is_registered
+from ..registry import TRANSIENT
 
 Sizes = dict[str, int]
 Kind = Callable[[Any, Sizes, str], None]
@@ -53,7 +53,7 @@ class Schema:
         return Schema({**self.attributes, **other.attributes}, both)
 
 
-SCHEMAS: dict[type, Schema] = {}  # what `schemas` declares
+SCHEMAS: dict[type, Schema] = {}  # what `models` declares
 
 
 def refuse(path: str, what: str) -> None:

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..datasets import list_datasets
-from ..experiments.benchmark import (
+from ...datasets import list_datasets
+from ...experiments.benchmark import (
     DATA_SETS,
     BenchmarkOutcome,
     Entry,
@@ -29,10 +29,10 @@ from ..experiments.benchmark import (
     standings,
     write_benchmark_page,
 )
-from ..experiments.benchmark.entries import is_there
-from ..experiments.engine.cluster import connected
-from .failing import one_line
-from .telling import listed, say
+from ...experiments.benchmark.entries import is_there
+from ...experiments.engine.cluster import connected
+from ..failing import one_line
+from ..telling import listed, say
 
 _INTERRUPTED = 130
 _LONGEST_REASON = 200

@@ -8,20 +8,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
-from .. import combiners, kernels
-from ..combiners import CombinedKernel, Combiner
-from ..combiners.gates.base import Gate
-from ..combiners.gates.even import EvenGate
-from ..combiners.gates.inputs import FeatureSource, GatingInputs, ProjectedFeatures
-from ..combiners.gates.regions import RegionGate
-from ..combiners.localized.combiner import GatedCombiner
-from ..combiners.projected.feature_maps import KernelFeatures
-from ..kernels.base import Kernel, ViewKernel
-from ..kernels.distance import DistanceMatrix
-from ..kernels.points.projected import PointKernel
-from ..views.kept import KeptColumns
-from .extensions import is_extension
-from .records import (
+from ... import combiners, kernels
+from ...combiners import CombinedKernel, Combiner
+from ...combiners.gates.base import Gate
+from ...combiners.gates.even import EvenGate
+from ...combiners.gates.inputs import FeatureSource, GatingInputs, ProjectedFeatures
+from ...combiners.gates.regions import RegionGate
+from ...combiners.localized.combiner import GatedCombiner
+from ...combiners.projected.feature_maps import KernelFeatures
+from ...kernels.base import Kernel, ViewKernel
+from ...kernels.distance import DistanceMatrix
+from ...kernels.points.projected import PointKernel
+from ...views.kept import KeptColumns
+from ..extensions import is_extension
+from ..records import (
     AugmentedStack,
     DifferenceState,
     ExplicitGates,
@@ -30,7 +30,7 @@ from .records import (
     OutputStates,
     ProjectedStack,
 )
-from .schema import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
+from .language import SCHEMAS, Schema, Sizes, agree, number, numbers, part, refuse
 
 # Those of scikit-learn and SciPy that compare vectors by themselves or with the constants that `Distance` learns.
 METRICS = {

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from ..datasets import list_datasets
-from ..experiments import (
+from ...datasets import list_datasets
+from ...experiments import (
     find_default,
     find_experiment,
     list_defaults,
@@ -25,8 +25,8 @@ from ..experiments import (
     write_page,
     write_report,
 )
-from ..experiments.engine.cluster import connected
-from ..experiments.reports.sections import TextTable, heading, label, sections
+from ...experiments.engine.cluster import connected
+from ...experiments.reports.sections import TextTable, heading, label, sections
 
 _INTERRUPTED = 130
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pandas as pd
 
-from ..files import OpenViews
-from ..files.cohort import Cohort
-from ..persistence import save
-from ..recipes import CohortModel, guess_task, method_names, unavailable
-from ..recipes.search import watched
-from .in_blocks import described_table, fitted_in_blocks, opened
-from .telling import described_cohort, described_setting, say, working
+from ...files import OpenViews
+from ...files.cohort import Cohort
+from ...persistence import save
+from ...recipes import CohortModel, guess_task, method_names, unavailable
+from ...recipes.search import watched
+from ..in_blocks import described_table, fitted_in_blocks, opened
+from ..telling import described_cohort, described_setting, say, working
 from .training_samples import read_training_samples
 
 
@@ -75,7 +75,7 @@ def progress_text(label: str, done: int, total: int) -> str:
 
     Examples
     --------
-    >>> from kernelweave.cli.fit import progress_text
+    >>> from kernelweave.cli.commands.fit import progress_text
     >>> progress_text("mean of kernels", 2, 9)
     'fitting mean of kernels: 2 of 9 fits to choose the setting'
     >>> progress_text("mean of kernels", 9, 9)

@@ -23,7 +23,7 @@ SMALL = dataclasses.replace(
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """The only comparison there is, and data for two of its three sets."""
-    monkeypatch.setattr("kernelweave.cli.reproduce.list_defaults", lambda: [SMALL])
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.list_defaults", lambda: [SMALL])
     monkeypatch.setattr("kernelweave.experiments.reports.writing.list_defaults", lambda: [SMALL])
     write_toy(tmp_path, "newthyroid")
     return tmp_path
@@ -66,7 +66,7 @@ def test_interrupted(small, capsys, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("kernelweave.cli.reproduce.run_experiment", stop)
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.run_experiment", stop)
     assert main(["defaults", "--output", str(small)]) == 130
     assert "goes on where it stopped" in capsys.readouterr().err
 
@@ -78,6 +78,6 @@ def test_bad_words(tmp_path, capsys):
 
 def test_nothing_there(tmp_path, capsys, monkeypatch):
     lonely = dataclasses.replace(SMALL, datasets={"usps": ("usps", None)})
-    monkeypatch.setattr("kernelweave.cli.reproduce.list_defaults", lambda: [lonely])
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.list_defaults", lambda: [lonely])
     assert main(["defaults", "--data", str(tmp_path), "--output", str(tmp_path)]) == 1
     assert "Default multiclass: none of the data sets" in capsys.readouterr().err

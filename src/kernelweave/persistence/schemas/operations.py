@@ -1,4 +1,4 @@
-"""What the preparation of a view and its operations (see `preparation`) consist of, in the language of `schema`.
+"""What the preparation of a view and its operations (see `preparation`) consist of, in the words of `language`.
 
 Sizes: ``in`` and ``out`` are the columns that an operation takes and gives.
 """
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..kernels.preparation import Preparation
-from ..views.handed import TableKind
-from .preparation import (
+from ...kernels.preparation import Preparation
+from ...views.handed import TableKind
+from ..preparation import (
     OPERATIONS,
     TRANSFORMERS,
     ByColumnsOperation,
@@ -29,9 +29,9 @@ from .preparation import (
     UnitNormOperation,
     WeighTermsOperation,
 )
-from .preparation.analysis import ACCENTS, ANALYZERS, LONGEST_NGRAM, check_pattern
-from .preparation.converting import TYPES
-from .schema import (
+from ..preparation.analysis import ACCENTS, ANALYZERS, LONGEST_NGRAM, check_pattern
+from ..preparation.converting import TYPES
+from .language import (
     Schema,
     Sizes,
     agree,

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.cli import compare as module
 from kernelweave.cli import main
+from kernelweave.cli.commands import compare as module
 from kernelweave.experiments.engine import comparison_run
 
 

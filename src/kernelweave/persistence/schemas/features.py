@@ -1,6 +1,6 @@
-"""What prediction reads of the explicit features of kernels and of models on them, in the language of `schema`.
+"""What prediction reads of the explicit features of kernels and of models on them, in the words of `language`.
 
-Sizes beside those of `schemas`:
+Sizes beside those of `models`:
 
 ================  ====================================================
 size              number of
@@ -15,23 +15,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..combiners.explicit.projections.maps import ProjectedMap
-from ..combiners.explicit.projections.terms import FourierTerm, LinearTerm, NystroemTerm
-from ..combiners.gates.inputs import GatingInputs, NoInputs
-from ..combiners.projected.feature_maps import ViewFeatures
-from ..engines.stack import NoFeatures
-from ..features.base import FeatureMap
-from ..features.direct import DirectMap
-from ..features.exact import ExactMap, expanded_width
-from ..features.fourier import FourierMap
-from ..features.nystroem import NystroemMap
-from ..features.transformer import TransformerMap
-from ..kernels import Kernel, KernelStack
-from ..kernels.points.projected import PointKernel
-from ..kernels.preparation import Preparation
-from .records import ExplicitGates, ExplicitState, OutputStates
-from .rules import n_features_of
-from .schema import (
+from ...combiners.explicit.projections.maps import ProjectedMap
+from ...combiners.explicit.projections.terms import FourierTerm, LinearTerm, NystroemTerm
+from ...combiners.gates.inputs import GatingInputs, NoInputs
+from ...combiners.projected.feature_maps import ViewFeatures
+from ...engines.stack import NoFeatures
+from ...features.base import FeatureMap
+from ...features.direct import DirectMap
+from ...features.exact import ExactMap, expanded_width
+from ...features.fourier import FourierMap
+from ...features.nystroem import NystroemMap
+from ...features.transformer import TransformerMap
+from ...kernels import Kernel, KernelStack
+from ...kernels.points.projected import PointKernel
+from ...kernels.preparation import Preparation
+from ..records import ExplicitGates, ExplicitState, OutputStates
+from .language import (
     Schema,
     Sizes,
     agree,
@@ -47,6 +46,7 @@ from .schema import (
     size,
     text,
 )
+from .rules import n_features_of
 
 
 def _nystroem_rule(value: NystroemMap, sizes: Sizes, path: str) -> None:

@@ -15,18 +15,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ..experiments.compare.contents import CHOICE, chance_label, headline, warnings_text
-from ..experiments.compare.declaration import ROW, Declared, declare
-from ..experiments.compare.outcome import CompareOutcome, MethodResult, gather
-from ..experiments.compare.words import score_text
-from ..experiments.compare.writing import fitted_models, write_results
-from ..experiments.engine.cluster import connected
-from ..experiments.engine.comparison import Comparison
-from ..experiments.engine.comparison_run import MeasuredRow, measure_row
-from ..files.cohort import Cohort
-from ..reporting.sections.wording import p_text
-from .failing import one_line
-from .telling import described_cohort, say, working
+from ...experiments.compare.contents import CHOICE, chance_label, headline, warnings_text
+from ...experiments.compare.declaration import ROW, Declared, declare
+from ...experiments.compare.outcome import CompareOutcome, MethodResult, gather
+from ...experiments.compare.words import score_text
+from ...experiments.compare.writing import fitted_models, write_results
+from ...experiments.engine.cluster import connected
+from ...experiments.engine.comparison import Comparison
+from ...experiments.engine.comparison_run import MeasuredRow, measure_row
+from ...files.cohort import Cohort
+from ...reporting.sections.wording import p_text
+from ..failing import one_line
+from ..telling import described_cohort, say, working
 from .training_samples import read_training_samples
 
 _CELLS = "cells"

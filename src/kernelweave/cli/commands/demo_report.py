@@ -11,11 +11,11 @@ from joblib import parallel_config
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from ..datasets import load_multifeat
-from ..estimators import MKLClassifier
-from ..kernels import Linear
-from ..reporting import report
-from ..reporting.content import Cell, Column, Dot, Dots, Section, Table
+from ...datasets import load_multifeat
+from ...estimators import MKLClassifier
+from ...kernels import Linear
+from ...reporting import report
+from ...reporting.content import Cell, Column, Dot, Dots, Section, Table
 
 if TYPE_CHECKING:
     from .demo import DemoRow
