@@ -9,6 +9,7 @@ on the tests before it.
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 # which takes half of the time of collecting the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Shells ignore Ctrl-C for what they run in the background, and processes that tests start inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy as np  # noqa: E402
 

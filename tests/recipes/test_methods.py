@@ -16,7 +16,17 @@ from mixed_cohort import cohort
 def test_names_are_in_order_and_in_words():
     names = method_names("classification", ["rna", "my view"])
     assert list(names)[:4] == ["alone:rna", "alone:my view", "concatenation", "mean"]
-    assert list(names)[4:] == ["lp", "convex", "localized", "projected", "stacking", "linear", "forest", "boosting"]
+    assert list(names)[4:] == [
+        "least-squares",
+        "lp",
+        "convex",
+        "localized",
+        "projected",
+        "stacking",
+        "linear",
+        "forest",
+        "boosting",
+    ]
     assert names["alone:my view"] == "my view alone" and names["linear"] == "logistic regression"
     assert method_names("regression", [])["linear"] == "ridge regression"
     assert "projected" not in method_names("classification", [], without={"projected": "reason"})
@@ -24,7 +34,9 @@ def test_names_are_in_order_and_in_words():
 
 def test_simple_baselines():
     assert [is_simple(name) for name in ("alone:rna", "concatenation", "linear", "forest", "boosting")] == [True] * 5
-    assert not any(is_simple(name) for name in ("mean", "lp", "convex", "localized", "projected", "stacking"))
+    assert not any(
+        is_simple(name) for name in ("mean", "least-squares", "lp", "convex", "localized", "projected", "stacking")
+    )
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
@@ -69,3 +81,16 @@ def test_large_sparse_views_beside_others_are_not_made_dense(monkeypatch):
     X = stack_views({"w": sp.csr_matrix(np.eye(4)), "a": np.arange(8.0).reshape(4, 2)})
     assert set(unavailable("regression", X)) == {"concatenation", "linear", "forest", "boosting"}
     assert unavailable("regression", X[["w"]]) == {}
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_least_squares_differ_from_the_mean_in_the_machine_only(task):
+    values = np.random.default_rng(0).normal(size=(40, 4))
+    X = stack_views({"a": values[:, :2], "b": values[:, 2:]})
+    y = values.sum(axis=1) if task == "regression" else values.sum(axis=1) > 0
+    mean, squares = (
+        CohortModel(name, effort="quick", task=task).fit(X, y).model_ for name in ("mean", "least-squares")
+    )
+    assert squares.machine_ == "least-squares" != mean.machine_
+    assert [name for name, _ in squares.kernels] == [name for name, _ in mean.kernels]
+    assert repr(squares.combiner) == repr(mean.combiner)

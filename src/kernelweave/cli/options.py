@@ -19,8 +19,8 @@ from .failing import one_line
 from .option_types import duration, encoding, id_column, path, separator, whole
 
 METHODS = (
-    *("alone:VIEW", "concatenation", "mean", "lp", "convex", "localized", "projected", "stacking"),
-    *("linear", "forest", "boosting"),
+    *("alone:VIEW", "concatenation", "mean", "least-squares", "lp", "convex", "localized", "projected"),
+    *("stacking", "linear", "forest", "boosting"),
 )
 EXAMPLES = {
     "compare": "kernelweave compare rna.csv protein.csv clinical.tsv --target labels.csv:diagnosis --id sample "

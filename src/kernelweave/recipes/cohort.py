@@ -46,8 +46,8 @@ class CohortModel(CohortFit, BaseEstimator):
     Parameters
     ----------
     method : str
-        "alone:VIEW", "concatenation", "mean", "lp", "convex", "localized", "projected", "stacking", "linear" (logistic
-        or ridge regression), "forest" or "boosting"; see `method_names`.
+        "alone:VIEW", "concatenation", "mean", "least-squares", "lp", "convex", "localized", "projected", "stacking",
+        "linear" (logistic or ridge regression), "forest" or "boosting"; see `method_names`.
     matrices : mapping from name to DataFrame, or None
         Similarity matrices, with the samples' ids as labels of rows and columns. X has a column of the matrix's name
         with the id of each sample in it; a sample without an id lacks that view.

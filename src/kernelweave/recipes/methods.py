@@ -6,6 +6,7 @@ method           model
 alone:VIEW       the mean of the linear and the Gaussian kernel of one view
 concatenation    the mean of a linear and a Gaussian kernel over the columns of all views
 mean             the mean of the linear and the Gaussian kernels of all views, and of similarity matrices
+least-squares    the same kernel with the least-squares machine: kernel ridge regression, or its classifier
 lp, convex       the same kernels with learned weights (`LpMKL`, `ConvexMKL`)
 localized        the same kernels with weights that depend on the sample (`Localized`)
 projected        a learned projection of each view (`Projected`)
@@ -39,6 +40,7 @@ _JOINED = ("concatenation", "linear", "forest", "boosting")
 _LABELS = {
     "concatenation": "concatenation",
     "mean": "mean of kernels",
+    "least-squares": "mean, least squares",
     "lp": "lp MKL",
     "convex": "convex MKL",
     "localized": "localized MKL",
@@ -273,6 +275,8 @@ class ModelMaker:
         if not kernels:
             raise ValueError(f"the method {self.method!r} finds no view that at least two training samples have")
         options = {**self.options, "approximation": self.approximation}
+        if self.method == "least-squares":
+            options["machine"] = "least-squares"
         if self.task == "classification":
             return MKLClassifier(kernels, combiner, **options)
         return MKLRegressor(kernels, combiner, epsilon=EPSILON, **options)

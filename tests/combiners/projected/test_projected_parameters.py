@@ -8,13 +8,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from cases import each
-from kernelweave import MKLClassifier
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import (
     InstanceGate,
     KernelMap,
     Projected,
     Softmax,
 )
+from kernelweave.features import ExactFeatures
 from kernelweave.kernels import Laplacian, Linear, Precomputed
 from localized_problem import SIGNS
 from projected_problem import KERNELS, SIDE, WIDE, X, local_model
@@ -40,6 +41,16 @@ def test_early_stopping_keeps_the_projections_of_least_validation_risk():
     assert by_kernel.history_["validation_risk"].iloc[:-1].min() < 0.5
 
 
+def test_components_by_default_follow_the_classes():
+    wide, y = np.random.default_rng(0).normal(size=(60, 20)), np.arange(60) % 15
+    for target, expected in ((y, 14), (y < 7, 10)):
+        for approximation in (None, ExactFeatures()):
+            model = MKLClassifier([Linear()], Projected(), random_state=0, approximation=approximation)
+            assert model.fit(wide, target).projections_["linear"].shape[1] == expected, approximation
+    for model in (MKLRegressor([Linear()], Projected()), MKLOneClass([Linear()], Projected())):
+        assert model.fit(wide, y).projections_["linear"].shape[1] == 10
+
+
 def test_restarts_are_reproducible_whatever_the_threads():
     fits = [
         local_model(Projected(1, Softmax(), gating_components=2, n_init=4, n_jobs=n_jobs), kernels=3, n=80)
@@ -57,7 +68,7 @@ def test_restarts_are_reproducible_whatever_the_threads():
 @each(
     ("options", "message"),
     [
-        ({"n_components": 0}, "n_components of Projected must be a positive whole number, not 0"),
+        ({"n_components": 0}, 'n_components of Projected must be a positive whole number or "auto", not 0'),
         ({"n_components": 2.0}, "n_components of Projected must be a positive whole number"),
         ({"n_components": True}, "n_components of Projected must be a positive whole number"),
         ({"n_components": "two"}, "n_components of Projected must be a positive whole number"),
@@ -85,7 +96,7 @@ def test_restarts_are_reproducible_whatever_the_threads():
         ({"init": "best"}, "init of Projected must be .* or a mapping from kernel name to matrix, not 'best'"),
         ({"init": None}, "init of Projected must be .* or a mapping from kernel name to matrix, not None"),
         ({"init": {"x": np.eye(3, 2)}}, "init names a kernel that is not there: 'x'"),
-        ({"init": {"linear": np.eye(4, 2)}}, r"init of the kernel 'linear' must be finite numbers of shape \(3, 2\)"),
+        ({"init": {"linear": np.eye(4, 2)}}, r"init of the kernel 'linear' must be finite numbers of shape \(3, 3\)"),
         ({"init": {"linear": np.full((3, 2), np.nan)}}, "init of the kernel 'linear' must be finite"),
         ({"init": {"linear": np.zeros((3, 2))}}, "init of the kernel 'linear' must be .* not all 0"),
         ({"init": {"linear": [["a", 1], [1, 2], [1, 2]]}}, "init of the kernel 'linear' must be finite"),

@@ -65,3 +65,8 @@ def test_one_number_for_each_kernel(value):
 def test_bad_numbers_are_named(value):
     with pytest.raises(ValueError, match="n_components"):
         component_counts(value, ["a", "b"], [5, 2])
+
+
+def test_auto_is_one_fewer_than_there_are_classes_and_at_least_ten():
+    counts = [component_counts("auto", ["a", "b"], [99, 3], n_classes) for n_classes in (0, 2, 11, 12, 27)]
+    assert counts == [[10, 3], [10, 3], [10, 3], [11, 3], [26, 3]]

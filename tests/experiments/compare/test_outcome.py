@@ -102,7 +102,7 @@ def test_of_equal_methods_the_simplest_wins():
     outcome = gather(row, {method: LABELS[method] for method in same})
     assert [result.method for result in outcome.results] == ["mean", "boosting", "localized"]
     assert "as high as that of boosting and localized MKL; " in recommendation(outcome)
-    order = ["alone:x", "linear", "concatenation", "mean", "lp", "convex", "stacking"]
+    order = ["alone:x", "linear", "concatenation", "mean", "least-squares", "lp", "convex", "stacking"]
     order += ["forest", "boosting", "localized", "projected", "else"]
     assert sorted(order, key=simplicity) == order
 

@@ -21,6 +21,7 @@ from ...solvers.descent.domains import Domain, ProductSpace, Space, Sphere, Stie
 from ...validation import Whole, check
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
+FEWEST = 10  # of n_components="auto"; else one fewer than there are classes, the dimensions of their means
 
 
 @dataclass(frozen=True)
@@ -94,21 +95,25 @@ class Layout:
         return ProductSpace([(rows * columns, Stiefel(rows, columns)) for rows, columns in self.shapes])
 
 
-def component_counts(value: Any, names: list[str], n_features: list[int]) -> list[int]:
+def component_counts(value: Any, names: list[str], n_features: list[int], n_classes: int = 0) -> list[int]:
     """Dimensions R_m of each kernel's projection.
 
     Parameters
     ----------
-    value : int, mapping from kernel name to int, or sequence
-        One number for all is a limit for kernels with fewer features.
+    value : "auto", int, mapping from kernel name to int, or sequence
+        One number for all is a limit for kernels with fewer features; "auto" is such a number, see `FEWEST`.
     names : list of str
         The kernels.
     n_features : list of int
         How many features each has.
+    n_classes : int
+        0 where targets are no labels.
     """
     value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, str) and value == "auto":
+        value = max(FEWEST, n_classes - 1)
     if isinstance(value, str) or not isinstance(value, Mapping | Sequence):
-        count = check("Projected", "n_components", value, Whole(1))
+        count = check("Projected", "n_components", value, Whole(1) | "auto")
         return [min(count, limit) for limit in n_features]
     if isinstance(value, Mapping):
         if set(value) != set(names):

@@ -54,8 +54,10 @@ class Projected(GatedCombiner):
 
     Parameters
     ----------
-    n_components : int, sequence or mapping from kernel name to int
-        Dimensions R_m to project to. One number for all is a limit: a view with fewer features keeps those.
+    n_components : "auto", int, sequence or mapping from kernel name to int
+        Dimensions R_m to project to. One number for all is a limit: a view with fewer features keeps those. "auto" is
+        one fewer than there are classes, the dimensions in which class means differ, and at least 10, which is also the
+        number for regression and novelty. Two can be drawn, but tell many classes apart badly.
     gating : Gate or None
         `Softmax()`, `Sigmoid()`, ...; None combines kernels evenly, every gate being 1 / sqrt(n_kernels).
     gating_components : int or None
@@ -154,7 +156,7 @@ class Projected(GatedCombiner):
 
     def __init__(
         self,
-        n_components: Any = 2,
+        n_components: Any = "auto",
         gating: Gate | None = None,
         *,
         gating_components: int | None = None,
@@ -272,7 +274,7 @@ class Projected(GatedCombiner):
         features = [each.fit(stack, m) for m, each in enumerate(maps)]
         inputs = self._inputs(maps, features)
         gate, codes = self._codes(EvenGate() if self.gating is None else self.gating, inputs, stack, control)
-        layout = self._layout(stack, features, codes, gate)
+        layout = self._layout(stack, machine, features, codes, gate)
         penalty = self.projection_l2 if self.constraint == "penalty" else 0.0
         projection = ProjectionOptions(self.init, penalty)
         return ProjectedFamily(stack, gate, inputs, codes, self._options(), layout, maps, features, projection)
@@ -290,8 +292,9 @@ class Projected(GatedCombiner):
             source = ProjectedFeatures(maps, features)
         return GatingInputs(source, self.quadratic, self.scaling)
 
-    def _layout(self, stack: KernelStack, features: list, codes: np.ndarray, gate: Gate) -> Layout:
-        counts = component_counts(self.n_components, stack.names, [F.shape[1] for F in features])
+    def _layout(self, stack: KernelStack, machine: Machine, features: list, codes: np.ndarray, gate: Gate) -> Layout:
+        n_classes = 0 if machine.strata is None else len(np.unique(machine.strata))
+        counts = component_counts(self.n_components, stack.names, [F.shape[1] for F in features], n_classes)
         shapes = [(F.shape[1], count) for F, count in zip(features, counts, strict=True)]
         gating_shape = None
         if self.gating_components is not None:

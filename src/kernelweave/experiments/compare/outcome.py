@@ -32,7 +32,7 @@ from ..engine.comparison_run import MeasuredRow
 
 # From the simplest on: by what there is to collect, then by what there is to learn, tune and explain.
 _BY_SIMPLICITY = (
-    *(ALONE, "linear", "concatenation", "mean", "lp", "convex", "stacking"),
+    *(ALONE, "linear", "concatenation", "mean", "least-squares", "lp", "convex", "stacking"),
     *("forest", "boosting", "localized", "projected"),
 )
 _DIGITS = 10  # of scores that are compared: what differs by rounding is equal

@@ -1,13 +1,16 @@
 """Localized multiple kernel learning: weights that a gating model gives to each sample."""
 
-from kernelweave.combiners import Localized
+from kernelweave.combiners import KernelMap, Localized
 from kernelweave.experiments import Problem
-from kernelweave.experiments.benchmark.ingredients import machines
+from kernelweave.experiments.benchmark.columns import is_sparse
+from kernelweave.experiments.benchmark.ingredients import kernels_of, machines
 
 NAME = "Localized"
 FAMILY = "kernelweave"
 
 
 def candidates(problem: Problem) -> dict:
-    """Two values of C."""
-    return machines(problem, Localized(), costs=(1.0, 10.0))
+    """Two values of C. Gates over a single sparse view read its linear kernel to the training samples."""
+    alone = len(problem.views) == 1 and all(is_sparse(problem.X, view) for view in problem.views)
+    inputs = KernelMap(kernels_of(problem)[0][1]) if alone else None
+    return machines(problem, Localized(inputs=inputs), costs=(1.0, 10.0))

@@ -1,6 +1,7 @@
-"""scikit-learn's stacking: a support vector machine for each view, and a logistic regression on their decision values.
+"""scikit-learn's stacking: a classifier for each view, and a logistic regression on what they say of held-out samples.
 
-Where a problem has one view, there is a machine for each of three kernels instead.
+The classifiers are logistic regressions, which give probabilities, or support vector machines, which give decision
+values. Where a problem has one view, there is a support vector machine for each of three kernels instead.
 """
 
 from sklearn.ensemble import StackingClassifier
@@ -16,16 +17,21 @@ FAMILY = "rival"
 
 
 def candidates(problem: Problem) -> dict:
-    """Two values of C, of all machines."""
-    return {f"C={C:g}": _stacked(problem, C) for C in (1.0, 10.0)}
+    """Two kinds of classifiers; two values of C where there is one view."""
+    if len(problem.views) == 1:
+        return {f"C={C:g}": _of_kernels(*problem.views, C=C) for C in (1.0, 10.0)}
+    kinds = {"logistic regressions": LogisticRegression(max_iter=500), "support vector machines": SVC(C=10.0)}
+    return {label: _of_views(problem, classifier) for label, classifier in kinds.items()}
 
 
-def _stacked(problem: Problem, C: float) -> StackingClassifier:
-    views = list(problem.views)
-    kernels = ("rbf",) if len(views) > 1 else ("linear", "poly", "rbf")
-    parts = [
-        (f"{view}-{kernel}", make_pipeline(SideBySide([view]), SVC(kernel=kernel, C=C)))
-        for view in views
-        for kernel in kernels
-    ]
-    return StackingClassifier(parts, LogisticRegression(max_iter=500), cv=3)
+def _of_views(problem: Problem, classifier: LogisticRegression | SVC) -> StackingClassifier:
+    return _stacked({view: make_pipeline(SideBySide([view]), classifier) for view in problem.views})
+
+
+def _of_kernels(view: str, *, C: float) -> StackingClassifier:
+    kernels = ("linear", "poly", "rbf")
+    return _stacked({kernel: make_pipeline(SideBySide([view]), SVC(kernel=kernel, C=C)) for kernel in kernels})
+
+
+def _stacked(parts: dict) -> StackingClassifier:
+    return StackingClassifier(list(parts.items()), LogisticRegression(max_iter=500), cv=3)
