@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelweave.experiments import list_experiments
+from kernelweave.experiments import find_experiment, list_defaults, list_experiments
 from kernelweave.experiments.reports.digest import digest
 from kernelweave.experiments.reports.records import read_records
 from kernelweave.experiments.tables import NOT_TO_BE_HAD
@@ -50,6 +50,18 @@ def test_records_are_the_figures_of_the_pages(name):
         assert_figure(shown[0], result["test"])
         if shown[1] is not None:
             assert_figure(shown[1], result["paper"]["test"])
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_pages_describe_the_protocol_in_words(name):
+    text = (DOCS / "results" / f"{name}.md").read_text("utf-8")
+    protocol = find_experiment(name).members[0].protocol
+    assert re.findall(r"Protocol: (.*?); \d+ folds\.", text) == [protocol.in_words] and repr(protocol) not in text
+
+
+def test_the_page_of_defaults_describes_protocols_in_words():
+    found = re.findall(r"Protocol: (.*?)\.", (DOCS / "defaults.md").read_text("utf-8"))
+    assert found and set(found) == {comparison.protocol.in_words for comparison in list_defaults()}
 
 
 def assert_figure(cell, figure):

@@ -51,7 +51,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
 from kernelweave.estimators.path import fit_path
-from kernelweave.kernels import Distance, Function, Gaussian, Laplacian, Linear, Polynomial
+from kernelweave.kernels import Distance, Gaussian, Laplacian, Linear, Polynomial
 from kernelweave.machines import SquaredHinge
 
 N = 2000
@@ -387,23 +387,3 @@ def test_costs_of_a_regression_are_measured_by_its_targets(scale, C):
 )
 def test_the_type_of_rows(parameters, dtype):
     assert small("lazy", **parameters).fit(X[:60], TWO[:60])._kernel.stack.dtype == dtype
-
-
-def lopsided(A, B):
-    return A @ np.triu(np.ones((A.shape[1], A.shape[1]))) @ B.T
-
-
-def broken(A, B):
-    """Not a number for one pair of samples that the subset that is checked first does not hold."""
-    K = np.exp(-((A[:, None, :] - B[None, :, :]) ** 2).sum(axis=2))
-    first, second = X["a__0"].iloc[[7, 1100]]
-    K[np.ix_(A[:, 0] == first, B[:, 0] == second)] = np.nan
-    K[np.ix_(A[:, 0] == second, B[:, 0] == first)] = np.nan
-    return K
-
-
-def test_functions_are_checked_in_parts():
-    with pytest.raises(ValueError, match="the values of the kernel 'mine' must be symmetric, but differ"):
-        MKLClassifier([("mine", Function(lopsided, "a"))], storage="lazy").fit(X[:50], TWO[:50])
-    with pytest.raises(ValueError, match="the kernel 'mine' gives NaN"):
-        MKLClassifier([("mine", Function(broken, "a"))], C=0.01, storage="lazy").fit(X[:1101], TWO[:1101])

@@ -5,7 +5,7 @@ import pytest
 
 import kernelweave
 from kernelweave.cli import main
-from kernelweave.cli.demo import methods
+from kernelweave.cli.commands.demo import methods
 from kernelweave.datasets import load_multifeat
 
 N_COLUMNS = 5  # of each view
@@ -21,10 +21,10 @@ def narrow(target=None, return_X_y=False):
 @pytest.fixture
 def few_digits(monkeypatch):
     """The demo with a twelfth of the digits, a few columns of each view and two values of C."""
-    monkeypatch.setattr("kernelweave.cli.demo.load_multifeat", narrow)
-    monkeypatch.setattr("kernelweave.cli.demo_report.load_multifeat", narrow)
-    monkeypatch.setattr("kernelweave.cli.demo.COSTS", [0.1, 10.0])
-    monkeypatch.setattr("kernelweave.cli.demo_report._STEP", 40)
+    monkeypatch.setattr("kernelweave.cli.commands.demo.load_multifeat", narrow)
+    monkeypatch.setattr("kernelweave.cli.commands.demo_report.load_multifeat", narrow)
+    monkeypatch.setattr("kernelweave.cli.commands.demo.COSTS", [0.1, 10.0])
+    monkeypatch.setattr("kernelweave.cli.commands.demo_report._STEP", 40)
 
 
 def test_demo_prints_a_table_and_saves_a_picture_and_a_report(tmp_path, capsys, few_digits):
@@ -44,8 +44,8 @@ def test_demo_prints_a_table_and_saves_a_picture_and_a_report(tmp_path, capsys, 
 
 
 def test_demo_without_matplotlib_prints_the_table_and_how_to_get_the_picture(tmp_path, capsys, monkeypatch, few_digits):
-    monkeypatch.setattr("kernelweave.cli.demo.methods", lambda: methods()[:2])
-    monkeypatch.setattr("kernelweave.cli.demo.write_demo_report", lambda *given, **options: None)
+    monkeypatch.setattr("kernelweave.cli.commands.demo.methods", lambda: methods()[:2])
+    monkeypatch.setattr("kernelweave.cli.commands.demo.write_demo_report", lambda *given, **options: None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # what makes `import matplotlib` fail
     picture = tmp_path / "demo.png"
     assert main(["demo", "--repeats", "1", "--output", str(picture)]) == 0

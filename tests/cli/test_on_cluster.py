@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("distributed")
 
 from dask_cluster import client, time_limit  # noqa: F401
-from kernelweave.cli import compare as module
 from kernelweave.cli import main
+from kernelweave.cli.commands import compare as module
 from small_experiment import SMALL
 
 pytestmark = pytest.mark.dask
@@ -96,7 +96,7 @@ def timeless(table):
 
 
 def test_reproduce(client, tmp_path, capsys, monkeypatch, shipped):  # noqa: F811
-    monkeypatch.setattr("kernelweave.cli.reproduce.find_experiment", lambda name: SMALL)
+    monkeypatch.setattr("kernelweave.cli.commands.reproduce.find_experiment", lambda name: SMALL)
     call = ["reproduce", "small", "--quick", "--jobs", "1", "--output"]
     assert main([*call, str(tmp_path / "here")]) == 0
     assert not shipped

@@ -5,6 +5,7 @@ import pytest
 
 from kernelweave.model_selection import (
     KFoldProtocol,
+    NestedFolds,
     RepeatedDraws,
     RepeatedHalves,
     RepeatedKFoldProtocol,
@@ -111,6 +112,42 @@ def test_each_protocol_names_its_test():
     assert ThesisProtocol(n_repeats=2).compare(first[:4], second[:4]) == SubjectProtocol().compare(
         first[:4], second[:4]
     )
+
+
+@pytest.mark.parametrize(
+    ("protocol", "words"),
+    [
+        (
+            ThesisProtocol(),
+            "a random third of the samples for testing, 5 times two-fold cross-validation on the others",
+        ),
+        (ThesisProtocol(1, 0.25), "a random 25% of the samples for testing, two-fold cross-validation on the others"),
+        (ThesisProtocol(supplied=True), "the published test samples, 5 times two-fold cross-validation on the others"),
+        (KFoldProtocol(5), "a random third of the samples for testing, 5-fold cross-validation on the others"),
+        (RepeatedHalves(3), "3 times a random half of each class for training, the rest for testing"),
+        (RepeatedKFoldProtocol(4, 2), "2 times 4-fold cross-validation, whose folds choose settings and measure"),
+        (
+            RepeatedDraws(),
+            "3 times at most 300 samples for training, 100 for validation and 1000 for testing, drawn at random",
+        ),
+        (
+            RepeatedDraws(1, 80, n_validation=0, n_test=200),
+            "at most 80 samples for training and 200 for testing, drawn at random",
+        ),
+        (
+            SubjectProtocol(),
+            "2 random samples of each subject for testing, each other one for validation in its turn, the rest for "
+            "training",
+        ),
+        (
+            NestedFolds(5, 2, max_train=80),
+            "2 times 5-fold cross-validation of at most 80 training samples, settings chosen inside",
+        ),
+    ],
+    ids=repr,
+)
+def test_protocols_in_words(protocol, words):
+    assert protocol.in_words == words
 
 
 def test_draws_are_limited_and_stratified():

@@ -36,11 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _own_files(chosen: argparse.Namespace) -> int:
     """A command for people's own files: a module with a function `run`."""
     check(chosen)
-    return import_module(f".{chosen.command}", __package__).run(chosen)  # here, because the import takes a while
+    command = import_module(f".commands.{chosen.command}", __package__)  # here, because the import takes a while
+    return command.run(chosen)
 
 
 def _demo(chosen: argparse.Namespace) -> int:
-    from .demo import run_demo
+    from .commands.demo import run_demo
 
     run_demo(chosen.output, chosen.repeats, random_state=chosen.seed)
     return 0
@@ -57,7 +58,7 @@ def _defaults(chosen: argparse.Namespace) -> int:
 
 
 def _run(chosen: argparse.Namespace, names: Sequence[str], *, defaults: bool) -> int:
-    from .reproduce import print_list, run_experiments
+    from .commands.reproduce import print_list, run_experiments
 
     if chosen.list:
         return print_list(chosen.data, defaults=defaults)
@@ -74,7 +75,7 @@ def _run(chosen: argparse.Namespace, names: Sequence[str], *, defaults: bool) ->
 
 
 def _benchmark(chosen: argparse.Namespace) -> int:
-    from .benchmark import run
+    from .commands.benchmark import run
 
     return run(chosen)
 

@@ -394,8 +394,3 @@ def _scattered(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.
     K = np.zeros((len(rows), len(columns)))
     K[np.ix_(rows, columns)] = values
     return K
-
-
-def binary_unit(size: float) -> float:
-    """The power of two at or below a size, by which numbers are divided without rounding; 1 for size 0."""
-    return float(np.ldexp(1.0, np.frexp(size)[1] - 1)) if size > 0.0 else 1.0

@@ -22,11 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Constraints, Number, Whole, check_parameters
-from .base import binary_unit
 from .parts.functions import PointFunction
 from .threads import in_blas_threads
 from .tiles import TILE, Tile, TiledKernel, symmetric
-from .widths import PAIR_RULES, Samples, chosen_scale, largest_entry
+from .widths import PAIR_RULES, Samples, binary_unit, chosen_scale, largest_entry
 
 # Pairs closer than this, relative to their norms, count as copies of one sample: rounding of the expanded square.
 _SAME_SAMPLE = 1e-12

@@ -28,7 +28,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..validation import Choice, Number, check
-from .base import binary_unit
 
 Samples = slice | np.ndarray
 Distances = Callable[[Samples, Samples], np.ndarray]
@@ -145,6 +144,11 @@ def largest_entry(A: Any) -> float:
     """The largest absolute value of an array's or a CSR matrix' entries."""
     values = A.data if sp.issparse(A) else A
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+
+
+def binary_unit(size: float) -> float:
+    """The power of two at or below a size, by which numbers are divided without rounding; 1 for size 0."""
+    return float(np.ldexp(1.0, np.frexp(size)[1] - 1)) if size > 0.0 else 1.0
 
 
 PAIR_RULES = {"nearest": _nearest, "median": _median}

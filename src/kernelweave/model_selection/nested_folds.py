@@ -60,6 +60,12 @@ class NestedFolds(Protocol):
         """Of Nadeau and Bengio (2003)."""
         return "corrected resampled t test"
 
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        times = "" if self.n_repeats == 1 else f"{self.n_repeats} times "
+        most = "" if self.max_train is None else f" of at most {self.max_train} training samples"
+        return f"{times}{self.n_folds}-fold cross-validation{most}, settings chosen inside"
+
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         n_samples = len(y)
         strata = np.unique(np.asarray(y), return_inverse=True)[1] if stratify else np.zeros(n_samples, dtype=int)

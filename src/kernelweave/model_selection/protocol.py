@@ -18,6 +18,7 @@ protocol                  what it is                                            
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -54,6 +55,11 @@ class Protocol(ABC):
     def test_name(self) -> str:
         """What `compare` computes."""
         return "paired t test"
+
+    @property
+    def in_words(self) -> str:
+        """What trains, validates and tests, as pages of results describe it; a subclass should have its own words."""
+        return repr(self)
 
     @abstractmethod
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:
@@ -110,6 +116,10 @@ class ThesisProtocol(Protocol):
         """The thesis' test for five repeats; a t test otherwise."""
         return "5x2 cv paired F test" if self.n_repeats == 5 else super().test_name
 
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        return f"{_tested(self)}, {_times(self.n_repeats)}two-fold cross-validation on the others"
+
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
@@ -150,6 +160,11 @@ class SubjectProtocol(Protocol):
     n_folds: int | None = None
     _: KW_ONLY
     random_state: int = 0
+
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        words = f"{self.n_test} random samples of each subject for testing, each other one for validation in its turn"
+        return f"{words}, the rest for training"
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         if groups is None:
@@ -199,6 +214,10 @@ class KFoldProtocol(Protocol):
     supplied: bool = False
     random_state: int = 0
 
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        return f"{_tested(self)}, {self.n_folds}-fold cross-validation on the others"
+
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         y = np.asarray(y)
         rest, test = _rest_and_test(self, y, stratify, is_train)
@@ -228,6 +247,10 @@ class RepeatedHalves(Protocol):
 
     n_repeats: int = 20
     random_state: int = 0
+
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        return f"{_times(self.n_repeats)}a random half of each class for training, the rest for testing"
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         rng = np.random.RandomState(self.random_state)
@@ -263,6 +286,10 @@ class RepeatedKFoldProtocol(Protocol):
     _: KW_ONLY
     random_state: int = 0
     one_result_per_run = True
+
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        return f"{_times(self.n_repeats)}{self.n_folds}-fold cross-validation, whose folds choose settings and measure"
 
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         rng = np.random.RandomState(self.random_state)
@@ -303,6 +330,12 @@ class RepeatedDraws(Protocol):
     n_test: int = 1000
     random_state: int = 0
 
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        validation = f", {self.n_validation} for validation" if self.n_validation else ""
+        parts = f"at most {self.n_train} samples for training{validation} and {self.n_test} for testing"
+        return f"{_times(self.n_repeats)}{parts}, drawn at random"
+
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         n_samples, rng = len(y), np.random.RandomState(self.random_state)
         n_train, n_validation = min(self.n_train, n_samples // 2), min(self.n_validation, n_samples // 4)
@@ -314,6 +347,16 @@ class RepeatedDraws(Protocol):
             train, validation, test, _ = (np.sort(part) for part in np.split(order, ends))
             folds.append(Split(train, validation, test=test, run=run))
         return folds
+
+
+def _times(n_repeats: int) -> str:
+    return "" if n_repeats == 1 else f"{n_repeats} times "
+
+
+def _tested(protocol: Any) -> str:
+    """What `_rest_and_test` takes for testing, in words."""
+    share = "third" if math.isclose(protocol.test_size, 1 / 3) else f"{protocol.test_size:.0%}"
+    return "the published test samples" if protocol.supplied else f"a random {share} of the samples for testing"
 
 
 def _spread_order(strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

@@ -29,8 +29,8 @@ from .graph import Decoder, Encoder
 from .preparation import Description, as_operation, described
 from .registry import ESTIMATORS
 from .replacing import replace_file
-from .rules import n_features_of
-from .schemas import check_model
+from .schemas.models import check_model
+from .schemas.rules import n_features_of
 
 
 def save(model: Any, path: str | os.PathLike) -> None:

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.host.fused import is_fused
+from kernelweave.engines.host.products import RecomputedRows, RecomputedTiles
 from kernelweave.engines.host.recomputed import feature_block, feature_bytes
 from kernelweave.engines.losses import Losses
 from kernelweave.engines.memory import InMemory
@@ -161,6 +162,32 @@ def test_recomputed_gradient_is_held(views, dtype, atol, kernels, normalize):
         at = rng.normal(size=(features.offsets[-1], 1)), np.array([0.2]), rng.normal(size=amplitudes.n_parameters)
         found.append(sweep(block, amplitudes, *at))
     assert_same(*found, atol)
+
+
+COARSE = [GAUSSIANS[0], Gaussian([8, 9], scale=1e-3)]  # float32 is too coarse for the second
+
+
+@pytest.mark.filterwarnings("ignore:40 landmarks capture")
+@pytest.mark.parametrize("kernels", [MIXED, COARSE], ids=["mixed", "gaussians"])
+def test_values_of_different_types_are_not_rounded_to_one_of_them(views, monkeypatch, kernels):
+    maps, present = maps_of(views, "float32", kernels)
+    features = feature_block(maps, views, present, np.dtype("float32"), held=False)
+    types = [each.dtype for each in features.opened(slice(0, 100))]
+    assert {each.name for each in types} == {"float32", "float64"}
+    seen = {}
+
+    def score(self, values, m, out):
+        seen.setdefault(m, set()).add(values.dtype)
+        RecomputedTiles.score(self, values, m, out)
+
+    monkeypatch.setattr(RecomputedRows, "score", score)  # of a pass of one output, and not of the general one
+    rng = np.random.default_rng(5)
+    losses = losses_of_kind("squared", rng.normal(size=(3000, 1)), rng)
+    block = Block(0, features, losses, None, np.ones(3000), present)
+    at = rng.normal(size=(features.offsets[-1], 1)), np.zeros(1), np.empty(0)
+    amplitudes = WeightAmplitudes(np.full(len(kernels), 1.0 / len(kernels)))
+    assert_same(sweep(block, amplitudes, *at), plain_sweep(block, amplitudes, *at), 1e-11)
+    assert seen == {m: {dtype} for m, dtype in enumerate(types)}
 
 
 def test_far_samples_beside_near_ones():

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave.experiments.benchmark.results import COLUMNS, load_cells, read_results, save_results, standings
+from kernelweave.experiments.benchmark.results import COLUMNS, read_results, save_results, standings
 
 
 def made_up(**accuracies):
@@ -57,8 +57,3 @@ def test_other_files_are_refused(tmp_path):
     path.write_text(json.dumps({"format": 99, "columns": {}}))
     with pytest.raises(ValueError, match="another format"):
         read_results(path)
-
-
-def test_no_cells(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no cells of the benchmark"):
-        load_cells(tmp_path)

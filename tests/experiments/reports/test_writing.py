@@ -47,6 +47,7 @@ def test_paper_and_ours_side_by_side(tmp_path):
     text = markdown(outcome)
     assert "5x2 cv paired F test of our 10 results of a method against our 10 results of all" in text
     assert "standardised features, unit-diagonal kernels" in text and "C in 0.1, 10" in text
+    assert f"Protocol: {SMALL.protocol.in_words}; 10 folds." in text and repr(SMALL.protocol) not in text
     widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
     assert widths == {11, 13}  # results and costs; nothing here learns weights
     for grid in (part for part in sections(outcome) if not isinstance(part, str)):

@@ -7,8 +7,9 @@ a method with one file, see `entries` and docs/benchmark_enter.md.
 
 from .data_sets import DATA_SETS, DataSet, choose_data_sets
 from .entries import Entry, choose_methods, list_methods, load_entry
-from .page import write_benchmark_page
-from .results import load_cells, read_results, save_results, standings
+from .finished import load_cells
+from .page.writing import write_benchmark_page
+from .results import read_results, save_results, standings
 from .running import BenchmarkOutcome, run_benchmark
 
 __all__ = [

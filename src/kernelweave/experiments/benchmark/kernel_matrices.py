@@ -6,6 +6,7 @@ divided by the sum of the variances of its columns, as the library's Gaussian ke
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from .columns import SideBySide
 _LEAST = 1e-12  # variance of a view that is constant
 
 
-class OnKernelMatrices(ClassifierMixin, BaseEstimator):
-    """A classifier that makes kernel matrices of views; subclasses have `views` among their parameters."""
+class OnKernelMatrices(ClassifierMixin, BaseEstimator, ABC):
+    """A classifier that makes kernel matrices of views.
+
+    Subclasses have `views` among their parameters, and `fit` and `decision_function`.
+    """
 
     views: Any
     classes_: np.ndarray
@@ -49,6 +53,7 @@ class OnKernelMatrices(ClassifierMixin, BaseEstimator):
         values = self.decision_function(X)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
+    @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray:
         """Decision values, of shape (n_samples,) for two classes, otherwise (n_samples, n_classes).
 
@@ -56,7 +61,6 @@ class OnKernelMatrices(ClassifierMixin, BaseEstimator):
         ----------
         X : DataFrame
         """
-        raise NotImplementedError
 
 
 def _dense(values: Any) -> np.ndarray:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,10 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ..engine.cells import write_atomically
-from .data_sets import DATA_SETS
+from ..engine.cells import CellStore, write_atomically
+from .data_sets import DATA_SETS, DataSet
 from .declaration import NAME
-from .entries import list_methods
+from .entries import Entry
 
 COLUMNS = (
     *("set", "kind", "method", "family", "split", "n_train", "n_test", "accuracy", "log_loss", "stored", "seconds"),
@@ -55,60 +55,47 @@ def cells_folder(output: Any, *, quick: bool = False) -> Path:
     return Path(output) / "cells" / (f"{NAME}-quick" if quick else NAME)
 
 
-def load_cells(folder: Any, *, quick: bool = False) -> pd.DataFrame:
-    """All finished cells of a run, as a table.
+def cells_table(
+    found: Mapping[tuple[str, str, int], dict[str, Any]],
+    data_sets: Iterable[DataSet],
+    *,
+    methods: Sequence[Entry],
+    folder: Path,
+    quick: bool = False,
+) -> pd.DataFrame:
+    """Finished cells as a table with the columns above.
 
     Parameters
     ----------
-    folder : path
-        The output folder of ``kernelweave benchmark``.
+    found : mapping from (data set, method, split) to dict
+        What a cell holds, see `measures`.
+    data_sets : iterable of DataSet
+    methods : sequence of Entry
+        Those of the cells, or more.
+    folder : Path
+        Where the cells are, see `cells_folder`.
     quick : bool
-        Whether to read those of a quick run.
 
     Returns
     -------
     DataFrame
-        One row per data set, method and split, with the columns above. Its ``attrs["about"]`` has the version of
-        Kernelweave, the date of the last cell, the number of cores of this machine, and whether the run was quick.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there are no cells.
+        As `load_cells` returns it.
     """
-    cells = cells_folder(folder, quick=quick)
-    found = list(_records(cells))
-    if not found:
-        raise FileNotFoundError(f"there are no cells of the benchmark below {str(folder)!r}; run it first")
-    last = datetime.fromtimestamp(max(path.stat().st_mtime for path in _files(cells)), UTC)
-    table = _table(found)
+    kinds = {row.name: row.kind for row in data_sets}
+    families = {entry.name: entry.family for entry in methods}
+    records = []
+    for (row, method, split), record in found.items():
+        names = {"set": row, "kind": kinds[row], "method": method, "family": families[method], "split": split}
+        records.append(record | names | {"accuracy": None if "test" not in record else 1.0 - record["test"] / 100.0})
+    table = _table(records)
+    last = max(CellStore(folder / row).path(method, split).stat().st_mtime for row, method, split in found)
     table.attrs["about"] = {
         "version": __version__,
-        "date": last.date().isoformat(),
+        "date": datetime.fromtimestamp(last, UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "quick": quick,
     }
     return table
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/*/fold-*.json"))
-
-
-def _records(folder: Path) -> Iterator[dict[str, Any]]:
-    families = {entry.name: entry.family for entry in list_methods()}
-    for path in _files(folder):
-        cell = json.loads(path.read_bytes())
-        (record,) = cell["records"]
-        row = path.parent.parent.name
-        yield record | {
-            "set": row,
-            "kind": DATA_SETS[row].kind if row in DATA_SETS else "views",
-            "method": cell["method"],
-            "family": families.get(cell["method"], "entry"),
-            "split": cell["fold"],
-            "accuracy": None if "test" not in record else 1.0 - record["test"] / 100.0,
-        }
 
 
 def _table(records: list[dict[str, Any]]) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from ..engine.comparison_run import measure_row
 from .data_sets import DataSet
 from .declaration import SPLITS, declare_benchmark
 from .entries import Entry
-from .results import cells_folder, load_cells
+from .results import cells_folder, cells_table
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ def run_benchmark(
     comparison = declare_benchmark(data_sets, methods, splits=splits, quick=quick)
     folder = cells_folder(output, quick=quick)
     absent: list[str] = []
+    found: dict[tuple[str, str, int], dict[str, Any]] = {}
     n_done, n_row, n_missing = 0, len(methods) * splits, 0
     for row in data_sets:
 
@@ -105,13 +106,12 @@ def run_benchmark(
             continue
         n_done += n_row
         n_missing += n_row - len(measured.cells)
+        found |= {(row.name, method, split): record for (method, split), (record,) in measured.cells.items()}
     if len(absent) == len(data_sets):
         raise FileNotFoundError(
             f"none of the data sets is in the data home: {', '.join(absent)}; name its folder by --data or the "
             "environment variable KERNELWEAVE_DATA"
         )
-    cells = load_cells(output, quick=quick) if n_missing < n_done else pd.DataFrame()
-    if len(cells):
-        named = cells["set"].isin([row.name for row in data_sets]) & cells["method"].isin([e.name for e in methods])
-        cells = cells[named & (cells["split"] < splits)].reset_index(drop=True)
+    options: dict[str, Any] = {"methods": methods, "folder": folder, "quick": quick}
+    cells = cells_table(found, data_sets, **options) if found else pd.DataFrame()
     return BenchmarkOutcome(cells, tuple(absent), n_missing)

@@ -176,6 +176,24 @@ def measure_row(
     return MeasuredRow(data.problem, data.splits, cells)
 
 
+def fingerprints(comparison: Comparison, row: str, *, data_home: Any = None) -> Mapping[str, str]:
+    """The fingerprint that cells of one data set must have to be those of the comparison as it is declared.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    row : str
+        One of its data sets.
+    data_home : path, optional
+        As in `datasets.load_dataset`.
+
+    Returns
+    -------
+    mapping from contender to str
+    """
+    return _load(comparison, row, data_home).marks
+
+
 @dataclass(frozen=True)
 class _Row:
     """The data set of a row, its folds, and the candidates of each contender with their fingerprint."""

@@ -66,7 +66,8 @@ def _(outcome: ComparisonOutcome) -> list[str | TextTable]:
 
 def _settings(outcome: ComparisonOutcome) -> str:
     comparison = outcome.experiment
-    words = f"{comparison.source}. Test errors in per cent. Protocol: {comparison.protocol!r}, {outcome.n_folds} folds."
+    protocol = f"Protocol: {comparison.protocol.in_words}; {outcome.n_folds} folds."
+    words = f"{comparison.source}. Test errors in per cent. {protocol}"
     return words + (f" {comparison.note}" if comparison.note else "")
 
 

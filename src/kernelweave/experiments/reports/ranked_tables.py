@@ -50,7 +50,7 @@ def _ways(outcome: ComparisonOutcome) -> list[tuple[str, bool]]:
 def _words(outcome: ComparisonOutcome) -> str:
     comparison = outcome.experiment
     words = [f"Default: `{comparison.default}`.", comparison.note]
-    words.append(f"Protocol: {comparison.protocol!r}.")
+    words.append(f"Protocol: {comparison.protocol.in_words}.")
     if outcome.absent:
         words.append(f"Not there and left out: {', '.join(outcome.absent)}.")
     return " ".join(word for word in words if word)

@@ -112,7 +112,8 @@ def _settings(outcome: AnyOutcome) -> str:
     kernels = f"{first.normalize} kernels" if first.normalize else "kernels as they are"
     words = (
         f"{outcome.experiment.source}. Data: {outcome.experiment.data_label}; {scaling}, {kernels}, constants from the "
-        f"training part of each fold. Protocol: {first.protocol!r}, {outcome.parts[0].n_folds} folds. Grid: {grid}."
+        f"training part of each fold. Protocol: {first.protocol.in_words}; {outcome.parts[0].n_folds} folds. "
+        f"Grid: {grid}."
     )
     if first.max_samples is not None:
         words += f" At most {first.max_samples} samples."

@@ -41,6 +41,10 @@ class HalvesOfDraws(ThesisProtocol):
     (4, [4, 4, 4])
     """
 
+    @property
+    def in_words(self) -> str:  # noqa: D102
+        return f"{self.n_repeats} draws, the halves of each for training and validation in turn, and one for testing"
+
     def split(self, y: Any, stratify: bool, *, groups: Any = None, is_train: Any = None) -> list[Split]:  # noqa: D102
         folds = []
         for draw in range(self.n_repeats):

@@ -1,0 +1,120 @@
+"""Sentences about cells: who is ahead, where, and how surely."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from kernelweave.experiments.benchmark.page.findings import (
+    baseline_sentences,
+    cost_sentences,
+    count_words,
+    critical_sentences,
+    escaped,
+    lead_sentences,
+    leads,
+    standing_sentences,
+)
+from kernelweave.experiments.benchmark.page.ranks import Ranking, rank_methods
+from kernelweave.experiments.benchmark.page.shared import shared_cells
+from kernelweave.model_selection import corrected_t_test
+from made_up_cells import METHODS, SETS, made_up_cells
+
+
+def with_accuracy(cells, row, method, values):
+    """Cells in which a method has given accuracies on the splits of a set."""
+    changed = cells.copy()
+    own = (cells["set"] == row) & (cells["method"] == method)
+    changed.loc[own, "accuracy"] = values
+    return changed
+
+
+def flat(cells):
+    """All methods alike on all sets."""
+    return cells.assign(accuracy=0.7)
+
+
+def test_a_rival_that_is_ahead_is_named_with_its_lead():
+    cells = with_accuracy(flat(made_up_cells()), "cora", "random forest", [0.80, 0.801, 0.802])
+    found = {lead.row: lead for lead in leads(shared_cells(cells))}
+    assert len(found) == len(SETS)
+    assert found["cora"].best == "random forest" and found["cora"].is_sure
+    assert found["heart"].best is None
+    said = " ".join(lead_sentences(list(found.values())))
+    assert "one of Kernelweave's on 0 of 10 data sets, another one on 1, and both tie on 9." in said
+    assert "by a point or more: *random forest* on cora (+10.1)." in said
+    assert "Significantly ahead (corrected t test over the splits, 0.05): *random forest* on cora (+10.1)." in said
+
+
+def test_a_lead_that_varies_is_not_significant():
+    cells = with_accuracy(flat(made_up_cells()), "cora", "random forest", [0.9, 0.69, 0.71])
+    found = [lead for lead in leads(shared_cells(cells)) if lead.row == "cora"]
+    expected = corrected_t_test([0.7] * 3, [0.9, 0.69, 0.71], ratio=2.0).pvalue  # 400 test and 200 training samples
+    assert found[0].pvalue == pytest.approx(expected)
+    assert "On no data set is another method significantly ahead" in " ".join(lead_sentences(found))
+
+
+def test_one_split_gives_no_test():
+    found = leads(shared_cells(made_up_cells(splits=1)))
+    assert all(np.isnan(lead.pvalue) and not lead.is_sure for lead in found)
+    assert "significant" not in " ".join(lead_sentences(found)).lower()
+
+
+def test_one_side_alone_has_no_leads():
+    ours = {name: given for name, given in METHODS.items() if given[0] == "kernelweave"}
+    assert leads(shared_cells(made_up_cells(methods=ours))) == []
+
+
+def test_failed_methods_lead_nowhere():
+    cells = made_up_cells(["heart"], failing=[("heart", name) for name in METHODS if METHODS[name][0] == "rival"])
+    assert leads(shared_cells(cells)) == []
+    assert count_words([]) == "The best method is one of Kernelweave's on 0 of 0 data sets, another one on 0"
+
+
+def test_rivals_before_all_of_kernelweave_are_named():
+    accuracy = pd.DataFrame({"EasyMKL": [0.5] * 4, "forest": [0.9] * 4, "linear": [0.6] * 4}, index=list("abcd"))
+    families = {"EasyMKL": "kernelweave", "forest": "rival", "linear": "rival"}
+    said = " ".join(standing_sentences(Ranking(accuracy), families))
+    assert said.startswith("The best mean rank is that of *forest* (rival), 1.00 of 3.")
+    assert "Ahead of every method of Kernelweave by mean rank: *forest* and *linear*." in said
+    assert "*EasyMKL* against *forest*: 0 wins, 0 ties and 4 losses" in said
+    other = " ".join(standing_sentences(Ranking(-accuracy), families))
+    assert "Ahead of every" not in other and "The best of the others is *linear* (2.00)." in other
+
+
+def test_critical_sentences_name_what_is_not_told_apart():
+    rows = [f"s{row}" for row in range(40)]
+    rng = np.random.RandomState(0)
+    accuracy = pd.DataFrame({"a": 0.9, "b": 0.9 + 0.001 * rng.randn(40), "c": 0.1}, index=rows)
+    said = " ".join(critical_sentences(Ranking(accuracy)))
+    assert "rejects that all methods are alike" in said and "N = 40" in said
+    best, other = Ranking(accuracy).mean.index[:2]
+    assert f"not told apart from the best: *{other}*." in said and f"*{best}*" not in said
+    assert "no test" in critical_sentences(Ranking(accuracy.iloc[:1]))[0]
+
+
+def test_baseline_sentences():
+    index = [f"s{row}" for row in range(20)]
+    accuracy = pd.DataFrame({"base": 0.7, "up": 0.8, "down": 0.6, "same": 0.7}, index=index)
+    accuracy += 0.001 * np.arange(20)[:, None] * np.array([0, 1, -1, 0])
+    said = baseline_sentences(Ranking(accuracy), "base")
+    assert said[0].endswith("significantly better: *up*; significantly worse: *down*.")
+    assert baseline_sentences(Ranking(accuracy), "absent") == []
+
+
+def test_cost_sentences():
+    accuracy = pd.Series({"slow": 99.5, "fast": 99.0, "poor": 90.0})
+    seconds, stored = pd.Series({"slow": 9.0, "fast": 1.0, "poor": 0.1}), pd.Series({"slow": 5, "fast": 50, "poor": 1})
+    said = cost_sentences(accuracy, seconds, stored)[0]
+    assert "Among the 2 methods" in said and "the fastest is *fast* (1 seconds)" in said and "is *slow* (5)" in said
+    assert "*fast* store no training samples" in cost_sentences(accuracy, seconds, stored.replace(50, np.nan))[0]
+
+
+def test_names_are_shown_as_they_are():
+    assert escaped("a|b\n*c* <d> [e]") == r"a\|b \*c\* \<d\> \[e\]"
+
+
+def test_a_full_table_gives_every_sentence():
+    shared = shared_cells(made_up_cells())
+    ranking = rank_methods(shared)
+    assert len(standing_sentences(ranking, shared.families)) == 3
+    assert len(critical_sentences(ranking)) == 2
