@@ -272,6 +272,7 @@ TOY = {
     "combiner": ["mnist4"],
     "localized": ["ngs"],
     "gates": ["heart"],
+    "projections": ["heart"],
     "width": ["mnist4", "heart", "mcycle"],
     "normalize": ["ngs", "heart", "mcycle"],
 }
