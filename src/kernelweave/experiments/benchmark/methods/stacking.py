@@ -1,4 +1,4 @@
-"""scikit-learn's stacking: a classifier for each view, and a logistic regression on what they say of held-out samples.
+"""scikit-learn's stacking: a classifier for each view, and a logistic regression on their outputs for held-out samples.
 
 The classifiers are logistic regressions, which give probabilities, or support vector machines, which give decision
 values. Where a problem has one view, there is a support vector machine for each of three kernels instead.
