@@ -149,9 +149,10 @@ def _head(cells: pd.DataFrame, path: Path) -> list[str]:
     made += [f"a machine with {counted(about['cores'], 'core')}"] if about.get("cores") else []
     has_rules = (path.parent / "benchmark_enter.md").exists()
     rules = "[Entering a method](benchmark_enter.md)" if has_rules else "The page on entering a method"
-    n_methods, n_sets = cells["method"].nunique(), cells["set"].nunique()
+    n_methods, n_sets, n_splits = (cells[column].nunique() for column in ("method", "set", "split"))
     said = [
-        f"{counted(n_methods, 'method')} on {counted(n_sets, 'data set')}, by fixed splits and under one budget"
+        f"{counted(n_methods, 'method')} on {counted(n_sets, 'data set')}, by {counted(n_splits, 'fixed split')} of "
+        "each and under one budget"
         + (f" ({', '.join(made)})." if made else "."),
         "`kernelweave benchmark` writes this page from the cells of its run.",
         f"{rules} has the protocol, and how a method of yours joins.",
