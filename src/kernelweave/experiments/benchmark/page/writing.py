@@ -152,8 +152,7 @@ def _head(cells: pd.DataFrame, path: Path) -> list[str]:
     n_methods, n_sets, n_splits = (cells[column].nunique() for column in ("method", "set", "split"))
     said = [
         f"{counted(n_methods, 'method')} on {counted(n_sets, 'data set')}, by {counted(n_splits, 'fixed split')} of "
-        "each and under one budget"
-        + (f" ({', '.join(made)})." if made else "."),
+        "each and under one budget" + (f" ({', '.join(made)})." if made else "."),
         "`kernelweave benchmark` writes this page from the cells of its run.",
         f"{rules} has the protocol, and how a method of yours joins.",
     ]
