@@ -13,7 +13,17 @@ import scipy.sparse as sp
 from kernelweave.persistence.registry import CLASSES
 
 FOLDER = Path(__file__).parent / "persistence" / "files"
-_METHODS = ("decision_function", "predict", "transform", "kernel_weights", "project", "gating_space", "region", "gates")
+_METHODS = (
+    "decision_function",
+    "predict",
+    "predict_proba",
+    "transform",
+    "kernel_weights",
+    "project",
+    "gating_space",
+    "region",
+    "gates",
+)
 _ATTRIBUTES = (
     *("kernel_weights_", "objective_", "duality_gap_", "intercept_", "active_kernels_", "removable_kernels_"),
     *("gating_coef_", "gating_intercept_", "gating_projection_", "gating_summary_"),
@@ -22,12 +32,12 @@ _ATTRIBUTES = (
 
 
 def versions():
-    """Versions of the format that there are files of."""
-    return sorted(int(folder.name.removeprefix("version-")) for folder in FOLDER.iterdir())
+    """Folders of files: one as versions came (``version-1``, the first of the format), one for each release since."""
+    return sorted(folder.name for folder in FOLDER.iterdir())
 
 
 def folder_of(version):
-    return FOLDER / f"version-{version}"
+    return FOLDER / version
 
 
 def file_name(name):

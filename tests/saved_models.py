@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from sklearn.compose import make_column_selector
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from kernelweave import MKLClassifier, stack_views
 from kernelweave.combiners import (
@@ -55,7 +55,14 @@ from kernelweave.kernels import (
     Precomputed,
     Spectrum,
 )
-from kernelweave.machines import SquaredEpsilonInsensitive, SquaredMargin
+from kernelweave.machines import (
+    EpsilonInsensitive,
+    Hinge,
+    SquaredEpsilonInsensitive,
+    SquaredError,
+    SquaredHinge,
+    SquaredMargin,
+)
 from kernelweave.reduction import (
     AKDAQR,
     MKLDR,
@@ -123,6 +130,14 @@ MODELS = {
     "squared hinge": classifier(machine="squared-hinge"),
     "least squares, one-vs-one, by an object": classifier(y=THREE, machine=SquaredMargin(), multiclass="one-vs-one"),
     "squared epsilon-insensitive": regressor(machine=SquaredEpsilonInsensitive(epsilon=0.2)),
+    "hinge by an object": classifier(machine=Hinge(), combiner=BestSingle(cv=KFold(2))),
+    "squared hinge by an object": classifier(
+        machine=SquaredHinge(), combiner=BestSingle(cv=StratifiedShuffleSplit(2, random_state=1))
+    ),
+    "epsilon-insensitive by an object": regressor(
+        machine=EpsilonInsensitive(epsilon=0.2), combiner=BestSingle(cv=ShuffleSplit(2, random_state=1))
+    ),
+    "squared error by an object": regressor(machine=SquaredError(), combiner=BestSingle(cv=LeaveOneOut())),
     "posterior": classifier(fit={"posterior": np.where(TWO == "yes", 0.9, 0.2)}),
     "integer labels": classifier(y=np.where(TWO == "yes", 7, -3), class_weight={7: 2.0, -3: 0.5}),
     "boolean labels": classifier(y=TWO == "yes", class_weight={np.True_: np.float64(2.0), np.False_: 1}),

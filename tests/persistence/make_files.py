@@ -2,9 +2,9 @@
 
     PYTHONPATH=src:tests python tests/persistence/make_files.py
 
-Files go to ``tests/persistence/files/version-N``, N being the version of the format. What is there is never written
-again, since files of users are not either: run this only when the version of the format changes, which makes a folder
-of its own, or after adding a kind of model to `saved_models`, which makes a file for that one.
+Files go to ``tests/persistence/files/release-N``, N being the version of the library. What is there is never written
+again, since files of users are not either: run this before a release, which makes a folder of its own, or after adding
+a kind of model to `saved_models`, which makes a file for that one.
 """
 
 import gzip
@@ -14,16 +14,16 @@ import warnings
 from pathlib import Path
 
 import saved_files
-from kernelweave import load, save
-from kernelweave.persistence.archive import VERSION
+from kernelweave import __version__, load, save
 from saved_models import MODELS, callables_of
 
 
 def main():
-    folder = saved_files.folder_of(VERSION)
+    version = f"release-{__version__}"
+    folder = saved_files.folder_of(version)
     folder.mkdir(parents=True, exist_ok=True)
     there = folder / "expected.json"
-    expected = saved_files.expected_of(VERSION) if there.exists() else {"samples": [], "models": {}}
+    expected = saved_files.expected_of(version) if there.exists() else {"samples": [], "models": {}}
     for name, fitted in MODELS.items():
         if name not in expected["models"]:
             expected["models"][name] = add(folder, name, *fitted(), expected["samples"])
