@@ -13,14 +13,17 @@ DOCS := .venv-docs
 SITE := build/site
 GENERATED := docs/gallery docs/api/generated
 
-.PHONY: demo test test-browser test-dask test-oldest test-torch dist bench results defaults benchmark docs docs-quick docs-output lint types format clean
+.PHONY: demo test test-browser test-dask test-long test-oldest test-torch dist bench results defaults benchmark docs docs-quick docs-output lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
 
 # PYTEST: further options of pytest, such as --cov=kernelweave
 test: $(INSTALLED)
-	$(RUN) -m pytest -n 2 --dist worksteal $(PYTEST)
+	$(RUN) -m pytest -n 2 --dist worksteal -m "not long" $(PYTEST)
+
+test-long: $(INSTALLED)
+	$(RUN) -m pytest -n 2 --dist worksteal -m long $(PYTEST)
 
 # The report's page in a headless Chromium: /usr/bin/chromium, or the path KERNELWEAVE_CHROMIUM; skipped where there is
 # none, which KERNELWEAVE_BROWSER=required turns into a failure.
