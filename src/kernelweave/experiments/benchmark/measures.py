@@ -151,8 +151,8 @@ def peak_memory() -> Iterator[dict[str, float]]:
     >>> import numpy as np
     >>> from kernelweave.experiments.benchmark.measures import peak_memory
     >>> with peak_memory() as memory:
-    ...     values = np.ones(4_000_000).sum()
-    >>> memory.get("megabytes", 32.0) > 20.0
+    ...     values = np.ones(16_000_000).sum()
+    >>> memory.get("megabytes", 128.0) > 64.0
     True
     """
     found: dict[str, float] = {}
