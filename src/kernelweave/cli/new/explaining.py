@@ -226,13 +226,15 @@ def _feature_weights(model: Any) -> pd.DataFrame | None:
         found = _of_kernels(inner) if hasattr(inner, "feature_weights") else []
     if not found:
         return None
-    table = pd.concat(found, ignore_index=True)
+    several = has_classes(model) and len(getattr(model, "classes_", ())) > 2
+    table = pd.concat([_long(_by_class(inner, weights) if several else weights, lead) for weights, lead in found])
     if isinstance(model, CohortModel) and not has_classes(model):
         table["weight"] *= model.target_scale_
     return table.iloc[np.argsort(-table["weight"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
 
 
-def _of_kernels(inner: Any) -> list[pd.DataFrame]:
+def _of_kernels(inner: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Weights of the features of each linear kernel, and what stands in front of them."""
     found = []
     for name, kernel in zip(inner.kernel_names_, inner.kernels_, strict=True):
         if not kernel.is_linear:
@@ -242,14 +244,22 @@ def _of_kernels(inner: Any) -> list[pd.DataFrame]:
         except ValueError:  # gates weigh each sample differently
             continue
         view = kernel.view if isinstance(kernel.view, str) else "all views"
-        found.append(_long(weights, {"view": view, "kernel": name}))
+        found.append((weights, {"view": view, "kernel": name}))
     return found
 
 
-def _of_columns(inner: Any) -> pd.DataFrame:
+def _of_columns(inner: Any) -> tuple[Any, dict[str, Any]]:
     """Coefficients of a regression on all columns: for features as they were prepared."""
     weights = inner.coefficients()
-    return _long(weights.droplevel("view"), {"view": list(weights.index.get_level_values("view"))})
+    return weights.droplevel("view"), {"view": list(weights.index.get_level_values("view"))}
+
+
+def _by_class(inner: Any, weights: Any) -> pd.DataFrame:
+    """Weights for each class that the model inside knows: of two classes the first has those of the second reversed."""
+    if isinstance(weights, pd.DataFrame):
+        return weights
+    first, second = inner.classes_
+    return pd.DataFrame({first: 0.0 - weights, second: weights})
 
 
 def _long(weights: Any, lead: dict[str, Any]) -> pd.DataFrame:
