@@ -19,6 +19,7 @@ and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 excep
 dual side
     `solve`, `refine` and `solve_in_working_set` return a `Solution`; `programs` writes the dual out for cone solvers
     and second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
+    `least_objective` is what J counts as where it is 0 and a gap is relative to it.
 primal side
     `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
 samples
