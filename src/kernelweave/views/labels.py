@@ -77,7 +77,8 @@ def shares(some: pd.Index, others: pd.Index) -> bool:
 
 def reason(view: Labelled, others: pd.Index, remedies: Remedies) -> str:
     """Why a view shares no sample with these others, and the remedy, in words with examples."""
-    turned = next((column for column in view.columns if column in others), None)
+    known = set(others)  # an index of dates would take the column "2020" for one of its labels
+    turned = next((column for column in view.columns if column in known), None)
     if turned is not None:
         return f"samples are the columns of {view.shown}, such as {turned!r}, and should be its rows; {remedies.turned}"
     pair = _pair(view.labels, others)

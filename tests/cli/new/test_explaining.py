@@ -139,6 +139,11 @@ def test_models_of_the_library(kind):
     else:
         assert list(known["label"][:: 3 if kind == "pairs" else 1]) == list(model.predict(there))
     assert ("pair" in table) == (kind == "pairs")
+    word = {"three": "class", "pairs": "pair", "numbers": "target"}.get(kind)
+    features = tables["features.csv"]
+    assert list(features) == ["view", "kernel", "feature", *([] if word is None else [word]), "weight"]
+    if word in ("pair", "target"):
+        assert set(features[word]) == set(known[word])
     assert ("contributions_by_class.csv" in tables) == (kind == "three")
     assert tables["weights.csv"].columns[0] == "who" and len(tables["weights.csv"]) == 10
     assert set(tables["features.csv"]["kernel"]) == {"a", "noise"}
