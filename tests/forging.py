@@ -3,13 +3,22 @@
 import copy
 import io
 import json
+import signal
+import traceback
 import zipfile
+from pathlib import Path
 
 import numpy as np
 
+import kernelweave
+from kernelweave import load
 from kernelweave.persistence.archive import write_archive
 
+SECONDS = 60  # that a file may take before the alarm
+_OURS = (str(Path(kernelweave.__file__).parent), "validation.py")
+_METHODS = ("decision_function", "predict", "transform", "kernel_weights")
 _SCALARS = [None, True, -1, 0, 1, 7, 10**9, 10**30, 1.5, -0.5, 1e300, "x", "", {"float": "nan"}, {"float": "inf"}]
+_SCALARS += [2**31 - 1, 2**63 - 1, *({"scalar": [f"<i{size}", "ff" * (size - 1) + "7f"]} for size in (2, 4, 8))]
 
 
 class SavedModel:
@@ -94,6 +103,31 @@ def changed_arrays(array, rng):
         yield "flipped", ~array
 
 
+def extreme_integers(array, rng):
+    """Variations of an array of whole numbers: the largest and smallest of its type, and those next to its own size.
+
+    One entry is changed, all are, or two that stand together: their difference wraps, and so may a sum.
+    """
+    low, high = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
+    values = {low, -1, array.size, array.size + 1, 2**31 - 1, 2**31, high - 1, high}
+    values = [value for value in sorted(values) if low <= value <= high]
+    place = int(rng.integers(array.size))
+    for value in values:
+        yield f"{value} in place {place}", _with(array, slice(place, place + 1), value)
+    for value in (low, array.size, high):
+        yield f"{value} everywhere", _with(array, slice(None), value)
+    if array.size > 1:
+        start = int(rng.integers(array.size - 1))
+        for pair in ((high, low), (high, -2 if low else 2), (low, high), (high, high)):
+            yield f"{pair} from place {start} on", _with(array, slice(start, start + 2), pair)
+
+
+def _with(array, where, values):
+    other = array.ravel().copy()
+    other[where] = values
+    return other.reshape(array.shape)
+
+
 def changed_values(value, n_rows, rng):
     """Other values for a place in the document."""
     if isinstance(value, int) and not isinstance(value, bool):
@@ -112,3 +146,47 @@ def _leaves(value, path=()):
             yield from _leaves(part, (*path, place))
     else:
         yield path
+
+
+def try_out(path, callables, new, what):
+    """Load and predict; returns whether the file was refused."""
+    signal.alarm(SECONDS)
+    try:
+        model = load(path, callables)
+    except ValueError as error:
+        assert str(error).startswith("cannot load"), what
+        return True
+    try:
+        for method in _METHODS:
+            if hasattr(model, method):
+                getattr(model, method)(new)
+    except ValueError as error:  # numbers that are possible and wrong may still end in a clear message of ours
+        origin = traceback.extract_tb(error.__traceback__)[-1].filename
+        assert any(name in origin for name in _OURS), f"{what}: {error!r} in {origin}"
+    except Exception as error:
+        # A user's own kernel may fail on a value of another type among objects, which may be of any type.
+        if not traceback.extract_tb(error.__traceback__)[-1].filename.endswith("saved_builders.py"):
+            raise AssertionError(f"{what}: {error!r}") from error
+    return False
+
+
+def references(value):
+    """The rows that a value of the document refers to."""
+    if isinstance(value, dict):
+        value = (
+            [value["ref"]] if list(value) == ["ref"] else [each for part in value.values() for each in references(part)]
+        )
+        return value
+    return [each for part in value for each in references(part)] if isinstance(value, list) else []
+
+
+def holders(rows):
+    """(class, attribute) of the object that holds each array; an object is written after what it holds."""
+    above, found = {}, {}
+    for number, row in reversed(list(enumerate(rows))):
+        if row["kind"] == "array":
+            found[row["member"]] = above[number]
+        for name, part in row["fields"].items() if row["kind"] == "object" else [(None, row)]:
+            for reference in references(part):
+                above.setdefault(reference, above.get(number) if name is None else (row["class"], name))
+    return found

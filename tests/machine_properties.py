@@ -5,6 +5,8 @@
 Danskin's gradient, the program behind the dual, restarts, subsets, independent outputs, and decisions without samples.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,6 +114,9 @@ def check_starts(machine, K, solution):
     rough = machine.solve(K, tol=0.1)
     fine = machine.refine(K, rough, 1e-6)
     assert fine.violation <= 1e-6 and fine.objective == pytest.approx(solution.objective, rel=1e-4, abs=1e-6)
+    early = [replace(part, converged=False) for part in solution.outputs]
+    found = machine.refine(K, replace(solution, converged=False, outputs=tuple(early)), 1e-5)
+    assert found.converged and found.steps == 0  # whatever was wanted of the solve that found it
 
 
 def check_subset(machine, K):

@@ -33,7 +33,17 @@ _ATTRIBUTES = (
 
 def versions():
     """Folders of files: one as versions came (``version-1``, the first of the format), one for each release since."""
-    return sorted(folder.name for folder in FOLDER.iterdir())
+    return sorted((folder.name for folder in FOLDER.iterdir()), key=_age)
+
+
+def _age(version):
+    kind, _, numbers = version.partition("-")
+    return kind == "release", [int(number) for number in numbers.split(".")]
+
+
+def newest(name):
+    """The last version that has a file for a kind of model."""
+    return [version for version in versions() if (folder_of(version) / file_name(name)).exists()][-1]
 
 
 def folder_of(version):

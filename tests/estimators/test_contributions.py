@@ -122,6 +122,26 @@ def test_classes(options, combiner):
     assert_array_equal(parts.xs("intercept", axis=1, level="kernel"), np.tile(model.intercept_, (len(X), 1)))
 
 
+@pytest.mark.parametrize("multiclass", ["one-vs-all", "joint", "one-vs-one"])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_any_number_of_classes(multiclass, n_classes):
+    """One column for two classes, else one for each class or pair: what decision values are made of, in their order."""
+    chosen = np.isin(LABELS, np.unique(LABELS)[:n_classes])
+    model = MKLClassifier(KERNELS, Mean(), multiclass=multiclass).fit(X[chosen], LABELS[chosen])
+    parts, values = model.contributions(X), model.decision_function(X)
+    if n_classes == 2:
+        assert_allclose(parts.sum(axis=1), values, rtol=0, atol=1e-10)
+        return
+    sums = by_output(parts)
+    if multiclass == "one-vs-one":
+        ordered = [f"{a} vs {b}" for place, a in enumerate(model.classes_) for b in model.classes_[place + 1 :]]
+        assert list(sums) == ordered
+        assert_allclose(model._rule.decision(sums.to_numpy()), values, rtol=0, atol=1e-10)
+    else:
+        assert list(sums) == list(model.classes_)
+        assert_allclose(sums, values, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("weights", ["shared", "per-class"])
 def test_pairs(weights):
     kernels = [Linear("rna"), Gaussian("protein", scale=2.0)]  # which learn nothing from samples of other pairs

@@ -9,24 +9,21 @@ import json
 import os
 import re
 import signal
-import traceback
 import tracemalloc
 import zipfile
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import kernelweave
 import saved_files
-from forging import SavedModel, changed_arrays, changed_values
+from forging import SECONDS, SavedModel, changed_arrays, changed_values, holders, try_out
 from kernelweave import MKLClassifier, MKLRegressor, load, save
 from kernelweave.combiners import FixedWeights, KernelDifference, Localized, Projected
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 from kernelweave.persistence import files
-from kernelweave.persistence.archive import VERSION, checksum, seal_of
+from kernelweave.persistence.archive import checksum, seal_of
 from saved_builders import NEW, TWO, VALUE, A
 from saved_models import MODELS
 
@@ -44,9 +41,6 @@ EVERYWHERE = {
     *((model, field) for model in _MODELS for field in ("kernel_weights_", "gating_summary_", "projections_")),
     ("MKLClassifier", "classes_"),
 }
-_OURS = (str(Path(kernelweave.__file__).parent), "validation.py")
-_METHODS = ("decision_function", "predict", "transform", "kernel_weights")
-SECONDS = 60
 
 
 @pytest.fixture(autouse=True)
@@ -62,50 +56,6 @@ def _no_hang():
     signal.signal(signal.SIGALRM, before)
 
 
-def try_out(path, callables, new, what):
-    """Load and predict; returns whether the file was refused."""
-    signal.alarm(SECONDS)
-    try:
-        model = load(path, callables)
-    except ValueError as error:
-        assert str(error).startswith("cannot load"), what
-        return True
-    try:
-        for method in _METHODS:
-            if hasattr(model, method):
-                getattr(model, method)(new)
-    except ValueError as error:  # numbers that are possible and wrong may still end in a clear message of ours
-        origin = traceback.extract_tb(error.__traceback__)[-1].filename
-        assert any(name in origin for name in _OURS), f"{what}: {error!r} in {origin}"
-    except Exception as error:
-        # A user's own kernel may fail on a value of another type among objects, which may be of any type.
-        if not traceback.extract_tb(error.__traceback__)[-1].filename.endswith("saved_builders.py"):
-            raise AssertionError(f"{what}: {error!r}") from error
-    return False
-
-
-def references(value):
-    """The rows that a value of the document refers to."""
-    if isinstance(value, dict):
-        value = (
-            [value["ref"]] if list(value) == ["ref"] else [each for part in value.values() for each in references(part)]
-        )
-        return value
-    return [each for part in value for each in references(part)] if isinstance(value, list) else []
-
-
-def holders(rows):
-    """(class, attribute) of the object that holds each array; an object is written after what it holds."""
-    above, found = {}, {}
-    for number, row in reversed(list(enumerate(rows))):
-        if row["kind"] == "array":
-            found[row["member"]] = above[number]
-        for name, part in row["fields"].items() if row["kind"] == "object" else [(None, row)]:
-            for reference in references(part):
-                above.setdefault(reference, above.get(number) if name is None else (row["class"], name))
-    return found
-
-
 @cache
 def forged_in():
     """For each (class, attribute) that holds an array, the models in which it is changed: a few, far from each other.
@@ -114,7 +64,7 @@ def forged_in():
     """
     found = {}
     for name in MODELS:
-        file = SavedModel(saved_files.unpacked(VERSION, name))
+        file = SavedModel(saved_files.unpacked(saved_files.newest(name), name))
         for holder in dict.fromkeys(holders(file.document["rows"]).values()):
             found.setdefault(holder, []).append(name)
     return {holder: names[:: -(-len(names) // N_FORGERIES)] for holder, names in found.items()}

@@ -199,16 +199,27 @@ def test_rare_classes(method, effort):
         assert model.predict(X)[28] == "one"
 
 
-def test_a_class_that_the_view_never_shows():
+@pytest.mark.parametrize("n_classes", [3, 4, 5])
+@pytest.mark.parametrize("method", ["alone:u", "stacking", "linear", "forest"])
+def test_a_class_that_the_view_never_shows(method, n_classes):
+    """Columns of contributions are those of decision values: all classes, also where the model inside knows two."""
     rng = np.random.default_rng(0)
-    y = np.repeat(["a", "b", "c"], 10)
-    X = stack_views({"u": rng.normal(size=(30, 2)), "v": rng.normal(size=(30, 2))})
-    X.loc[y == "c", ["u__0", "u__1"]] = np.nan
-    model = CohortModel("alone:u", effort="quick", random_state=0).fit(X, y)
-    assert model.model_.classes_.tolist() == ["a", "b"]
-    values = model.decision_function(X)
-    assert values.shape == (30, 3) and not (model.predict(X)[y != "c"] == "c").any()
-    assert model.contributions(X).shape[0] == 30
+    y = np.repeat(list("abcde")[:n_classes], 10)
+    views = ("u", "v") if method == "alone:u" else ("u",)
+    X = stack_views({view: rng.normal(size=(len(y), 2)) + (y == "d")[:, None] for view in views})
+    X.loc[y == "b", ["u__0", "u__1"]] = np.nan
+    model = CohortModel(method, effort="quick", random_state=0).fit(X, y)
+    known = [label for label in model.classes_ if label != "b"]
+    assert model.model_.classes_.tolist() == known and len(model.classes_) == n_classes
+    values, parts = model.decision_function(X), model.contributions(X)
+    assert values.shape == (len(y), n_classes) and not (model.predict(X)[y != "b"] == "b").any()
+    assert parts.columns.names == ["output", "kernel"] and parts.columns.unique(0).tolist() == list(model.classes_)
+    sums = np.column_stack([parts[label].sum(axis=1) for label in model.classes_])
+    np.testing.assert_allclose(sums, values, atol=1e-9)
+    assert (parts["b"].drop(columns="intercept") == 0).all(axis=None)
+    assert (parts.drop(columns="intercept", level=1)[y == "b"] == 0).all(axis=None)
+    if n_classes == 3:
+        np.testing.assert_allclose(parts["a"][y != "b"], -parts["c"][y != "b"], atol=1e-12)
 
 
 def test_groups_stay_together(data):

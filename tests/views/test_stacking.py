@@ -119,3 +119,51 @@ def test_targets_without_labels_follow_the_rows():
 def test_bad_targets(views, y, message):
     with pytest.raises(ValueError, match=message):
         stack_views(views, y=y)
+
+
+def frame(labels, **columns):
+    return pd.DataFrame(columns or {"x": np.arange(len(labels))}, index=labels)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (frame(range(20)), frame([str(k) for k in range(20)]), r"their ids are written differently, 0 and '0'"),
+        (frame([f"P-0{k}" for k in range(1, 4)]), frame(["p1", "p2", "p3"]), "written differently, 'P-01' and 'p1'"),
+        (
+            frame(["p1", "p2"]),
+            frame(["g1", "g2"], p1=[1, 2], p2=[3, 4]),
+            "samples are the columns of view 'b', such as",
+        ),
+        (frame([1.5, 2.0]), frame([15, 20]), "'b' have no sample in common: the first ids are 1.5 and 15"),
+    ],
+    ids=["types", "spelling", "turned", "nothing"],
+)
+def test_views_that_share_no_label(first, second, message):
+    """As `read_views` says it: an error where labels look alike, and a warning where they do not."""
+    if "first ids" in message:
+        with pytest.warns(UserWarning, match=f"{message}.*that is all right") as caught:
+            assert len(stack_views({"a": first, "b": second})) == 4
+        assert [warning.filename for warning in caught] == [__file__]
+        return
+    with pytest.raises(ValueError, match=f"^view '.' and view '.' have no sample in common: .*{message}"):
+        stack_views({"a": first, "b": second})
+    with pytest.raises(ValueError, match="^view 'b' and view 'c' have no sample in common"):
+        stack_views({"c": first, "a": first, "b": second, "d": first})
+
+
+def test_a_target_that_shares_no_label():
+    rna, y = frame(range(3)), pd.Series([0, 1, 0], index=["0", "1", "2"])
+    with pytest.raises(
+        ValueError, match="^view 'rna' and y have no sample in common: .* 0 and '0'; write the row labels"
+    ):
+        stack_views({"rna": rna}, y=y)
+
+
+def test_views_that_need_not_share_labels():
+    """A view without a sample, one that shares samples with some other view, numbers that pandas counts columns by."""
+    none, one, two = frame(["p1"])[:0], frame(["p1", "p2"]), frame(["p2", "p3"])
+    assert len(stack_views({"none": none, "one": one, "two": two, "three": frame(["p3", "p4"])})) == 4
+    counted = pd.DataFrame(A, index=["p1", "p2", "p3"])
+    with pytest.warns(UserWarning, match="the first ids are 'p1' and 0"):
+        stack_views({"a": counted, "b": pd.DataFrame(A)})

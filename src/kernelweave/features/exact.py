@@ -98,10 +98,11 @@ def expanded_width(kernel: Kernel, name: str) -> int:
             f"approximation={{{name!r}: NystroemFeatures(), ...}}"
         )
     preparation = getattr(kernel, "preparation_", None)
-    n_columns = max(1, len(kernel.columns())) if preparation is None else preparation.n_features
+    n_columns = max(1, len(kernel.columns())) if preparation is None else int(preparation.n_features)
     if function.kind == "linear":
         return n_columns
-    return comb(n_columns + (function.coef0 > 0.0) + function.degree - 1, function.degree)
+    degree = int(function.degree)
+    return comb(n_columns + (function.coef0 > 0.0) + degree - 1, degree)
 
 
 def _is_dense_view(kernel: Kernel, views: Views) -> bool:

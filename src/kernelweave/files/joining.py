@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +10,17 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from .._warnings import warn
 from ..views import stack_views
+from ..views.labels import Labelled, Remedies, check_shared, nothing_shared, reason
 from ..views.sparse_rows import SparseRows
 from .matching import Matching
 from .result import ViewTables, counted
 from .table import Key, Table
 
+REMEDIES = Remedies(
+    alike="write the ids alike, or name the right column as id=",
+    turned="transpose the table, such as by pandas.read_csv(FILE, index_col=0).T.to_csv(FILE, index_label='sample')",
+)
 _log = logging.getLogger("kernelweave.files")
 
 
@@ -34,6 +37,11 @@ class View:
     ids: pd.Index
     features: pd.Index
 
+    @property
+    def labelled(self) -> Labelled:
+        """What a message about its ids needs."""
+        return Labelled(self.table.shown, self.ids, self.features)
+
 
 def joined(tables: list[Table], labels: Table | None, matching: Matching) -> ViewTables:
     """Put matched tables side by side."""
@@ -45,7 +53,7 @@ def joined(tables: list[Table], labels: Table | None, matching: Matching) -> Vie
     ]
     matched_by, order = overview(views, how)
     if labels is None:
-        check_shared(views)
+        check_shared([view.labelled for view in views], REMEDIES)
         return ViewTables(
             X=_stacked(views, order), y=None, overlap=overlap(views, order), matched_by=matched_by, unlabelled=None
         )
@@ -184,54 +192,8 @@ def _check_labelled(views: list[View], labelled: pd.Index, labels: Table, rows: 
                     f"{view.table.shown} has no value for any sample that has a label in {labels.shown}: the rows of "
                     "these samples are empty; fill them in, or leave the file out"
                 )
+            of_labels = Labelled(labels.shown, labelled, pd.Index([]))
             raise ValueError(
-                f"{view.table.shown} and {labels.shown} have no sample in common, so the view {view.table.name!r} has "
-                f"no labels: {_reason(view, labelled)}"
+                f"{nothing_shared(view.labelled, of_labels)}, so the view {view.table.name!r} has no labels: "
+                f"{reason(view.labelled, labelled, REMEDIES)}"
             )
-
-
-def check_shared(views: list[View]) -> None:
-    """Without labels: views that share no sample may be right, but not where their ids look alike."""
-    doubtful = []
-    for view in views:
-        others = [other for other in views if other is not view]
-        if not others or any(view.ids.isin(other.ids).any() for other in others):
-            continue
-        alike = [other for other in others if {_bare(one) for one in view.ids} & {_bare(one) for one in other.ids}]
-        turned = [other for other in others if view.features.isin(other.ids).any()]
-        other = [*turned, *alike, *others][0]
-        start = f"{view.table.shown} and {other.table.shown} have no sample in common: {_reason(view, other.ids)}"
-        if alike or turned:
-            raise ValueError(start)
-        doubtful.append(start)
-    if doubtful:
-        warn(f"{doubtful[0]} (if no sample has both views, that is all right)")
-
-
-def _reason(view: View, others: pd.Index) -> str:
-    """Why a view shares no sample with these others, and the remedy, in words with examples."""
-    turned = view.features[view.features.isin(others)]
-    if len(turned):
-        return (
-            f"samples are the columns of {view.table.shown}, such as {turned[0]!r}, and should be its rows; transpose "
-            "the table, such as by pandas.read_csv(FILE, index_col=0).T.to_csv(FILE, index_label='sample')"
-        )
-    remedy = "write the ids alike, or name the right column as id="
-    bare = {_bare(one): one for one in others}
-    pair = next(((one, bare[_bare(one)]) for one in view.ids if _bare(one) in bare), None)
-    if pair is None:
-        starts = ((one, other) for one in view.ids[:5] for other in others if _is_start(str(one), str(other)))
-        pair = next(starts, None)
-    if pair is not None:
-        return f"their ids are written differently, {pair[0]!r} and {pair[1]!r}; {remedy}"
-    return f"the first ids are {view.ids[0]!r} and {others[0]!r}; {remedy}"
-
-
-def _is_start(one: str, other: str) -> bool:
-    """Whether one id begins with the other, as in barcodes of samples and of their parts."""
-    return min(len(one), len(other)) > 2 and (one.startswith(other) or other.startswith(one))
-
-
-def _bare(sample: Any) -> str:
-    letters = re.sub(r"[\W_]+", "", str(sample)).casefold()
-    return re.sub(r"(?<!\d)0+(?=\d)", "", letters)

@@ -19,6 +19,7 @@ and Young), and at the optimum P = D = J and C = -slope(f). ``total`` is 0 excep
 dual side
     `solve`, `refine` and `solve_in_working_set` return a `Solution`; `programs` writes the dual out for cone solvers
     and second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
+    `least_objective` is what J counts as where it is 0 and a gap is relative to it.
 primal side
     `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
 samples
@@ -142,8 +143,21 @@ class Machine(ABC):
     def refine(
         self, K: np.ndarray | KernelInParts, solution: Solution, tol: float, max_steps: int | None = None
     ) -> Solution:
-        """Bring a solution on this very K to a KKT violation of `tol`; outputs that are there already are kept."""
-        return solution if solution.violation <= tol else self.solve(K, solution, tol=tol, max_steps=max_steps)
+        """Bring a solution on this very K to a KKT violation of `tol`; outputs that are there already are kept.
+
+        One that did not reach the gap that was asked for may have all that `tol` asks for, which a solve sees at once.
+        """
+        is_there = solution.converged and solution.violation <= tol
+        return solution if is_there else self.solve(K, solution, tol=tol, max_steps=max_steps)
+
+    def least_objective(self, K: np.ndarray | KernelInParts) -> float:
+        """What J counts as at least where a gap is relative to it: 0, unless J is 0 for coefficients that are not.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples), or KernelInParts
+        """
+        return 0.0
 
     def solve_in_working_set(
         self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None

@@ -65,7 +65,7 @@ class IndependentMachines(Machine):
     def refine(  # noqa: D102
         self, K: np.ndarray | KernelInParts, solution: Solution, tol: float, max_steps: int | None = None
     ) -> Solution:
-        kept = [part if part.violation <= tol else None for part in solution.outputs]
+        kept = [part if part.converged and part.violation <= tol else None for part in solution.outputs]
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
     def _starts(self, start: np.ndarray | Solution | None) -> list[np.ndarray | Solution | None]:

@@ -12,6 +12,7 @@ import dataclasses
 
 import numpy as np
 
+from ..solvers.qp.box import least_size
 from ..solvers.qp.in_parts import KernelInParts, is_in_parts
 from .base import PlainMachine, as_bound, columns
 from .solution import Solution
@@ -100,6 +101,10 @@ class OneClassMachine(PlainMachine):
         lowest = float(values[within].min())
         bias = BOUNDARY_WIDTH * abs(lowest) - lowest
         return dataclasses.replace(solution, intercept=np.array([bias]))
+
+    def least_objective(self, K: np.ndarray | KernelInParts) -> float:
+        """As in the solver's own rule: J is 0 where the origin is among the mixtures that the bounds allow."""
+        return least_size(K.diagonal if is_in_parts(K) else np.diagonal(np.asarray(K)), self.total)
 
     def subset(self, index: np.ndarray) -> OneClassMachine:
         """Return the machine on the chosen samples, its bounds rescaled to the same sum, so with the same nu."""

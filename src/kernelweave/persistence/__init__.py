@@ -3,8 +3,8 @@
 `registry` names the classes that a file may hold, `extensions` deals with those of users, `records` defines what a file
 holds of a combined kernel, `codecs` encodes all other values, `graph` turns a model into rows of plain data and back,
 `archive` reads and writes the file, `replacing` puts it in its place, `schemas` declares what each class consists of,
-and `files` holds the two public functions. `preparation` has the operations that take the place of scikit-learn's
-transformers. `predictions` writes what a model predicts for an open table, block by block.
+`bounds` checks indices, and `files` holds the two public functions. `preparation` has the operations that take the
+place of scikit-learn's transformers. `predictions` writes what a model predicts for an open table, block by block.
 """
 
 from .files import load, save

@@ -318,27 +318,26 @@ class CohortModel(CohortFit, BaseEstimator):
         Returns
         -------
         DataFrame
-            As `MKLClassifier.contributions` returns: columns for kernels and ``"intercept"``, which add up to the
-            decision value, or to the prediction of a regression, in units of y. The parts of a sample that lacks all
-            views that the method needs are 0, but for the intercept.
+            Columns for kernels and ``"intercept"``, which add up to the decision value of two classes (positive for
+            ``classes_[1]``), or to the prediction of a regression, in units of y. With more classes, pairs of class and
+            kernel, for all of `classes_`: the columns of a class add up to its column of `decision_function`. The parts
+            of a sample that lacks all views that the method needs are 0, but for the intercept, and so are those of a
+            class of which no training sample has such a view.
         """
         table, decided = self._table(X)
         names = [*getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])), "intercept"]
-        outputs = getattr(self.model_, "classes_", np.zeros(1))
-        outputs = outputs if len(outputs) > 2 else outputs[:1]
-        parts = np.zeros((len(table), len(outputs), len(names)))
         constant = self._constant()
-        several = len(constant) > 1 and len(outputs) > 1
-        parts[:, :, -1] = constant[np.searchsorted(self.classes_, outputs)] if several else constant[-1:]
+        parts = np.zeros((len(table), len(constant), len(names)))
+        parts[:, :, -1] = constant
         if decided.any():
             found = self.model_.contributions(table if decided.all() else table.iloc[decided])
-            parts[decided] = found.to_numpy().reshape(-1, *parts.shape[1:])
+            parts[decided] = self._of_all_classes(self.model_, found.to_numpy().reshape(len(found), -1, len(names)))
         if self.task_ == "regression":
             parts *= self.target_scale_
             parts[:, :, -1] += self.target_mean_
         columns = pd.Index(names)
-        if len(outputs) > 1:
-            columns = pd.MultiIndex.from_product([list(outputs), names], names=["output", "kernel"])
+        if len(constant) > 1:
+            columns = pd.MultiIndex.from_product([list(self.classes_), names], names=["output", "kernel"])
         index = X.index if isinstance(X, pd.DataFrame) else None
         return pd.DataFrame(parts.reshape(len(parts), -1), index=index, columns=columns)
 

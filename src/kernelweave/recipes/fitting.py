@@ -239,9 +239,21 @@ class CohortFit:
         values = model.decision_function(table)
         if len(model.classes_) == len(self.classes_):
             return values
-        values = np.column_stack([-values, values]) if values.ndim == 1 else values
-        every = np.repeat(values.min(axis=1, keepdims=True) - 1.0, len(self.classes_), axis=1)
-        every[:, np.searchsorted(self.classes_, model.classes_)] = values
+        return self._of_all_classes(model, values.reshape(len(values), -1, 1))[:, :, 0]
+
+    def _of_all_classes(self, model: Any, parts: np.ndarray) -> np.ndarray:
+        """Parts that add up to decision values, (n_samples, n_outputs, n_parts), for all classes of the fit.
+
+        Of a model that was fitted to samples of two out of several classes, the first has the opposite of its decision
+        value. A class that a model does not know comes last: its value is below all others, and all in the last part.
+        """
+        if parts.shape[1] == len(self._constant()):
+            return parts
+        if parts.shape[1] == 1:
+            parts = np.concatenate([0.0 - parts, parts], axis=1)  # 0 stays 0, and never becomes -0
+        every = np.zeros((len(parts), len(self.classes_), parts.shape[2]))
+        every[:, :, -1] = parts.sum(axis=2).min(axis=1, keepdims=True) - 1.0
+        every[:, np.searchsorted(self.classes_, model.classes_)] = parts
         return every
 
     def _with_constants(self, model: Any, table: pd.DataFrame, decided: np.ndarray) -> np.ndarray:

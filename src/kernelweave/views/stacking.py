@@ -11,8 +11,14 @@ import scipy.sparse as sp
 
 from ..validation.inputs import check_unmasked, without_mask
 from ..validation.tables import as_pandas
+from .labels import Labelled, Remedies, check_shared, nothing_shared, reason, shares
 from .selectors import SEPARATOR
 from .sparse_rows import SparseRows, from_pandas, is_sparse_zero
+
+_REMEDIES = Remedies(
+    alike="write the row labels alike, such as by view.set_axis(view.index.astype(str))",
+    turned="transpose it (view.T)",
+)
 
 
 def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple[pd.DataFrame, pd.Series]:
@@ -31,8 +37,9 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
     ----------
     views : mapping from name to array, data frame, series, list or sparse matrix
         All of the same length; masked entries of an array become NaN. Where every view is a series or data frame of
-        pandas, rows are matched by index label, and samples that lack a view get NaN there (a missing view). Tables of
-        polars and pyarrow, which have no labels, count as arrays.
+        pandas, rows are matched by index label, and samples that lack a view get NaN there (a missing view). A view
+        that shares no label with the others is an error where labels look alike, such as 7 and "7", and a warning
+        where they do not. Tables of polars and pyarrow, which have no labels, count as arrays.
     y : series, array or list, optional
         A target for each sample. A series is matched by label like a view; every sample must have a target, and every
         target a sample.
@@ -87,6 +94,7 @@ def stack_views(views: Mapping[str, Any], y: Any = None) -> pd.DataFrame | tuple
         frames = {name: frame.set_axis(index) for name, frame in frames.items()}
     elif any(not index.equals(frame.index) for index in labelled.values() for frame in frames.values()):
         _check_unique_index(labelled)
+        _check_shared(views, labelled)
     target = frames.pop("y", None)
     X = pd.concat(frames.values(), axis=1, sort=False)
     X.index = _named(X.index, [*labelled.values()])
@@ -178,6 +186,26 @@ def _named(index: pd.Index, given: list[pd.Index]) -> pd.Index:
     """Row labels under the name that they have where they have one; under none where there are several."""
     names = {one.name for one in given if one.nlevels == 1 and one.name is not None}
     return index if index.nlevels > 1 else index.rename(names.pop() if len(names) == 1 else None)
+
+
+def _check_shared(views: Mapping[str, Any], labelled: dict[str, pd.Index]) -> None:
+    """Views, and y, have samples in common; one without a sample has none to compare."""
+    given = [
+        Labelled(shown, index, _column_names(values))
+        for (shown, index), values in zip(labelled.items(), [*views.values(), None], strict=False)
+        if len(index)
+    ]
+    for view in given:
+        if given[-1].shown == "y" and not shares(view.labels, given[-1].labels):
+            target = given[-1]
+            raise ValueError(f"{nothing_shared(view, target)}: {reason(view, target.labels, _REMEDIES)}")
+    check_shared([view for view in given if view.shown != "y"], _REMEDIES)
+
+
+def _column_names(values: Any) -> pd.Index:
+    """Names that a table was given, which may be ids of samples; not the numbers that pandas counts columns by."""
+    named = isinstance(values, pd.DataFrame) and not isinstance(values.columns, pd.RangeIndex)
+    return values.columns if named else pd.Index([])
 
 
 def _check_unique_index(labelled: dict[str, pd.Index]) -> None:

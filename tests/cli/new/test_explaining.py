@@ -24,7 +24,8 @@ def cohort(n_classes, n=60):
     X["b__kind"] = rng.choice(["u", "v"], n)
     X.index = pd.Index([f"s{number}" for number in range(n)], name="who")
     X.iloc[-3:, [X.columns.get_loc("b__noise"), X.columns.get_loc("b__kind")]] = np.nan
-    return X, (3.0 * X["a__x0"].to_numpy() + 10.0 if n_classes == 0 else np.array(["no", "perhaps", "yes"])[y])
+    labels = np.array(["no", "perhaps", "yes", "sometimes", "always"])
+    return X, (3.0 * X["a__x0"].to_numpy() + 10.0 if n_classes == 0 else labels[y])
 
 
 @cache
@@ -138,6 +139,11 @@ def test_models_of_the_library(kind):
     else:
         assert list(known["label"][:: 3 if kind == "pairs" else 1]) == list(model.predict(there))
     assert ("pair" in table) == (kind == "pairs")
+    word = {"three": "class", "pairs": "pair", "numbers": "target"}.get(kind)
+    features = tables["features.csv"]
+    assert list(features) == ["view", "kernel", "feature", *([] if word is None else [word]), "weight"]
+    if word in ("pair", "target"):
+        assert set(features[word]) == set(known[word])
     assert ("contributions_by_class.csv" in tables) == (kind == "three")
     assert tables["weights.csv"].columns[0] == "who" and len(tables["weights.csv"]) == 10
     assert set(tables["features.csv"]["kernel"]) == {"a", "noise"}
@@ -211,3 +217,32 @@ def test_views_of_kernels():
     views = ["rna", "rna-linear"]
     assert view_of("rna-gaussian", views) == "rna" and view_of("rna-linear", views) == "rna-linear"
     assert view_of("gaussian", views) == "gaussian"
+
+
+@pytest.mark.parametrize("n_classes", [3, 4, 5])
+@pytest.mark.parametrize("method", ["alone:a", "linear"])
+def test_a_class_without_a_sample_that_has_the_view(method, n_classes):
+    """The tables are those of any model of so many classes, and parts are those of the predicted class."""
+    X, y = cohort(n_classes)
+    X = X.drop(columns=[name for name in X if name.startswith("b__")] if method == "linear" else [])
+    X.loc[y == np.unique(y)[1], [name for name in X if name.startswith("a__")]] = np.nan
+    model = CohortModel(method, effort="quick", random_state=0).fit(X, y)
+    assert len(model.classes_) == n_classes and len(model.model_.classes_) == n_classes - 1
+    tables = explaining_tables(model, X)
+    table = tables["contributions.csv"].dropna()
+    there = X.loc[table["who"]]
+    assert list(table.columns[1:3]) == ["label", "decision"] and list(table["label"]) == list(model.predict(there))
+    values = model.decision_function(there)
+    assert np.allclose(table["decision"].astype(float), values.max(axis=1))
+    by_class = tables["contributions_by_class.csv"].dropna()
+    assert list(by_class["class"]) == list(model.classes_) * len(there)
+    assert np.allclose(by_class["decision"].astype(float).to_numpy().reshape(-1, n_classes), values)
+    parts = table[[name for name in table if name.startswith("a")]].astype(float).sum(axis=1)
+    counts = deciding_views(model, tables["contributions.csv"])
+    assert counts.sum() == len(there) and counts.get("none", 0) == (parts <= 0.0).sum()
+    features = tables["features.csv"]
+    assert set(features["class"]) == set(model.model_.classes_)
+    if n_classes == 3:
+        first, second = (features[features["class"] == label] for label in model.model_.classes_)
+        weights = [part.set_index("feature")["weight"] for part in (first, second)]
+        assert np.allclose(weights[0], -weights[1][weights[0].index])

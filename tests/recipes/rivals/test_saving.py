@@ -99,7 +99,7 @@ def test_machines_of_classes_that_are_not_there_are_refused(tmp_path):
     model, _ = fitted("stacked views, three classes")
     model.machines_[0].classes_ = np.array([0, 1, 7])
     save(model, tmp_path / "model")
-    with pytest.raises(ValueError, match=r"machines_\[0\].classes_ are no positions"):
+    with pytest.raises(ValueError, match=r"machines_\[0\].classes_ holds 7 where numbers below 3"):
         load(tmp_path / "model")
 
 

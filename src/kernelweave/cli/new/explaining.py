@@ -50,13 +50,13 @@ def explaining_tables(model: Any, X: pd.DataFrame) -> dict[str, pd.DataFrame]:
     files = {}
     if not outputs:
         files["contributions.csv"] = _of_one(model, X, tables[0])
-    elif has_classes(model) and outputs == list(model.classes_):
+    elif (word := _word(model, outputs)) == "class":
         files["contributions.csv"] = _of_predicted(model.predict(X), outputs, tables)
-        files["contributions_by_class.csv"] = _of_all({}, "class", "decision", outputs, tables)
-    elif has_classes(model):
-        files["contributions.csv"] = _of_all({"label": model.predict(X)}, "pair", "decision", outputs, tables)
+        files["contributions_by_class.csv"] = _of_all({}, word, "decision", outputs, tables)
+    elif word == "pair":
+        files["contributions.csv"] = _of_all({"label": model.predict(X)}, word, "decision", outputs, tables)
     else:
-        files["contributions.csv"] = _of_all({}, "target", "prediction", outputs, tables)
+        files["contributions.csv"] = _of_all({}, word, "prediction", outputs, tables)
     if hasattr(_inner(model), "kernel_weights"):
         files["weights.csv"] = _kernel_weights(model, X)
     files = {name: _with_ids(table, everyone) for name, table in files.items()}
@@ -226,13 +226,17 @@ def _feature_weights(model: Any) -> pd.DataFrame | None:
         found = _of_kernels(inner) if hasattr(inner, "feature_weights") else []
     if not found:
         return None
-    table = pd.concat(found, ignore_index=True)
+    several = has_classes(model) and len(getattr(model, "classes_", ())) > 2
+    found = [(_by_class(inner, weights) if several else weights, lead) for weights, lead in found]
+    word = _word(model, list(found[0][0].columns)) if isinstance(found[0][0], pd.DataFrame) else ""
+    table = pd.concat([_long(weights, lead, word) for weights, lead in found])
     if isinstance(model, CohortModel) and not has_classes(model):
         table["weight"] *= model.target_scale_
     return table.iloc[np.argsort(-table["weight"].abs().to_numpy(), kind="stable")].reset_index(drop=True)
 
 
-def _of_kernels(inner: Any) -> list[pd.DataFrame]:
+def _of_kernels(inner: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """Weights of the features of each linear kernel, and what stands in front of them."""
     found = []
     for name, kernel in zip(inner.kernel_names_, inner.kernels_, strict=True):
         if not kernel.is_linear:
@@ -242,24 +246,39 @@ def _of_kernels(inner: Any) -> list[pd.DataFrame]:
         except ValueError:  # gates weigh each sample differently
             continue
         view = kernel.view if isinstance(kernel.view, str) else "all views"
-        found.append(_long(weights, {"view": view, "kernel": name}))
+        found.append((weights, {"view": view, "kernel": name}))
     return found
 
 
-def _of_columns(inner: Any) -> pd.DataFrame:
+def _of_columns(inner: Any) -> tuple[Any, dict[str, Any]]:
     """Coefficients of a regression on all columns: for features as they were prepared."""
     weights = inner.coefficients()
-    return _long(weights.droplevel("view"), {"view": list(weights.index.get_level_values("view"))})
+    return weights.droplevel("view"), {"view": list(weights.index.get_level_values("view"))}
 
 
-def _long(weights: Any, lead: dict[str, Any]) -> pd.DataFrame:
-    """Weights of features, one row for each (and class)."""
+def _by_class(inner: Any, weights: Any) -> pd.DataFrame:
+    """Weights for each class that the model inside knows: of two classes the first has those of the second reversed."""
+    if isinstance(weights, pd.DataFrame):
+        return weights
+    first, second = inner.classes_
+    return pd.DataFrame({first: 0.0 - weights, second: weights})
+
+
+def _word(model: Any, outputs: list[Any]) -> str:
+    """What outputs are: classes, which may be those that the model inside knows, pairs of classes, or targets."""
+    if not has_classes(model):
+        return "target"
+    return "class" if set(outputs) <= set(model.classes_) else "pair"
+
+
+def _long(weights: Any, lead: dict[str, Any], word: str) -> pd.DataFrame:
+    """Weights of features, one row for each (and for each class, pair of classes or target)."""
     table = weights if isinstance(weights, pd.DataFrame) else weights.to_frame()
     features = [str(feature) for feature in table.index]
     parts = []
     for output in table.columns:
         part = {**lead, "feature": features}
         if isinstance(weights, pd.DataFrame):
-            part["class"] = output
+            part[word] = output
         parts.append(pd.DataFrame({**part, "weight": table[output].to_numpy()}))
     return pd.concat(parts)

@@ -118,9 +118,10 @@ class OptimalWeights(NamedNumbers, Combiner):
         solution = problem.finish(kernel.theta, final, control.tol)
         reached = solution.objective + found.penalty if np.array_equal(factor, final) else found.upper
         gap = max(reached - found.lower, 0.0)
-        small = control.tol * (size_of(reached, machine.total) if stack.storage == "explicit" else abs(reached))
+        size = max(abs(reached), problem.least)
+        small = control.tol * (size_of(reached, machine.total) if stack.storage == "explicit" else size)
         if not found.converged and gap > small and solution.coef.any():  # without any J = 0 whatever the weights are
-            self._warn(len(problem.history) - 1, gap, abs(reached), control.tol)
+            self._warn(len(problem.history) - 1, gap, size, control.tol)
         self.costs_ = pd.Series(costs, stack.names)
         return kernel.solved(dataclasses.replace(solution, gap=gap + solution.gap), problem.history)
 

@@ -108,7 +108,12 @@ class WeightProblem:
             H = self.operands.curvature(self.machine, self._K, solution, found)
             return self.scale[:, None] * H * self.scale
 
-        return Evaluation(point, solution.objective, solution.gap, forms, bend, solution)
+        return Evaluation(point, solution.objective, solution.gap, forms, bend, solution, self.least)
+
+    @property
+    def least(self) -> float:
+        """What J counts as at least where a gap is relative to it, at the latest weights."""
+        return self.machine.least_objective(self._K)
 
     def _note(self, solution: Solution) -> None:
         """The latest solution, and a line of the history for it."""

@@ -184,7 +184,7 @@ class Monomials:
     """
 
     def __init__(self, degree: int = 1, constant: float = 0.0, products: float = 1.0, sums: float = 0.0):
-        self.degree = degree
+        self.degree = int(degree)  # a small type of NumPy wraps
         self.constant = constant
         self.products = products
         self.sums = sums

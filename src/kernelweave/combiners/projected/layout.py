@@ -45,7 +45,8 @@ class Layout:
     @property
     def first_projection(self) -> int:
         """Where the W_m begin."""
-        return self.n_gating + (0 if self.gating_shape is None else self.gating_shape[0] * self.gating_shape[1])
+        shape = (0, 0) if self.gating_shape is None else self.gating_shape
+        return int(self.n_gating) + int(shape[0]) * int(shape[1])  # Python's integers, which do not wrap
 
     def gating(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """V and T."""

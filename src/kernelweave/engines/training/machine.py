@@ -101,6 +101,10 @@ class ExplicitMachine:
         """The rule of decisions."""
         return self.sample.without_samples()
 
+    def least_objective(self, K: Any) -> float:
+        """0: the loss is smooth, so that J is 0 only without coefficients."""
+        return 0.0
+
 
 def size_of(value: float, total: float) -> float:
     """What tolerances are relative to: max(1, |J|), and |J| of a one-class machine (`total` is 1), which is small."""

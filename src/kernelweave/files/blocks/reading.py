@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from ...validation import shown
 from ...views import stack_views
-from ..joining import View, check_filled, check_shared, filled_rows, no_columns, overlap, overview
+from ...views.labels import check_shared
+from ..joining import REMEDIES, View, check_filled, filled_rows, no_columns, overlap, overview
 from ..matching import Matching, as_text, is_text, is_whole, match
 from ..reading import check_names, checked_options
 from ..result import counted
@@ -127,7 +128,7 @@ def read_views_in_blocks(
     ]
     how = dict(zip([table.name for table in tables], matching.how, strict=True))
     matched_by, order = overview([part.view for part in parts], how)
-    check_shared([part.view for part in parts])
+    check_shared([part.view.labelled for part in parts], REMEDIES)
     everyone = pd.Index(dict.fromkeys(sample for ids in matching.ids for sample in ids), name=order.name)
     return ViewBlocks(
         n_samples=len(order),

@@ -111,7 +111,7 @@ class ByColumnsOperation(Operation):
     @property
     def n_out(self) -> int:
         """What all groups give together."""
-        return sum(operation.n_out for operation in self.operations)
+        return sum(int(operation.n_out) for operation in self.operations)
 
     def transform(self, X: Any) -> Any:
         """The results of all groups."""

@@ -29,6 +29,7 @@ from ...features.transformer import TransformerMap
 from ...kernels import Kernel, KernelStack
 from ...kernels.points.projected import PointKernel
 from ...kernels.preparation import Preparation
+from ..bounds import check_whole
 from ..records import ExplicitGates, ExplicitState, OutputStates
 from .language import (
     Schema,
@@ -126,6 +127,14 @@ def coefficients_rule(value: Any, sizes: Sizes, path: str) -> None:
         refuse(f"{path}.feature_coef_", "has other names than the kernels")
     for coef, found in zip(value.feature_coef_.values(), first.maps, strict=True):
         agree({"features": found.n_features}, "features", len(coef), f"{path}.feature_coef_")
+    if isinstance(state, OutputStates):
+        n_features = sum(len(coef) for coef in value.feature_coef_.values())
+        for place, (own, rows) in enumerate(zip(state.states, state.rows, strict=True)):
+            if not isinstance(own, ExplicitState):
+                refuse(f"{path}._state.states[{place}]", "has no explicit features, as others have")
+            where = f"{path}._state.rows[{place}]"
+            check_whole(rows, where, below=n_features, of="features")
+            agree({"features": sum(found.n_features for found in own.maps)}, "features", len(rows), where)
 
 
 FEATURE_SCHEMAS: dict[type, Schema] = {

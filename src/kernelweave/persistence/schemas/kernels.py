@@ -48,14 +48,19 @@ KERNEL_SCHEMAS: dict[type, Schema] = {
             "n_samples": size("samples"),
             "n_features": size("columns"),
             "blocks": several(
-                together(positions("block", below="columns"), array("fiubO", "samples", "block", nan=True)),
+                together(
+                    positions("block", below="columns", ascending=True),
+                    array("fiubO", "samples", "block", nan=True),
+                ),
                 own=("block",),
             ),
             "sparse": optional(
                 maybe(
                     several(
                         together(
-                            positions("block", below="columns"), sparse("samples", "block"), array("b", "samples")
+                            positions("block", below="columns", ascending=True),
+                            sparse("samples", "block"),
+                            array("b", "samples"),
                         ),
                         own=("block",),
                     )
@@ -117,7 +122,7 @@ KERNEL_SCHEMAS: dict[type, Schema] = {
             "self_similarity": numbers("all", nan=True),
             "labels": optional(labels("all")),
             "absent": optional(flags("all")),
-            "columns_kept": maybe(positions("columns_kept")),
+            "columns_kept": maybe(positions("columns_kept", below="ids", ascending=True)),
             "columns_": positions(1, below="columns"),
         },
         rules.precomputed_rule,

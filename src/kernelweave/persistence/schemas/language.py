@@ -20,6 +20,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from ..bounds import check_whole
 from ..extensions import is_extension, is_known, is_registered
 from ..registry import TRANSIENT
 
@@ -79,7 +80,6 @@ def array(
     inf: bool = False,
     nan: bool = False,
     low: float | None = None,
-    below: str | None = None,
     filled: bool = False,
 ) -> Kind:
     """An array of some of NumPy's kinds of type and of this shape, its numbers finite, or as allowed, and in range."""
@@ -98,8 +98,6 @@ def array(
             refuse(path, "holds NaN or infinity")
         if value.size and low is not None and value.min() < low:
             refuse(path, f"holds {value.min()}, which is less than {low}")
-        if value.size and below is not None and value.max() >= sizes.get(below, np.inf):
-            refuse(path, f"holds {value.max()} where numbers below {sizes[below]} ({below}) are expected")
 
     return check
 
@@ -119,9 +117,21 @@ def flags(*shape: str | int) -> Kind:
     return array("b", *shape)
 
 
-def positions(*shape: str | int, below: str | None = None, filled: bool = False) -> Kind:
-    """An array of positions from 0."""
-    return array("i", *shape, low=0, below=below, filled=filled)
+def positions(
+    *shape: str | int, low: int = 0, below: str | None = None, ascending: bool = False, filled: bool = False
+) -> Kind:
+    """An array of positions from 0, or from `low`, among as many things as the size `below` says.
+
+    Inside an object of a user's class that size may be unknown.
+    """
+    whole = array("i", *shape, filled=filled)
+
+    def check(value: Any, sizes: Sizes, path: str) -> None:
+        whole(value, sizes, path)
+        bound = None if below is None else sizes.get(below)
+        check_whole(value, path, low, bound, (below or "").replace("_", " "), ascending)
+
+    return check
 
 
 def number(low: float = -math.inf, positive: bool = False) -> Kind:

@@ -220,10 +220,9 @@ SCHEMAS |= {
             "first_coef": maybe(numbers("reference", 1)),
             "first_intercept": maybe(numbers(1)),
             "repair": part(kernels.Repair, "reference"),
-            "rows": positions("support"),
+            "rows": positions("support", below="reference"),
             "differences": several(numbers("reference", "reference")),
-        },
-        rules.difference_state_rule,
+        }
     ),
     OutputStates: Schema(
         {

@@ -16,6 +16,7 @@ from ...recipes.rivals.design import Design
 from ...recipes.rivals.linear import LinearScores
 from ...recipes.rivals.trees import TreeSum
 from ...views.handed import TableKind
+from ..bounds import check_whole
 from . import rules
 from .language import (
     Schema,
@@ -64,13 +65,12 @@ def _trees_rule(value: TreeSum, sizes: Sizes, path: str) -> None:
         refuse(f"{path}.right", "is no leaf where the other child is one")
     inner = np.flatnonzero(~is_leaf)
     for name in ("left", "right"):
-        children = getattr(value, name)[inner]
-        if (children <= inner).any() or (children >= len(value.left)).any():
+        if (getattr(value, name)[inner] <= inner).any():
             refuse(f"{path}.{name}", "holds children that do not stand behind their node")
-    if (value.reads[inner] >= value.width).any() or (value.reads[is_leaf] >= len(value.values)).any():
-        refuse(f"{path}.reads", "holds features or values that are not there")
-    if len(value.first) and value.first.max() + value.values.shape[1] > len(value.offset):
-        refuse(f"{path}.first", "holds outputs that are not there")
+    check_whole(value.reads[inner], f"{path}.reads", below=int(value.width), of="features")
+    check_whole(value.reads[is_leaf], f"{path}.reads", below=len(value.values), of="leaves")
+    n_firsts = len(value.offset) - value.values.shape[1] + 1  # outputs with as many behind them as leaves have values
+    check_whole(value.first, f"{path}.first", below=n_firsts, of="outputs")
 
 
 def _task_rule(value: Any, sizes: Sizes, path: str) -> None:
@@ -112,9 +112,8 @@ def _stacked_rule(value: StackedViews, sizes: Sizes, path: str) -> None:
         if type(machine) is not kind:
             refuse(where, f"is a {type(machine).__name__}, which a {value.task_} never has")
         if kind is MKLClassifier:
-            known = machine.classes_
-            if known.dtype.kind != "i" or (known < 0).any() or (known >= len(value.classes_)).any():
-                refuse(f"{where}.classes_", "are no positions of classes")
+            known = positions("known", below="classes")
+            known(machine.classes_, {"classes": len(value.classes_)}, f"{where}.classes_")
         elif machine.intercept_.shape != (1,):
             refuse(where, "has several targets")
     names = vars(value).get("feature_names_in_", ())
@@ -145,8 +144,8 @@ RIVAL_SCHEMAS: dict[type, Schema] = {
     TreeSum: Schema(
         {
             "width": size("features"),
-            "left": array("i", "nodes", low=-1),
-            "right": array("i", "nodes", low=-1),
+            "left": positions("nodes", low=-1, below="nodes"),
+            "right": positions("nodes", low=-1, below="nodes"),
             "reads": positions("nodes"),
             "threshold": numbers("nodes", inf=True),
             "missing_left": flags("nodes"),

@@ -91,17 +91,10 @@ def _of_classes(subject: Subject, rows: np.ndarray) -> Explained:
 
 
 def _against(subject: Subject, row: pd.Series, first: Any, second: Any) -> pd.Series:
-    """What speaks for one class and against another, by kernel or view.
-
-    The model inside a `CohortModel` may have seen fewer classes: two of several, whose decision values are then those
-    of its only output and their opposite.
-    """
-    inner = subject.cohort.model_ if subject.model is None else subject.model
-    known = list(inner.classes_)
-    if row.index.nlevels == 1:
-        return row * (2.0 if first == known[1] else -2.0)
-    if getattr(inner, "multiclass", None) != "one-vs-one":
+    """What speaks for one class and against another, by kernel or view."""
+    if getattr(subject.model, "multiclass", None) != "one-vs-one":
         return row[first] - row[second]
+    known = list(subject.model.classes_)
     a, b = sorted((known.index(first), known.index(second)))
     return row[f"{known[a]} vs {known[b]}"] * (1.0 if first == known[b] else -1.0)  # positive for the later class
 

@@ -48,7 +48,7 @@ from ._rounds import certify, solve_rounds
 
 RESOLUTION = np.finfo(np.float64).eps
 GAP_PER_TOL = 10.0  # a KKT violation of tol comes with a relative gap of at most this times tol
-LEAST_SIZE = 1e-6  # of an objective without linear term, relative to that of one sample
+LEAST_SIZE = 1e-6  # of an objective without linear term, relative to that of one sample, see `least_size`
 SUM_ERROR = 1e-13  # of the coefficients' sum, relative; more is repaired
 
 
@@ -125,11 +125,22 @@ def solve_box_qp(
     c, gradient = _begin(K, linear, lower, upper, total, insensitivity, start)
     goal = (np.inf, gap_tol, 1.0)
     if gap_tol is None:  # without a linear term the objective has no other size than its own
-        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else LEAST_SIZE * total**2 * np.abs(diagonal).max())
+        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else least_size(diagonal, total))
     (objective, gap, violation, b), steps, converged = _solve(K, diagonal, c, gradient, problem, total, *goal, budget)
     if not (np.isfinite(objective) and np.isfinite(gap) and _finite(gradient)):
         raise ValueError("K contains NaN or infinity, or overflows when multiplied by the bounds")
     return Result(c, objective, gap, steps, converged, violation, b)
+
+
+def least_size(diagonal, total):
+    """What an objective without linear term counts as at least, where a gap is relative to it.
+
+    Its optimum is 0 where 0 is a mixture of the samples that the bounds allow (one-class: of centred samples, with a
+    bound of few of them), and no gap is small against that. The objective and the gap are sums of terms c_i K_ij c_j,
+    which are at most total^2 max K_ii together, so rounding leaves about 2e-16 of that number open: a tolerance of 1e-6
+    of it is met down to tolerances of 1e-9.
+    """
+    return LEAST_SIZE * total**2 * float(np.abs(diagonal).max())
 
 
 def _checked(K, linear, lower, upper, total, insensitivity):

@@ -27,7 +27,7 @@ from ._block import solve_block
 from ._certificate import least_gap
 from ._rounds import FINAL, RESOLUTION, STALL
 from ._state import REST_EVERY, Slopes, State
-from .box import GAP_PER_TOL, LEAST_SIZE, SUM_ERROR, checked_problem, feasible, some_rows, spread
+from .box import GAP_PER_TOL, SUM_ERROR, checked_problem, feasible, least_size, some_rows, spread
 
 WORKING_SET = 1024
 INNER = 0.1  # a block is solved to this fraction of the violation that chose it
@@ -133,7 +133,7 @@ def solve_in_parts(
     budget = max(10_000_000, STEPS_PER_SAMPLE * n) if max_steps is None else int(max_steps)
     goal = (np.inf, gap_tol, 1.0)
     if gap_tol is None:  # without a linear term the objective has no other size than its own
-        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else LEAST_SIZE * total**2 * np.abs(diagonal).max())
+        goal = (tol, GAP_PER_TOL * tol, 1.0 if linear.any() else least_size(diagonal, total))
     solve = _Solve(kernel, diagonal, (linear, lower, upper, total, float(insensitivity)), goal, budget)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite raises an error in the end
         solve.begin(start, image)

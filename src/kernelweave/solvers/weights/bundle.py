@@ -52,6 +52,8 @@ class Evaluation:
         Second derivatives of J there, of shape (P, P).
     detail : object
         Anything that is to be kept with the best point.
+    least : float
+        What J counts as at least where a gap is relative to it, see `Machine.least_objective`.
     """
 
     point: np.ndarray
@@ -60,6 +62,7 @@ class Evaluation:
     forms: np.ndarray
     curvature: Callable[[], np.ndarray]
     detail: Any = None
+    least: float = 0.0
 
     @property
     def intercept(self) -> float:
@@ -122,14 +125,19 @@ class Bundle:
         return self.upper - self.lower
 
     @property
+    def size(self) -> float:
+        """What gaps are relative to."""
+        return max(abs(self.upper), self.best.least)
+
+    @property
     def converged(self) -> bool:
         """Whether the gap is as small as wanted."""
-        return self.gap <= self.tol * abs(self.upper)
+        return self.gap <= self.tol * self.size
 
     @property
     def inner_gap(self) -> float:
         """The gap that the next evaluation may leave open."""
-        return max(INNER_SHARE * self.gap, 0.5 * INNER_SHARE * self.tol * abs(self.upper))
+        return max(INNER_SHARE * self.gap, 0.5 * INNER_SHARE * self.tol * self.size)
 
     def add(self, evaluation: Evaluation) -> bool:
         """Take an evaluation in; whether its point is the best so far."""

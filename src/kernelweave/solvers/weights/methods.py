@@ -65,7 +65,7 @@ def minimize_newton(evaluate: Evaluate, feasible: WeightSet, tol: float, most: i
         if metric is None:
             metric = bundle.best.curvature()
         x = bundle.step(bend * metric + PROXIMITY * bundle.gap * np.eye(len(metric)))
-        if bundle.gap < NEAR * abs(bundle.upper):
+        if bundle.gap < NEAR * bundle.size:
             bundle.step(None)  # the bend's share of the multipliers leaves open what the cuts alone can certify
         if x is not None and bundle.gap > (1.0 - CLOSED) * gap:
             x = _promising_step(bundle, bend * metric, x)
