@@ -236,7 +236,7 @@ def test_kernels_of_users(tmp_path):
 
 
 def test_files_from_before_there_were_transformers(tmp_path):
-    saved_files.unpack(1, "binary", tmp_path / "old")
+    saved_files.unpack("version-1", "binary", tmp_path / "old")
     assert b"transformer" not in (tmp_path / "old").read_bytes()
     loaded = load(tmp_path / "old", callables_of("binary"))
     for kernel in (*loaded.kernels, *loaded.kernels_):
