@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from kernelweave import KernelSAMME, KernelVoting, MKLClassifier, load, save
-from kernelweave.combiners import LpMKL, Localized, Product
+from kernelweave.combiners import Localized, LpMKL, Product
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.estimators.ties import heavier_first, without_ties
 from kernelweave.kernels import Gaussian, Linear

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base import APPROXIMATION
+from ..estimators.explanations import part_names
 from ..estimators.explicit.prediction import wherever_X_is
 from ..estimators.explicit.stored import targets_given, whole_targets
 from ..estimators.fitted import lookups_of
@@ -323,7 +324,7 @@ class CohortModel(CohortFit, BaseEstimator):
             views that the method needs are 0, but for the intercept.
         """
         table, decided = self._table(X)
-        names = [*getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])), "intercept"]
+        names = part_names(getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])))
         outputs = getattr(self.model_, "classes_", np.zeros(1))
         outputs = outputs if len(outputs) > 2 else outputs[:1]
         parts = np.zeros((len(table), len(outputs), len(names)))

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, check_array, column_or_1d, va
 
 from .columns import are_found_by_name, by_name, feature_names, has_sparse_rows
 from .parameters import shown
-from .tables import as_pandas, check_array_of_numpy, check_one_table
+from .tables import as_pandas, check_array_of_numpy, check_one_table, spelled_number
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
@@ -250,6 +250,8 @@ def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.nda
 
 def _as_numbers(y: np.ndarray, message: str) -> np.ndarray:
     try:
+        if any(isinstance(entry, str) and spelled_number(entry) is None for entry in y.flat if y.dtype.kind in "OU"):
+            raise ValueError
         return y.astype(float, copy=False)
     except (TypeError, ValueError):
         raise ValueError(message) from None

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
+from ...estimators.explanations import part_names
 from ...estimators.ties import EPS, without_ties
 from ...validation.inputs import check_labels, check_numeric_target, encode_labels
 
@@ -96,7 +97,7 @@ class Decisions(BaseEstimator):
 
     def _as_contributions(self, parts: np.ndarray, views: list[str], X: Any) -> pd.DataFrame:
         """Parts of shape (n_samples, n_outputs, n_views + 1) as a data frame; the last part is the intercept."""
-        names = [*views, "intercept"]
+        names = part_names(views)
         columns = pd.Index(names)
         if parts.shape[1] > 1:
             columns = pd.MultiIndex.from_product([self._outputs(), names], names=["output", "kernel"])
