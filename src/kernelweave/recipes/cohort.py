@@ -185,7 +185,6 @@ class CohortModel(CohortFit, BaseEstimator):
                     return fit_in_blocks(self, X, y, groups)
                 X, y = in_memory(self, X, y)
             check_row_labels(X, y=y, groups=groups)
-            _check_unique(X)
             X, _ = check_training_data(self, X)
             self.decisions_ = []
             targets = self._fit_task(y, X.shape[0])
@@ -383,12 +382,3 @@ class CohortModel(CohortFit, BaseEstimator):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         return tags
-
-
-def _check_unique(X: Any) -> None:
-    """Refuse a data frame that has two columns of one name."""
-    columns = getattr(X, "columns", None)
-    if isinstance(columns, pd.Index) and columns.has_duplicates:
-        raise ValueError(
-            f"the column {columns[columns.duplicated()][0]!r} occurs more than once in X; rename or remove it"
-        )
