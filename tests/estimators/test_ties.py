@@ -90,6 +90,12 @@ def test_a_pair_of_classes_in_a_tie():
         check(model.fit(CONSTANT, np.repeat(["a", "b", "c"], counts)), CONSTANT, np.repeat(expected, 100))
 
 
+def test_what_was_fitted_decides_and_not_what_is_set_since():
+    X = np.ones((8, 1))
+    model = MKLClassifier([Linear()]).fit(X, np.arange(8) % 4).set_params(multiclass="one-vs-one")
+    check(model, X, np.zeros(8, dtype=int))
+
+
 @pytest.mark.parametrize("approximation", [None, "nystroem"])
 def test_sample_weights_count(approximation):
     weight = np.where(LABELS == "rare", 5.0, np.where(LABELS == "middle", 1.5, 1.0))

@@ -308,7 +308,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         def rounding(rows: np.ndarray) -> np.ndarray:
             return rounding_of(self._kernel, views.rows(rows), self._coefficients(), self.intercept_, single=single)
 
-        weight, by_pairs = vars(self).get("class_count_"), self.multiclass == "one-vs-one"
+        weight, by_pairs = vars(self).get("class_count_"), hasattr(self._rule, "pairs")
         return without_ties(self._rule.decision, self._values_of(views), weight, rounding, by_pairs=by_pairs)
 
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:

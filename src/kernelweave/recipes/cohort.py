@@ -262,6 +262,8 @@ class CohortModel(CohortFit, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value, or predicted numbers.
 
+        Of classes whose values differ by no more than rounding, it is the one of more training samples.
+
         Parameters
         ----------
         X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
