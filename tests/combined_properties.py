@@ -90,6 +90,8 @@ def check_values(kernel, new, K, coef, close):
     assert values.shape == (new.n_samples, coef.shape[1])
     atol = close["atol"] * max(1.0, np.abs(coef).sum())
     assert_allclose(values, K @ coef, rtol=0.0, atol=atol, err_msg="values is not cross @ coef")
+    sizes = np.abs(K) @ np.abs(coef)
+    assert_allclose(kernel.sizes(new, coef), sizes, rtol=0.0, atol=atol, err_msg="sizes is not |cross| @ |coef|")
 
 
 def check_shares(kernel, new, close):

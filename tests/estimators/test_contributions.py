@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import kernelweave.views.table as table
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, save
+from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, report, save, stack_views
 from kernelweave.combiners import (
     ClusterGate,
     FixedWeights,
@@ -27,6 +27,7 @@ from kernelweave.combiners import (
     Softmax,
 )
 from kernelweave.kernels import Gaussian, Linear, Polynomial
+from kernelweave.recipes import CohortModel
 
 rng = np.random.default_rng(0)
 COLUMNS = [f"{view}__{column}" for view in ("rna", "protein", "notes") for column in range(2)]
@@ -247,3 +248,27 @@ def test_before_fit():
 def test_centred_kernels_add_nothing_on_average():
     model = MKLClassifier(KERNELS, LpMKL(), normalize="center").fit(X, LABELS)
     assert_allclose(model.contributions(X).mean().unstack()[NAMES], 0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_kernel_called_intercept(n_classes):
+    """It has a column of its own, and the intercept keeps its name and its place."""
+    X = np.random.RandomState(0).normal(size=(40, 4))
+    y = np.arange(40) % n_classes
+    model = MKLClassifier([("intercept", Linear([0, 1])), ("other", Gaussian([2, 3]))]).fit(X, y)
+    parts = model.contributions(X)
+    assert parts.columns.is_unique
+    values = model.decision_function(X)
+    for place, name in enumerate(model.classes_ if n_classes > 2 else [None]):
+        own = parts if name is None else parts[name]
+        assert list(own.columns) == ["intercept (view)", "other", "intercept"]
+        np.testing.assert_array_equal(own["intercept"], model.intercept_[place])
+        np.testing.assert_allclose(own.sum(axis=1), values if name is None else values[:, place])
+    assert report(model, X, y, cv=False).contents
+    views = stack_views({"intercept": X[:, :2], "other": X[:, 2:]})
+    cohort = CohortModel("mean", effort="quick", random_state=0).fit(views, y)
+    parts = cohort.contributions(views)
+    assert parts.columns.is_unique and len(parts.columns) % (1 if n_classes == 2 else 3) == 0
+    page = report(cohort, views, y, cv=False).contents
+    bars = next(section for section in page.sections if section.id == "contributions").blocks[-1]
+    assert bars.parts == ["intercept (view)", "other", "intercept"]

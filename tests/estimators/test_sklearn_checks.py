@@ -31,9 +31,9 @@ EVERY_CHECK = [
     MKLRegressor(),
     MKLRegressor(MIXED, LpMKL(p=2)),
     MKLOneClass(),
-    MKLClassifier(approximation="nystroem"),
-    MKLRegressor(approximation=NystroemFeatures(50)),
-    MKLOneClass(approximation="nystroem"),
+    MKLClassifier(approximation="nystroem", dtype="float64"),
+    MKLRegressor(approximation=NystroemFeatures(50), dtype="float64"),
+    MKLOneClass(approximation="nystroem", dtype="float64"),
 ]
 SOME_CHECKS = [
     MKLClassifier([Linear(), Polynomial()], Projected(2, Softmax(), gating_components=1, init="lda", max_iter=9)),
@@ -56,6 +56,9 @@ SOME_CHECKS = [
     ),
     MKLOneClass([Polynomial(), Gaussian(scale=1.0)], ConvexMKL(min_weight=0.1)),
     MKLOneClass([Polynomial(), Gaussian(scale=1.0)], Product()),
+    MKLClassifier(approximation="nystroem"),
+    MKLRegressor(approximation=NystroemFeatures(50)),
+    MKLOneClass(approximation="nystroem"),
     MKLClassifier([Linear(), Gaussian(scale=1.0)], Localized(max_iter=9), approximation="nystroem"),
     MKLClassifier([Linear(), Gaussian(scale=1.0)], ConvexMKL(), approximation="nystroem", weights="per-class"),
     MKLRegressor(MIXED, LpMKL(p=2), approximation="nystroem", storage="lazy"),
@@ -64,14 +67,24 @@ _EQUIVALENCE = (
     "the check asks for equal predictions to 1e-7, the machines are solved to a KKT violation of 1e-3; "
     "test_sample_weight.py shows equal objectives to 1e-6"
 )
+# Explicit features are in float32 by default, whose unit is 1.2e-7: such a model differs by 1e-8 to 1e-6 and may pass
+# the check. In float64 it is solved by Newton's method to its optimum, and differs by 1e-14 to 1e-13.
+_SINGLE = "the check asks for equal predictions to 1e-7, and explicit features are in float32"
 
 
 def expected_failures(estimator):
     if getattr(estimator, "machine", "svm") == "least-squares" or getattr(estimator, "multiclass", "") == "joint":
         return {}
+    explicit = estimator.approximation is not None
+    if explicit and estimator.dtype == "float64":
+        return {}
     choosing = isinstance(estimator.combiner, BestSingle)
     reason = (
-        "BestSingle splits samples into folds, and repetitions of a sample into several" if choosing else _EQUIVALENCE
+        "BestSingle splits samples into folds, and repetitions of a sample into several"
+        if choosing
+        else _SINGLE
+        if explicit
+        else _EQUIVALENCE
     )
     return {
         "check_sample_weight_equivalence_on_dense_data": reason,

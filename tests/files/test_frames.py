@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave import read_views
+from kernelweave import open_views, read_views, read_views_in_blocks
 
 FRAME = pd.DataFrame({"sample": ["a", "b", "c"], "x": [1.0, 2.0, 3.0], "s": ["u", None, "w"]})
 
@@ -94,3 +94,12 @@ def test_without_a_reader_of_parquet_the_extra_is_named(folder, monkeypatch):
         ImportError, match=r"a.parquet: pyarrow is needed to read Parquet; pip install kernelweave\[parquet\]"
     ):
         read_views(["a.parquet"])
+
+
+def test_columns_of_one_name_in_the_file(folder):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = [["a", "b"], [1.0, 2.0], [3.0, 4.0]]
+    parquet.write_table(arrow.table(columns, names=["sample", "x", "x"]), "a.parquet")
+    for reader in (read_views, read_views_in_blocks, open_views):
+        with pytest.raises(ValueError, match="^a.parquet has 2 columns named 'x'; rename all but one of them$"):
+            reader(["a.parquet"], id="sample")

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave import read_views
+from kernelweave import read_views, read_views_in_blocks
+from kernelweave.recipes import column_kinds
+from kernelweave.recipes.layout import TableLayout
 
 
 @pytest.fixture(autouse=True)
@@ -233,6 +235,20 @@ def test_a_stray_text_among_numbers_is_a_warning(write):
     assert caught[0].filename == __file__
     assert X["a"].iloc[-1] == "<0.1"
     assert read(write, numbers_and("<0.1"), na_values=["<0.1"])["a"].isna().sum() == 1
+
+
+@pytest.mark.parametrize("cell", ["1_000", "\u0661\u0662"])
+def test_a_cell_is_a_number_to_all_readers_or_to_none(write, cell):
+    """Python takes underscores and digits of other scripts; a table is read as pandas reads it."""
+    with pytest.warns(UserWarning, match=rf"20 of 21 cells are numbers and this one is '{cell}'"):
+        X = read(write, numbers_and(cell))
+    assert column_kinds(X).loc["a", "kind"] == "left out"
+    with pytest.raises(ValueError, match=rf"'{cell}' is no number, and the column should hold numbers"):
+        list(read_views_in_blocks(["x.csv"], id="id", types={"x__a": "number"}))
+    numbers = read(write, numbers_and("5"))
+    layout = TableLayout.of(numbers, column_kinds(numbers))
+    with pytest.raises(ValueError, match=rf"the column 'X__a' holds numbers, but .* has '{cell}' there"):
+        layout.table(X)
 
 
 def test_forgotten_decimal_commas_are_a_warning(write):

@@ -25,6 +25,8 @@ def kind_of(values, **options):
         (pd.array([True, None, False], dtype="boolean"), "number"),
         ([1, True, 2.5, None], "number"),
         (["1.5", "2.5", "1e3", "-4"], "number"),
+        (["1_000", "2_000", "3_000", "4_000"], "left out"),
+        (["\u0661", "\u0662", "\u0663", "\u0664"], "left out"),  # Arabic digits, which pandas reads as text
         (["a", "b", "a", "b"], "category"),
         (["a", "b", "c", "a", "b", "c"], "category"),
         (["a", "b", "c", "d", "a", "b"], "left out"),

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, save, stack_views
+from kernelweave import KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, load, save, stack_views
 from kernelweave.combiners import FixedWeights, Product
 from kernelweave.kernels import Gaussian, Linear, Spectrum
-from kernelweave.reduction import MKLDR
+from kernelweave.recipes import CohortModel
+from kernelweave.reduction import MKLDR, LocalFisher
 from kernelweave.validation.columns import by_name
 
 N = 30
@@ -171,3 +172,46 @@ def test_names_without_views_follow_scikit_learn():
     with pytest.raises(ValueError, match="unseen at fit time"):
         model.predict(frame.assign(e=1.0))
     np.testing.assert_array_equal(model.predict(frame[["a", "b"]]), model.predict(frame))
+
+
+TWICE = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 4)), columns=["a__x", "a__x", "b__y", "b__y"])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MKLClassifier(),
+        MKLClassifier([Linear("a")]),
+        MKLClassifier(approximation="nystroem"),
+        MKLRegressor(),
+        MKLOneClass(),
+        KernelVoting(),
+        MKLDR(),
+        LocalFisher(),
+        CohortModel("forest"),
+    ],
+    ids=str,
+)
+def test_columns_of_one_name_are_refused_in_one_line(model):
+    y = np.arange(20) % 2
+    message = r"^the columns 'a__x', 'b__y' occur more than once in X; rename or remove the others$"
+    with pytest.raises(ValueError, match=message):
+        model.fit(TWICE, y)
+    with pytest.raises(ValueError, match="^the column '0' occurs more than once in X"):
+        model.fit(TWICE.set_axis([0, 0, 1, 2], axis=1), y)
+
+
+def test_new_columns_of_one_name_are_refused_in_one_line():
+    named = MKLClassifier([Linear("a")]).fit(
+        TWICE.set_axis(["a__x", "a__w", "b__y", "b__z"], axis=1), np.arange(20) % 2
+    )
+    with pytest.raises(ValueError, match="^the column 'a__x' occurs more than once in X"):
+        named.predict(TWICE)
+    plain = MKLClassifier([Linear([0])]).fit(TWICE.set_axis(list("abcd"), axis=1), np.arange(20) % 2)
+    with pytest.raises(ValueError, match="^the column 'a' occurs more than once in X"):
+        plain.predict(TWICE.set_axis(list("aabc"), axis=1))
+
+
+def test_a_view_with_columns_of_one_name():
+    with pytest.raises(ValueError, match="^the column 'x' occurs more than once in the view 'a'"):
+        stack_views({"a": TWICE.set_axis(list("xxyz"), axis=1), "b": TWICE})

@@ -9,11 +9,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from kernelweave import KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.kernels import Gaussian, Linear, Spectrum
 from kernelweave.reduction import MKLDR, LocalFisher
-from kernelweave.validation.tables import as_pandas
+from kernelweave.validation.tables import as_pandas, spelled_number
 from kernelweave.views import Views
 
 N = 30
 RNG = np.random.default_rng(0)
+NO_NUMBERS = ["1_000", "\u0661\u0662", "\uff11\uff12", "0x10", "1 000", "", "-", "1,5"]  # Arabic and wide digits
 Y = np.tile(["ill", "well"], N // 2)
 RNA = RNG.normal(size=(N, 3)) + (Y == "ill")[:, None]
 AGE = RNG.integers(20, 80, N)
@@ -228,3 +229,20 @@ def test_arrays_of_the_array_api_standard():
     strict = pytest.importorskip("array_api_strict")
     with pytest.raises(ValueError, match=r"X is of the type array_api_strict\.Array.*numpy\.asarray\(X\)"):
         MKLClassifier().fit(strict.asarray(RNA), Y)
+
+
+def test_what_spells_a_number():
+    """Cells are numbers to us where they are numbers to pandas, which reads them first."""
+    texts = ["1", "-1.5", " 2e3 ", "+.5", "7.", *NO_NUMBERS]
+    expected = pd.to_numeric(pd.Series(texts), errors="coerce").tolist()
+    assert [spelled_number(text) for text in texts[:5]] == expected[:5] == [1.0, -1.5, 2000.0, 0.5, 7.0]
+    assert [spelled_number(text) for text in NO_NUMBERS] == [None] * len(NO_NUMBERS)
+    assert np.isnan(expected[5:]).all()
+    assert spelled_number("1,5", ",") == 1.5
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS[:3])
+def test_targets_that_spell_no_number(text):
+    y = np.array(["1", "2", *[text] * (N - 2)], dtype=object)
+    with pytest.raises(ValueError, match="y of a regression must be numbers"):
+        MKLRegressor().fit(RNA, y)

@@ -148,7 +148,7 @@ def test_labelled_sparse_views_are_matched():
     np.testing.assert_allclose(model.decision_function(again), model.decision_function(frame), atol=1e-12)
     with pytest.raises(ValueError, match="X lacks 2 of 40 columns of the view 's': 's__gene0', 's__gene39'"):
         model.predict(stack_views({"s": rows.iloc[:, 1:39]}))
-    with pytest.raises(ValueError, match="the sparse view 's' has two columns 'a'"):
+    with pytest.raises(ValueError, match="the column 'a' occurs more than once in the view 's'"):
         stack_views({"s": rows.iloc[:, :2].set_axis(["a", "a"], axis=1)})
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from ..files.spreadsheets import as_csv
 from ..persistence.replacing import replace_file
 from .failing import one_line
 
@@ -117,5 +118,5 @@ def _be(count: int) -> str:
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """Write a table as a CSV file, UTF-8, at once."""
-    content = table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+    content = as_csv(table).encode("utf-8")
     replace_file(path, lambda file: file.write(content))

@@ -6,7 +6,8 @@ machine is solved on it, and a file stores it.
 ==========================================  ====================================================================
 of the training samples                     `gram` (the whole matrix), `rows`, `block`, `product` (times
                                             coefficients); `in_parts` if parts cost less than the whole
-of new samples                              `cross`, `values` (times coefficients)
+of new samples                              `cross`, `values` (times coefficients), `sizes` (what `values` are
+                                            rounded in)
 what adds up to `values`                    `is_sum`, `terms`, `shares`; `feature_weights` (of linear kernels)
 weights of the kernels                      `weights` (overall), `sample_weights` (of new samples),
                                             `training_weights`
@@ -167,6 +168,10 @@ class CombinedKernel(ABC):
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """K of new samples times coefficients of the training samples, of shape (n_new, n_outputs)."""
         return self.cross(views) @ coef
+
+    def sizes(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The sums over |k(x, z_i)| |c_i|, of the shape of `values`, whose rounding they limit."""
+        return np.abs(self.cross(views)) @ np.abs(coef)
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
         """`values`, computed in parts in a place such as a CUDA device, or None where they cannot be."""

@@ -197,6 +197,11 @@ class OutputKernels(CombinedKernel):
         parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
         return np.hstack([kernel.values(views, column[rows, None]) for kernel, rows, column in parts])
 
+    def sizes(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """Those of each output's own kernel."""
+        parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
+        return np.hstack([kernel.sizes(views, column[rows, None]) for kernel, rows, column in parts])
+
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
         """Each output's own kernel times its own coefficients."""
         parts = zip(self.kernels, self.rows_of, coef.T, strict=True)

@@ -262,9 +262,11 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     def _values(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
-        views = self._new_views(X, fetch)
+        return self._values_of(self._new_views(X, fetch))
+
+    def _values_of(self, views: Views) -> np.ndarray:
         coef, place = self._coefficients(), chosen_place(self.device)
-        if not place.is_host and fetch is None:
+        if not place.is_host and not views.can_fetch:
             found = self._kernel.values_in(place, views, coef)
             if found is not None:
                 return found + self.intercept_

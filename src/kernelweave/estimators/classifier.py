@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._warnings import warn
+from ..arrays import chosen_place
 from ..combiners import Combiner, PerOutput
 from ..engines.targets import ClassTargets
 from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
@@ -20,8 +20,9 @@ from .explicit.prediction import wherever_X_is
 from .explicit.refusals import refuse_multiclass
 from .explicit.samples import LabelCounts, count_labels
 from .explicit.scoring import ScoredAnywhere
-from .soft_labels import as_class_posteriors, neighbour_posteriors
+from .soft_labels import as_class_posteriors, neighbour_posteriors, soft_machine
 from .storage import TrainingKernels
+from .ties import rounding_of, without_ties
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
 _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
@@ -112,6 +113,8 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    class_count_ : ndarray of shape (n_classes,)
+        The sum of the sample weights of each class, without `class_weight`; it decides where rounding would.
     kernels_ : list of Kernel
         Fitted kernels, named by `kernel_names_`.
     kernel_weights_ : Series or DataFrame
@@ -285,6 +288,9 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Class labels, those with the largest decision value.
 
+        Of classes whose values differ by no more than rounding, it is the one of larger `class_count_`, whatever other
+        samples X holds; decision values say so too, see `estimators.ties`.
+
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
@@ -295,6 +301,16 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         values = self.decision_function(X, fetch)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
+    def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
+        views = self._new_views(X, fetch)
+        single = self.dtype != "float64" and not chosen_place(self.device).is_host
+
+        def rounding(rows: np.ndarray) -> np.ndarray:
+            return rounding_of(self._kernel, views.rows(rows), self._coefficients(), self.intercept_, single=single)
+
+        weight, by_pairs = vars(self).get("class_count_"), hasattr(self._rule, "pairs")
+        return without_ties(self._rule.decision, self._values_of(views), weight, rounding, by_pairs=by_pairs)
+
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         return check_labels(self, y, n_samples)
 
@@ -302,6 +318,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
     ) -> tuple[Machine, np.ndarray]:
         self.classes_, labels = encode_labels(self, y)
+        self.class_count_ = np.bincount(labels, weights=weight)
         by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
         bound = float(self.C) * weight * by_class[labels]
         if not (np.isfinite(bound).all() and (bound > 0).all()):
@@ -317,7 +334,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     _count = staticmethod(count_labels)
 
     def _targets(self, counts: LabelCounts) -> ClassTargets:
-        self.classes_ = counts.classes
+        self.classes_, self.class_count_ = counts.classes, counts.class_weight
         if len(self.classes_) < 2:
             raise one_class_error(self, self.classes_)
         refuse_multiclass(self, len(self.classes_))
@@ -360,7 +377,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         loss = self._loss()
         signs = 2.0 * labels - 1.0
         if len(self.classes_) == 2:
-            return loss.for_targets(signs, bound) if posterior is None else _soft_machine(loss, posterior, bound, signs)
+            return loss.for_targets(signs, bound) if posterior is None else soft_machine(loss, posterior, bound, signs)
         if self.multiclass == "joint":
             return loss.joint(labels, bound, posterior)
         if posterior is not None:
@@ -370,20 +387,3 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
             )
         scheme = loss.one_vs_all if self.multiclass == "one-vs-all" else loss.one_vs_one
         return scheme(labels, bound, n_jobs=self.n_jobs)
-
-
-def _soft_machine(loss: BinaryLoss, posterior: np.ndarray, bound: np.ndarray, signs: np.ndarray) -> Machine:
-    """The machine for posteriors of two classes; samples that it drops are reported."""
-    machine = loss.for_posteriors(posterior[:, 1], bound, signs)
-    sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
-    if not ((sides > 0).any() and (sides < 0).any()):
-        raise ValueError(
-            "the posteriors are on the side of one class only (after samples near 1/2 are left out); soft labels need "
-            "samples on both sides"
-        )
-    if machine.dropped.any():
-        warn(
-            f"{machine.dropped.sum()} of {len(signs)} samples have a posterior within {machine.threshold / 2:g} "
-            "of 1/2 and are left out of the fit",
-        )
-    return machine

@@ -11,7 +11,7 @@ product of kernels where the combiner has products. For a linear kernel of one w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,13 @@ from ..validation import shown
 from ..views import Views
 from ..views.fetched import Fetch
 from .explicit.prediction import in_files_too
+
+INTERCEPT = "intercept"
+
+
+def part_names(terms: Iterable[str]) -> list[str]:
+    """Columns of `contributions`, all different: the terms of a sum, and last the intercept, which keeps its name."""
+    return [*(f"{term} (view)" if term == INTERCEPT else term for term in terms), INTERCEPT]
 
 
 class Explanations:
@@ -60,12 +67,13 @@ class Explanations:
         Returns
         -------
         DataFrame
-            One row for each sample, with the row labels of X. Columns are the kernel names and ``"intercept"``; each
-            row adds up to the value of `decision_function` (of `predict` for a regressor). Where the machine has
-            several outputs, columns are pairs of output and kernel name, and the columns of one output add up to its
-            decision value. Outputs are the targets of a regression or the classes or, with
-            ``multiclass="one-vs-one"``, the pairs of classes: a pair "a vs b" has a decision value of its own, which
-            votes for b where it is positive and for a otherwise, and `decision_function` counts the votes.
+            One row for each sample, with the row labels of X. Columns are the kernel names and, last, ``"intercept"``
+            (a kernel of that name has the column ``"intercept (view)"``); each row adds up to the value of
+            `decision_function` (of `predict` for a regressor). Where the machine has several outputs, columns are pairs
+            of output and kernel name, and the columns of one output add up to its decision value. Outputs are the
+            targets of a regression or the classes or, with ``multiclass="one-vs-one"``, the pairs of classes: a pair
+            "a vs b" has a decision value of its own, which votes for b where it is positive and for a otherwise, and
+            `decision_function` counts the votes.
 
         Raises
         ------
@@ -104,7 +112,7 @@ class Explanations:
         coef = self._coefficients()
         shares = views.in_blocks(self._values_per_sample(), lambda part: self._kernel.shares(part, coef))
         intercept = np.broadcast_to(self.intercept_[:, None], (*shares.shape[:2], 1))
-        parts, names = np.concatenate([shares, intercept], axis=2), [*self._kernel.terms, "intercept"]
+        parts, names = np.concatenate([shares, intercept], axis=2), part_names(self._kernel.terms)
         columns = pd.Index(names)
         if parts.shape[1] > 1:
             columns = pd.MultiIndex.from_product([self._output_names(), names], names=["output", "kernel"])

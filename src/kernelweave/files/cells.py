@@ -13,8 +13,8 @@ from .._warnings import warn
 
 SHARE = 0.9  # of cells that are numbers, above which the others are probably mistakes
 _N_TRIED = 25  # cells of a column that are looked at first; most columns of text have no number among them
-_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*")
-_COMMA = r"\s*[+-]?\d+,\d+([eE][+-]?\d+)?\s*"
+_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_COMMA = r"\s*[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]+)?\s*"
 
 
 @dataclass

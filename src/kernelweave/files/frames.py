@@ -16,6 +16,8 @@ SUFFIXES = (".parquet", ".pq")
 
 def read(source: Source, options: Options, target: str | None) -> Loaded:
     """The table of a Parquet file; an index that pandas stored counts as its first column."""
+    stored = names(source)
+    check_once(stored, stored, source.shown)  # pandas cannot read such a file
     with named_parquet(source.shown):
         frame = pd.read_parquet(source.path)
     return of_frame(frame, source, options, target)

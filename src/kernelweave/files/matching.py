@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from .._warnings import warn
+from .spreadsheets import unescaped
 from .table import Key, Table
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
@@ -80,7 +81,7 @@ def _one_as_text(value: Any) -> str | None:
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="replace")
     if isinstance(value, str):
-        return value.strip() or None
+        return unescaped(value.strip()).strip() or None
     if value is None or pd.isna(value):
         return None
     if isinstance(value, datetime):

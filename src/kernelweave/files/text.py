@@ -159,7 +159,7 @@ def _completed(names: list[str], start: list[Record], sep: str) -> list[str]:
 
 def warn_of_no_header(names: list[str], source: Source) -> None:
     """Warn where what is read as names of columns are numbers."""
-    is_number = [re.fullmatch(r"[+-]?\d+([.,]\d*)?([eE][+-]?\d+)?", name) is not None for name in names]
+    is_number = [re.fullmatch(r"[+-]?[0-9]+([.,][0-9]*)?([eE][+-]?[0-9]+)?", name) is not None for name in names]
     if not all(is_number[1:]):
         return
     start = 0 if is_number[0] else 1  # a first cell may be a sample's id

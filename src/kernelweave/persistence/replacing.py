@@ -13,8 +13,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,9 +41,32 @@ def replace_file(path: str | os.PathLike, write: Callable[[BinaryIO], Any]) -> N
     Raises
     ------
     OSError
-        Where `path` is something else than a regular file, is write-protected or cannot be written.
+        Where `path` is something else than a regular file, is write-protected or cannot be written. It names `path`.
     """
     path = Path(os.path.realpath(path))
+    with naming(path):
+        _replace(path, write)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system that name no file, such as that of a full disk, or our own temporary one, name `path`.
+
+    Parameters
+    ----------
+    path : Path
+        The file that is written, or the folder.
+    """
+    try:
+        yield
+    except OSError as error:
+        named = "" if error.filename is None else os.path.basename(os.fsdecode(error.filename))
+        if error.errno is None or (named and not _temporary_of(path).fullmatch(named)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     old = _replaceable(path)
     mode = 0o666 if old is None else 0o600  # while it is written
     _remove_left_over(path)
@@ -172,6 +195,11 @@ def _temporary_name(path: Path) -> Path:
     return path.with_name(f".{path.name[:_LONGEST]}.{secrets.token_hex(8)}.part")
 
 
+def _temporary_of(path: Path) -> re.Pattern[str]:
+    """What `_temporary_name` gives."""
+    return re.compile(re.escape(f".{path.name[:_LONGEST]}.") + r"[0-9a-f]{16}\.part")
+
+
 def _lock(descriptor: int, wait: bool = False) -> bool:
     """Lock a file; False where it is locked, or where there are no locks."""
     if fcntl is None:
@@ -185,7 +213,7 @@ def _lock(descriptor: int, wait: bool = False) -> bool:
 
 def _remove_left_over(path: Path) -> None:
     """Remove the temporary files of killed processes: those without a lock."""
-    pattern = re.compile(re.escape(f".{path.name[:_LONGEST]}.") + r"[0-9a-f]{16}\.part")
+    pattern = _temporary_of(path)
     with suppress(OSError):  # a folder that cannot be listed has nothing to remove
         for name in [entry.name for entry in os.scandir(path.parent) if pattern.fullmatch(entry.name)]:
             _remove_unlocked(path.with_name(name))

@@ -23,6 +23,7 @@ from scipy.special import expit, logsumexp
 _FLATTEST, _STEEPEST = 1e-3, 1e3
 _SAME, _SMALLEST = 1e-9, 1e-150  # spread relative to the size of decision values, and size, that count as none
 _HELD = 1e-3  # share of the slope between 0 and where the sigmoid is 1/2
+_LEAST = 4.0 * float(np.finfo(float).eps)  # of log-odds, so that a lead within rounding is one of probabilities, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +83,14 @@ class Calibration:
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         if values.ndim == 1:
-            scores, held = self.slope[0] * values + self.intercept[0], _HELD * self.slope[0] * values
-            scores = np.where(values > 0, np.maximum(scores, held), np.minimum(scores, held))
+            scores, held = self.slope[0] * values + self.intercept[0], _HELD * self.slope[0] * np.abs(values)
+            held = np.maximum(held, _LEAST)
+            scores = np.where(values > 0, np.maximum(scores, held), np.minimum(scores, -held))
             return np.column_stack([expit(-scores), expit(scores)])
         scores = self.slope[0] * values
         scores = scores - scores.max(axis=1, keepdims=True)
         odds = np.exp(scores)
+        odds[np.arange(len(values)), values.argmax(axis=1)] = 1.0 + _LEAST
         return odds / odds.sum(axis=1, keepdims=True)
 
 

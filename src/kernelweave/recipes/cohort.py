@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base import APPROXIMATION
+from ..estimators.explanations import part_names
 from ..estimators.explicit.prediction import wherever_X_is
 from ..estimators.explicit.stored import targets_given, whole_targets
 from ..estimators.fitted import lookups_of
@@ -184,7 +185,6 @@ class CohortModel(CohortFit, BaseEstimator):
                     return fit_in_blocks(self, X, y, groups)
                 X, y = in_memory(self, X, y)
             check_row_labels(X, y=y, groups=groups)
-            _check_unique(X)
             X, _ = check_training_data(self, X)
             self.decisions_ = []
             targets = self._fit_task(y, X.shape[0])
@@ -262,6 +262,8 @@ class CohortModel(CohortFit, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value, or predicted numbers.
 
+        Of classes whose values differ by no more than rounding, it is the one of more training samples.
+
         Parameters
         ----------
         X : DataFrame, array or sparse matrix of shape (n_samples, n_features)
@@ -325,7 +327,7 @@ class CohortModel(CohortFit, BaseEstimator):
             class of which no training sample has such a view.
         """
         table, decided = self._table(X)
-        names = [*getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])), "intercept"]
+        names = part_names(getattr(self.model_, "kernel_names_", getattr(self.model_, "views", [])))
         constant = self._constant()
         parts = np.zeros((len(table), len(constant), len(names)))
         parts[:, :, -1] = constant
@@ -381,12 +383,3 @@ class CohortModel(CohortFit, BaseEstimator):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         return tags
-
-
-def _check_unique(X: Any) -> None:
-    """Refuse a data frame that has two columns of one name."""
-    columns = getattr(X, "columns", None)
-    if isinstance(columns, pd.Index) and columns.has_duplicates:
-        raise ValueError(
-            f"the column {columns[columns.duplicated()][0]!r} occurs more than once in X; rename or remove it"
-        )

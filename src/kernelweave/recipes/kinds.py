@@ -32,7 +32,7 @@ from pandas.api import types
 
 from ..validation import shown
 from ..validation.inputs import is_date
-from ..validation.tables import as_pandas
+from ..validation.tables import as_pandas, spelled_number
 from ..views.selectors import SEPARATOR
 from ..views.sparse_rows import SparseRows, SparseRowsDtype
 
@@ -253,7 +253,5 @@ def _kind_of_different(values: np.ndarray, cells: list[str], texts: int, differe
 
 
 def _spells_number(cell: str) -> bool:
-    try:
-        return bool(np.isfinite(float(cell))) or cell.strip().lower() in ("nan", "inf", "-inf")
-    except ValueError:
-        return False
+    number = spelled_number(cell)
+    return number is not None and (bool(np.isfinite(number)) or cell.strip().lower() in ("nan", "inf", "-inf"))

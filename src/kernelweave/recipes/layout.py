@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from ..validation import shown
 from ..validation.columns import has_sparse_rows
+from ..validation.tables import spelled_number
 from ..views import Views
 from ..views.kept import KeptColumns
 from ..views.selectors import SEPARATOR
@@ -322,16 +323,25 @@ def _as_numbers(column: np.ndarray, name: str, index: pd.Index) -> np.ndarray:
     if column.dtype.kind in "fiub":
         return column.astype(np.float64)
     try:
-        return np.array([np.nan if pd.isna(cell) else float(cell) for cell in column], dtype=np.float64)
+        return np.array([_as_number(cell) for cell in column], dtype=np.float64)
     except (TypeError, ValueError):
         for cell, label in zip(column, index, strict=True):
             try:
-                float(np.nan if pd.isna(cell) else cell)
+                _as_number(cell)
             except (TypeError, ValueError):
                 raise ValueError(
                     f"the column {name!r} holds numbers, but sample {shown(_plain(label))} has {shown(cell)} there"
                 ) from None
         raise
+
+
+def _as_number(cell: Any) -> float:
+    if pd.isna(cell):
+        return np.nan
+    number = spelled_number(cell) if isinstance(cell, str) else float(cell)
+    if number is None:
+        raise ValueError(f"{cell!r} is no number")
+    return number
 
 
 def _named(value: float) -> str:

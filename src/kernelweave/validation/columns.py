@@ -34,6 +34,23 @@ def are_found_by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray) -> boo
     return all(isinstance(name, str) for name in X.columns.to_numpy(dtype=object))
 
 
+def check_unique_columns(columns: pd.Index, what: str = "X") -> None:
+    """Refuse a table that has several columns of one name.
+
+    Parameters
+    ----------
+    columns : Index
+    what : str
+        What the message calls the table.
+    """
+    again = list(dict.fromkeys(columns[columns.duplicated()])) if columns.has_duplicates else []
+    if again:
+        occur = "occurs" if len(again) == 1 else "occur"
+        raise ValueError(
+            f"the {_listed('column', again)} {occur} more than once in {what}; rename or remove the others"
+        )
+
+
 def feature_names(X: pd.DataFrame) -> list[Any]:
     """What a model calls the columns of a data frame; a column of sparse rows is as many columns as its rows have."""
     if not has_sparse_rows(X):
@@ -116,8 +133,7 @@ def _in_order(X: pd.DataFrame, names: np.ndarray) -> pd.DataFrame:
 def _first_of_each(X: pd.DataFrame, columns: pd.Index, used: np.ndarray) -> pd.DataFrame:
     again = columns.duplicated()
     twice = columns[again & (columns.isin(used) | has_sparse_rows(X))]
-    if len(twice):
-        raise ValueError(f"the column {twice[0]!r} occurs more than once in X; remove or rename the others")
+    check_unique_columns(twice.repeat(2))
     return X.loc[:, ~again]
 
 

@@ -18,9 +18,9 @@ import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_array, column_or_1d, validate_data
 
-from .columns import are_found_by_name, by_name, feature_names, has_sparse_rows
+from .columns import are_found_by_name, by_name, check_unique_columns, feature_names, has_sparse_rows
 from .parameters import shown
-from .tables import as_pandas, check_array_of_numpy, check_one_table
+from .tables import as_pandas, check_array_of_numpy, check_one_table, spelled_number
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
@@ -42,6 +42,7 @@ def check_training_data(estimator: Any, X: Any) -> tuple[Any, np.ndarray | None]
     """X of a fit, and the names of its columns or None; the estimator gets `n_features_in_` and `feature_names_in_`."""
     X = _one_table(X)
     if isinstance(X, pd.DataFrame):
+        check_unique_columns(X.columns)
         validate_data(estimator, X, skip_check_array=True)
         if len(X) < 2 or X.shape[1] < 1:
             raise ValueError(
@@ -83,6 +84,7 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
             absent = set(names) - set(X.columns)
             if absent and not absent & set(names[used]) and [n for n in names if n not in absent] == list(X.columns):
                 X = X.reindex(columns=list(names))
+        check_unique_columns(X.columns)
         validate_data(estimator, X, reset=False, skip_check_array=True)
     if len(X) < 1:
         raise ValueError(f"Found a data frame with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
@@ -93,6 +95,8 @@ def check_matrix(estimator: Any, X: Any, **options: Any) -> np.ndarray:
     """X as one array of float64 without missing entries, for transformers that have no views."""
     check_one_table(X)
     X = without_mask(as_pandas(X))
+    if isinstance(X, pd.DataFrame):
+        check_unique_columns(X.columns)
     if holds_dates(X):
         wrong = [name for name in X.columns if holds_dates(X[name])] if isinstance(X, pd.DataFrame) else []
         where = f" in the column {wrong[0]!r}" if wrong else ""
@@ -250,6 +254,8 @@ def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.nda
 
 def _as_numbers(y: np.ndarray, message: str) -> np.ndarray:
     try:
+        if any(isinstance(entry, str) and spelled_number(entry) is None for entry in y.flat if y.dtype.kind in "OU"):
+            raise ValueError
         return y.astype(float, copy=False)
     except (TypeError, ValueError):
         raise ValueError(message) from None

@@ -59,6 +59,32 @@ def as_pandas(table: Any, what: str = "X") -> Any:
     return frame.set_axis(list(names), axis=1)
 
 
+def spelled_number(text: str, decimal: str = ".") -> float | None:
+    """The number that a cell of text spells, or None where it spells none; every reader of tables asks here.
+
+    What Python takes beyond what is usual in tables is no number: underscores between digits (``1_000``) and digits
+    other than 0 to 9. pandas does not take them either, so a column with them is text.
+
+    Parameters
+    ----------
+    text : str
+    decimal : str
+        The decimal mark.
+
+    Examples
+    --------
+    >>> from kernelweave.validation.tables import spelled_number
+    >>> spelled_number("1,5", decimal=","), spelled_number("1_000"), spelled_number("1e3")
+    (1.5, None, 1000.0)
+    """
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        return float(text.replace(decimal, "."))
+    except ValueError:
+        return None
+
+
 def check_array_of_numpy(values: Any, what: str) -> None:
     """Raise a `ValueError` with advice where values are an array of torch, CuPy, JAX or the like, or a list of such.
 

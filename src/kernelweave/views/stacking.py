@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from ..validation.columns import check_unique_columns
 from ..validation.inputs import check_unmasked, without_mask
 from ..validation.tables import as_pandas
 from .labels import Labelled, Remedies, check_shared, nothing_shared, reason, shares
@@ -117,8 +118,8 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
     if isinstance(values, pd.Series):
         return values.to_frame(name)
     if isinstance(values, pd.DataFrame):
+        check_unique_columns(values.columns, f"the view {name!r}")
         if values.shape[1] and all(is_sparse_zero(dtype) for dtype in set(values.dtypes)):
-            _check_unique_columns(name, values)
             return pd.DataFrame({name: from_pandas(values)}, index=values.index)
         return values.set_axis([f"{name}{SEPARATOR}{column}" for column in values.columns], axis=1)
     values = without_mask(values)
@@ -130,12 +131,6 @@ def _frame(name: str, values: Any) -> pd.DataFrame:
     if array.ndim == 2:
         return pd.DataFrame(array, columns=[f"{name}{SEPARATOR}{j}" for j in range(array.shape[1])])
     raise ValueError(f"view {name!r} must have one or two dimensions, not {array.ndim}")
-
-
-def _check_unique_columns(name: str, values: pd.DataFrame) -> None:
-    again = values.columns[values.columns.duplicated()]
-    if len(again):
-        raise ValueError(f"the sparse view {name!r} has two columns {again[0]!r}; rename one of them")
 
 
 def _target(y: Any) -> pd.Series:

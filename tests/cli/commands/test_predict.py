@@ -286,3 +286,19 @@ def test_wrong_calls_are_answered_in_one_line(cohort, tmp_path, capsys, case):
     last = printed.err.splitlines()[-1]
     assert last.startswith("kernelweave predict: error: ") and message in last
     assert not out.parent.exists()
+
+
+def test_ids_that_a_spreadsheet_would_run(cohort, tmp_path):
+    """They are text in the file, and match those of the input when it is read again."""
+    folder, _ = cohort
+    new = pd.read_csv(folder / "rna-new.csv")
+    new["sample"] = [f"{start}{name}" for start, name in zip("=@+-" * 6, new["sample"], strict=False)]
+    new.loc[0, "sample"] = "-5"
+    path, out, why = (tmp_path / name for name in ("rna-new.csv", "p.csv", "why"))
+    new.to_csv(path, index=False)
+    found = predict(folder / "model.kw", path, out=out)
+    assert found.index[0] == "-5" and found.index[1:].str.match(r"'[=@+-]").all()
+    again = read_views({"rna": path, "found": out}, id="sample")
+    assert list(again.X.index) == list(new["sample"]) and again.X["found__decision"].notna().all()
+    assert main(["explain", str(folder / "model.kw"), str(path), "--out", str(why)]) == 0
+    assert list(pd.read_csv(why / "contributions.csv")["sample"]) == list(found.index)

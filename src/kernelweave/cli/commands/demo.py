@@ -43,6 +43,7 @@ from ...combiners import (
 from ...datasets import load_multifeat
 from ...estimators import MKLClassifier
 from ...kernels import Linear
+from ...persistence.replacing import replace_file
 from .demo_report import write_demo_report
 
 VIEWS = ["fac", "fou", "kar", "mor", "pix", "zer"]
@@ -246,5 +247,6 @@ def _draw(rows: list[DemoRow], output: Path, plt: Any) -> None:
     panels[0].invert_yaxis()
     panels[0].legend(loc="lower left")
     figure.suptitle("MULTIFEAT, small digits against large ones: six views, one by one and together")
-    figure.savefig(output, dpi=120)
+    kind = output.suffix.lstrip(".") or None
+    replace_file(output, lambda file: figure.savefig(file, dpi=120, format=kind))
     plt.close(figure)

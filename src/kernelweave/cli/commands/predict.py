@@ -17,7 +17,8 @@ import pandas as pd
 
 from ..._extras import optional
 from ..._warnings import warn
-from ...persistence.replacing import replace_file
+from ...files.spreadsheets import as_csv
+from ...persistence.replacing import naming, replace_file
 from ...recipes.likeness.summary import NewCohort
 from ..failing import one_line
 from ..new.predicting import has_classes, predictions
@@ -40,7 +41,9 @@ def run(chosen: argparse.Namespace) -> int:
     found = _Found(NewCohort(model.cohort_) if getattr(model, "cohort_", None) is not None else None)
     with tempfile.TemporaryFile() as file:
         write = _write_parquet if chosen.out.suffix.lower() in (".parquet", ".pq") else _write
-        write(samples, model, found, file)
+        with naming(Path(tempfile.gettempdir())):
+            write(samples, model, found, file)
+            file.flush()
         if not found.n_samples - found.n_without:
             raise ValueError(f"none of the {found.n_samples} samples has a view that the model reads: {samples.wanted}")
         _put(file, chosen.out)
@@ -102,16 +105,12 @@ class _Found:
 
 def _write(samples: NewSamples, model: Any, found: _Found, file: BinaryIO) -> None:
     """Predict all blocks into a file."""
-    names = None
     with _progress() as advance:
         for X in samples:
             table = predictions(model, X)
             found.add(X, table, samples.matrices)
             name = "sample" if X.index.name is None else str(X.index.name)
-            names = names or [name, *table.columns]
-            content = table.to_csv(
-                header=names[1:] if file.tell() == 0 else False, index_label=names[0], lineterminator="\n"
-            )
+            content = as_csv(table, header=file.tell() == 0, index_label=name)
             file.write(content.encode("utf-8"))
             advance(len(X))
 

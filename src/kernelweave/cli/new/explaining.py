@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...estimators.explanations import INTERCEPT, part_names
 from ...estimators.kernel_lists.subsets import kernels_by_view
 from ...recipes import CohortModel
 from .predicting import decided, has_classes
 
 TABLES = ("contributions.csv", "contributions_by_class.csv", "weights.csv", "features.csv")
 LEADING = ("label", "class", "pair", "target", "decision", "prediction")  # columns in front of the parts
-INTERCEPT = "intercept"  # the last part
 _KINDS = ("-linear", "-gaussian")  # what the kernels of a view are called by, behind its name
 
 
@@ -159,8 +159,9 @@ def _term_views(model: Any, id_name: Any) -> dict[str, str]:
     own = {}
     if not isinstance(model, CohortModel):
         own = {kernel: view for view, kernels in kernels_by_view(model).items() for kernel in kernels}
-    names = _column_names([*map(str, terms), INTERCEPT], id_name)
-    return {name: own.get(term) or view_of(term, _views(model)) for name, term in names.items()}
+    names = _column_names(part_names([*map(str, terms)]), id_name)
+    views = [own.get(term) or view_of(term, _views(model)) for term in [*map(str, terms), INTERCEPT]]
+    return dict(zip(names, views, strict=True))
 
 
 def _of_one(model: Any, X: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:

@@ -127,6 +127,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             check_row_labels(X, y=y)
             views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
+            self.class_count_ = np.bincount(labels).astype(np.float64)
             kernels = default_kernels(views) if self.kernels is None else self.kernels
             stack = KernelStack(kernels, self.normalize, dtype=self.dtype).fit(views, y=y)
             self.kernels_, self.kernel_names_ = stack.kernels, stack.names

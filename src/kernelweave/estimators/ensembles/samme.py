@@ -19,6 +19,7 @@ import pandas as pd
 
 from ...validation import Constraints, Whole
 from ...views import Views
+from ..ties import EPS, heavier_first
 from .discriminant import DiscriminantEnsemble, DiscriminantRule
 
 
@@ -56,6 +57,8 @@ class KernelSAMME(DiscriminantEnsemble):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    class_count_ : ndarray of shape (n_classes,)
+        Training samples of each class.
     kernel_weights_ : Series
         Share of each kernel's discriminant in the decision; they sum to 1.
     history_ : DataFrame
@@ -118,7 +121,7 @@ class KernelSAMME(DiscriminantEnsemble):
         return votes[:, 1] - votes[:, 0] if len(self.classes_) == 2 else votes
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value.
+        """Class labels, those with the largest decision value; in a tie within rounding, the more frequent class.
 
         Parameters
         ----------
@@ -139,7 +142,7 @@ class KernelSAMME(DiscriminantEnsemble):
             rows = np.flatnonzero(present[:, m])
             if len(rows):
                 votes[rows, self._ranked(views, m, present[:, m])[:, 0]] += self.kernel_weights_.iloc[m]
-        return votes
+        return heavier_first(votes, EPS * len(self.kernels_), vars(self).get("class_count_"))  # weights sum to 1
 
     def _judge(self, K: np.ndarray, labels: np.ndarray, present: np.ndarray, rule: DiscriminantRule) -> np.ndarray:
         """Which samples the kernel's discriminant gets wrong when they are held out."""

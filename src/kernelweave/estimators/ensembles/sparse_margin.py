@@ -38,6 +38,7 @@ from ...validation.inputs import (
 from ...views import Views
 from ..fitted import FittedKernels
 from ..progress import progress_bar
+from ..ties import rounding_of, without_ties
 
 # The machine inside a line search is solved so closely that its optimum is smooth along the line.
 _GAP = 1e-8
@@ -77,6 +78,8 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    class_count_ : ndarray of shape (n_classes,)
+        Training samples of each class.
     expansion_vectors_ : ndarray of shape (n_expansion, n_columns)
     dual_coef_ : ndarray of shape (n_outputs, n_expansion)
         Coefficients of the expansion vectors; one row for two classes, else one per class (one-vs-all).
@@ -157,6 +160,7 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
             check_row_labels(X, y=y)
             views = Views(*check_training_data(self, X))
             self.classes_, labels = encode_labels(self, check_labels(self, y, views.n_samples))
+            self.class_count_ = np.bincount(labels).astype(np.float64)
             stack = KernelStack([Gaussian() if self.kernel is None else self.kernel], None).fit(views, y=y)
             warn_if_too_large(2, stack.n_samples, stack.dtype, "the kernel of the expansion vectors", has_dtype=False)
             self.kernel_ = stack.kernels[0]
@@ -183,10 +187,14 @@ class SparseLargeMarginClassifier(ClassifierMixin, FittedKernels, BaseEstimator)
         def values(part: Views) -> np.ndarray:
             return self._kernel.values(part, coef)
 
-        return self._rule.decision(views.in_blocks(len(coef), values) + self.intercept_)
+        def rounding(rows: np.ndarray) -> np.ndarray:
+            return rounding_of(self._kernel, views.rows(rows), coef, self.intercept_)
+
+        found = views.in_blocks(len(coef), values) + self.intercept_
+        return without_ties(self._rule.decision, found, vars(self).get("class_count_"), rounding)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the largest decision value.
+        """Class labels, those with the largest decision value; in a tie within rounding, the more frequent class.
 
         Parameters
         ----------

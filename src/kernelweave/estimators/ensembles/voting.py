@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...views import Views
+from ..ties import heavier_first
 from .discriminant import DiscriminantEnsemble
 
 
@@ -38,6 +39,8 @@ class KernelVoting(DiscriminantEnsemble):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    class_count_ : ndarray of shape (n_classes,)
+        Training samples of each class.
     kernels_ : list of Kernel
     kernel_names_ : list of str
     n_features_in_ : int
@@ -80,7 +83,7 @@ class KernelVoting(DiscriminantEnsemble):
         self.random_state = random_state
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class labels, those with the most votes.
+        """Class labels, those with the most votes; the more frequent class where votes stay equal.
 
         Parameters
         ----------
@@ -105,7 +108,7 @@ class KernelVoting(DiscriminantEnsemble):
             undecided &= (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
             if not undecided.any():
                 break
-        return votes.argmax(axis=1)
+        return heavier_first(votes, 0.0, vars(self).get("class_count_")).argmax(axis=1)
 
     def _active(self) -> np.ndarray:
         return np.ones(len(self.kernels_), dtype=bool)

@@ -169,18 +169,22 @@ class LabelCounts(Counts):
         Sorted.
     counts : ndarray of int
         Samples of each.
+    class_weight : ndarray
+        The sum of the sample weights of each.
     """
 
     classes: np.ndarray
     counts: np.ndarray
+    class_weight: np.ndarray
 
     def __add__(self, other: Any) -> LabelCounts:
         if not len(self.classes) or not len(other.classes):
             found = self if len(self.classes) else other
-            return LabelCounts(*self._sums(other), found.classes, found.counts)
+            return LabelCounts(*self._sums(other), found.classes, found.counts, found.class_weight)
         classes, places = _sorted_labels(np.concatenate([self.classes, other.classes]))
         counts = np.bincount(places, weights=np.concatenate([self.counts, other.counts])).astype(np.int64)
-        return LabelCounts(*self._sums(other), classes, counts)
+        weight = np.bincount(places, weights=np.concatenate([self.class_weight, other.class_weight]))
+        return LabelCounts(*self._sums(other), classes, counts, weight)
 
     def class_weights(self, class_weight: Any) -> np.ndarray:
         """Factors of C by class, as scikit-learn's `compute_class_weight` gives them for all labels."""
@@ -231,7 +235,8 @@ def count_labels(rows: Rows) -> LabelCounts:
                 "needs classes, numbers without a fraction or text; for numbers to predict use MKLRegressor"
             )
     classes, places = _sorted_labels(y)
-    return LabelCounts(*_of_weights(rows), classes, np.bincount(places, minlength=len(classes)))
+    counts = (np.bincount(places, weights=each, minlength=len(classes)) for each in (None, rows.weight))
+    return LabelCounts(*_of_weights(rows), classes, *counts)
 
 
 def count_numbers(rows: Rows) -> NumberCounts:

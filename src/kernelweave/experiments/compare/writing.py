@@ -10,6 +10,7 @@ from typing import Any
 from joblib import parallel_config
 
 from ...files.cohort import Cohort
+from ...files.spreadsheets import as_csv
 from ...persistence import save
 from ...recipes import CohortModel
 from ...reporting.building import report
@@ -92,7 +93,7 @@ def write_results(
         "report.html": page.to_html(),
         "report.json": page.to_json(),
         "report.md": page.to_markdown(),
-        "folds.csv": folds_table(measured, declared).to_csv(index=False, lineterminator="\n"),
+        "folds.csv": as_csv(folds_table(measured, declared)),
     }
     out.mkdir(parents=True, exist_ok=True)
     save(models.best, out / BEST)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...validation.tables import spelled_number
+
 NUMBER = "number"
 TEXT = "text"
 _TRUTH = "truth value"
@@ -92,7 +94,4 @@ def _number(cell: Any, decimal: str) -> Any:
         return _TRUTHS[cell]
     if decimal != "." and "." in cell:  # perhaps a thousands separator
         return None
-    try:
-        return float(cell.replace(decimal, "."))
-    except ValueError:
-        return None
+    return spelled_number(cell, decimal)

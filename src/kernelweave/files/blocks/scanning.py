@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...validation.tables import spelled_number
 from ..cells import OddCells
 from ..records import Checked, Record
 from ..table import Key, Options, Source, Table, unique_names
@@ -182,11 +183,11 @@ def missing_cells(options: Options) -> Callable[[str], bool]:
     """Whether a cell means a missing value."""
     given = [] if options.na_values is None else np.atleast_1d(np.asarray(options.na_values, dtype=object)).tolist()
     texts = _MISSING | {str(value) for value in given}
-    numbers = {number for value in given if (number := _as_float(str(value), ".")) is not None}
+    numbers = {number for value in given if (number := spelled_number(str(value), ".")) is not None}
 
     def is_missing(cell: str) -> bool:
         cell = cell.strip()
-        return cell in texts or (bool(numbers) and _as_float(cell, options.decimal) in numbers)
+        return cell in texts or (bool(numbers) and spelled_number(cell, options.decimal) in numbers)
 
     return is_missing
 
@@ -230,10 +231,3 @@ def _parsed(
             stream.finish()
             yield stripped(frame)
     stream.finish()
-
-
-def _as_float(text: str, decimal: str) -> float | None:
-    try:
-        return float(text.replace(decimal, "."))
-    except ValueError:
-        return None

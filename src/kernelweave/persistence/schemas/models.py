@@ -54,6 +54,8 @@ from .kernels import KERNEL_SCHEMAS
 from .language import (
     SCHEMAS,
     Schema,
+    Sizes,
+    agree,
     anything,
     array,
     by_name,
@@ -84,8 +86,15 @@ def check_model(model: Any) -> None:
     part(type(model))(model, {}, type(model).__name__)
 
 
+def _counts_rule(value: Any, sizes: Sizes, path: str) -> None:
+    """Each class has a weight; files of earlier versions hold none."""
+    if "class_count_" in vars(value):
+        agree(sizes, "classes", len(value.class_count_), f"{path}.class_count_")
+
+
 _KERNEL = part(Kernel, "columns")
 _CLASSES = Schema({"classes_": array("biufUSO", "classes")}, rules.classes_rule)
+_COUNTS = Schema({"class_count_": optional(numbers("counted", low=0.0))}, _counts_rule)
 _COLUMNS = Schema(
     {"n_features_in_": size("columns"), "feature_names_in_": optional(array("O", "columns"))},
     rules.feature_names_rule,
@@ -249,7 +258,7 @@ SCHEMAS |= {
     | _COMBINED
     | Schema(rule=rules.combined_rule)
     | Schema(rule=coefficients_rule),
-    estimators.MKLClassifier: _CLASSES | Schema(rule=rules.machine_rule),
+    estimators.MKLClassifier: _CLASSES | Schema(rule=rules.machine_rule) | _COUNTS,
     estimators.MKLRegressor: Schema({"target_names_": optional(several(rules.label, "outputs"))}, rules.machine_rule),
     estimators.MKLOneClass: Schema(rule=rules.machine_rule),
     estimators.SparseLargeMarginClassifier: _COLUMNS
@@ -259,11 +268,13 @@ SCHEMAS |= {
         {"dual_coef_": numbers("outputs", "support"), "intercept_": numbers("outputs"), "_rule": part(Machine)},
         rules.machine_rule,
     )
+    | _COUNTS
     | _COMBINED
     | Schema(rule=rules.combined_rule),
     DiscriminantEnsemble: _COLUMNS
     | _KERNELS
     | _CLASSES
+    | _COUNTS
     | Schema(
         {
             "_state": part(kernels.KernelStack, "columns", "kernels", "support"),

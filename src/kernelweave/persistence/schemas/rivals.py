@@ -126,7 +126,14 @@ _COLUMNS = Schema(
     {"n_features_in_": size("columns"), "feature_names_in_": optional(array("O", "columns"))},
     rules.feature_names_rule,
 )
-_TASK = Schema({"task_": one_of(*_TASKS), "classes_": optional(array("biufUSO", "classes"))}, _task_rule)
+_TASK = Schema(
+    {
+        "task_": one_of(*_TASKS),
+        "classes_": optional(array("biufUSO", "classes")),
+        "class_count_": optional(numbers("classes", low=0.0)),
+    },
+    _task_rule,
+)
 
 RIVAL_SCHEMAS: dict[type, Schema] = {
     Design: Schema(

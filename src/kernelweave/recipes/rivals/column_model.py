@@ -273,6 +273,9 @@ class ColumnModel(Decisions):
         logs = np.log(np.maximum(values, smallest))
         return logs[:, 1:] - logs[:, :1] if logs.shape[1] == 2 else logs
 
+    def _n_terms(self) -> int:
+        return self.scores_.n_terms
+
     def _lookups(self) -> list:
         """Precomputed matrices that a saved model needs: none."""
         return []

@@ -11,6 +11,8 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted
 
+from ...estimators.explanations import part_names
+from ...estimators.ties import EPS, without_ties
 from ...validation.inputs import check_labels, check_numeric_target, encode_labels
 
 
@@ -23,9 +25,11 @@ class Decisions(BaseEstimator):
 
     def _targets(self, y: Any, n_samples: int) -> np.ndarray:
         """Positions in `classes_`, or numbers; sets `task_` and `classes_`."""
-        self.__dict__.pop("classes_", None)
+        for name in ("classes_", "class_count_"):
+            self.__dict__.pop(name, None)
         if self.task_ == "classification":
             self.classes_, labels = encode_labels(self, check_labels(self, y, n_samples))
+            self.class_count_ = np.bincount(labels).astype(np.float64)
             return labels
         values, names = check_numeric_target(self, y, n_samples)
         if names is not None and values.shape[1] != 1:
@@ -39,6 +43,10 @@ class Decisions(BaseEstimator):
 
     def _task(self) -> str:
         """The task that the parameters state."""
+        raise NotImplementedError
+
+    def _n_terms(self) -> int:
+        """How many terms a decision value sums."""
         raise NotImplementedError
 
     def _decided(self, X: Any) -> np.ndarray:
@@ -56,10 +64,16 @@ class Decisions(BaseEstimator):
         """
         check_is_fitted(self)
         values = self._decided(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+
+        def rounding(rows: np.ndarray) -> np.ndarray:
+            return EPS * self._n_terms() * (1.0 + np.abs(values[rows]))
+
+        return without_ties(_as_public, values, vars(self).get("class_count_"), rounding)
 
     def predict(self, X: Any) -> np.ndarray:
         """Class labels, those with the largest decision value, or predicted numbers.
+
+        Of classes whose values differ by no more than rounding, it is the most frequent one.
 
         Parameters
         ----------
@@ -83,7 +97,7 @@ class Decisions(BaseEstimator):
 
     def _as_contributions(self, parts: np.ndarray, views: list[str], X: Any) -> pd.DataFrame:
         """Parts of shape (n_samples, n_outputs, n_views + 1) as a data frame; the last part is the intercept."""
-        names = [*views, "intercept"]
+        names = part_names(views)
         columns = pd.Index(names)
         if parts.shape[1] > 1:
             columns = pd.MultiIndex.from_product([self._outputs(), names], names=["output", "kernel"])
@@ -102,3 +116,7 @@ class Decisions(BaseEstimator):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+
+def _as_public(values: np.ndarray) -> np.ndarray:
+    return values[:, 0] if values.shape[1] == 1 else values

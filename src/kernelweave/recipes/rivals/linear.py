@@ -37,6 +37,11 @@ class LinearScores:
         return self.coef.shape[1]
 
     @property
+    def n_terms(self) -> int:
+        """How many terms a prediction sums."""
+        return 1 + self.width
+
+    @property
     def n_outputs(self) -> int:
         """Number of columns of a prediction."""
         return len(self.intercept)

@@ -223,6 +223,9 @@ class StackedViews(Decisions):
         is_regression = any(isinstance(part, MKLRegressor) for pair in machines for part in pair)
         return "regression" if is_regression else "classification"
 
+    def _n_terms(self) -> int:
+        return 1 + self.coef_[0].size
+
     def _decided(self, X: Any) -> np.ndarray:
         return self._parts(X).sum(axis=2)
 

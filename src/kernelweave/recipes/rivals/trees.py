@@ -69,6 +69,11 @@ class TreeSum:
     single: bool
 
     @property
+    def n_terms(self) -> int:
+        """How many terms a prediction sums."""
+        return 1 + len(self.roots)
+
+    @property
     def n_outputs(self) -> int:
         """Number of columns of a prediction."""
         return len(self.offset)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...estimators.explanations import terms_of
+from ...estimators.explanations import part_names, terms_of
 from ..content import Bars, Block, Section, Text
 from .drawing import true_and_predicted
-from .subject import INTERCEPT, Subject
+from .subject import Subject
 
 _MOST_PARTS = 9
 _OTHERS = "other views"
@@ -120,7 +120,7 @@ def _of_regression(subject: Subject, n_shown: int) -> Explained:
 
 def _explained(subject: Subject, rows: np.ndarray, table: pd.DataFrame, values: np.ndarray) -> Explained:
     """Contributions of kernels summed by view; terms that are products keep their names."""
-    views = [subject.view_of.get(str(name), str(name)) for name in table.columns]
+    views = part_names([subject.view_of.get(str(name), str(name)) for name in table.columns[:-1]])
     parts = table.T.groupby(np.array(views, dtype=object), sort=False).sum().T
     labels = [subject.labels[row] for row in rows.tolist()]
     return Explained(rows, parts, values, labels, [true_and_predicted(subject, int(row)) for row in rows])
@@ -128,13 +128,12 @@ def _explained(subject: Subject, rows: np.ndarray, table: pd.DataFrame, values: 
 
 def limited(parts: pd.DataFrame) -> pd.DataFrame:
     """The views that add most, the others together, and the intercept last."""
-    views = [name for name in parts.columns if name != INTERCEPT]
-    found = parts[views]
+    found, views = parts.iloc[:, :-1], list(parts.columns[:-1])
     if len(views) > _MOST_PARTS:
         kept = found.abs().sum().nlargest(_MOST_PARTS - 1).index
         others = found.drop(columns=kept).sum(axis=1).rename(_OTHERS)
         found = pd.concat([found[[name for name in views if name in kept]], others], axis=1)
-    return found.join(parts[[name for name in parts.columns if name == INTERCEPT]])
+    return found.join(parts.iloc[:, -1:])
 
 
 def _chart(subject: Subject, found: Explained) -> Bars:

@@ -22,7 +22,6 @@ from ...validation.inputs import check_labels, check_numeric_target, check_row_l
 from ...validation.tables import as_pandas, check_one_table
 from .wording import sample_labels
 
-INTERCEPT = "intercept"
 _SAME = 1e-6  # spread of weights that counts as none
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...._extras import optional
+from ....persistence.replacing import replace_file
 from .labels import name_marks
 from .ranks import Ranking
 
@@ -165,7 +166,8 @@ def _longest(ax: Any, texts: list[str]) -> float:
 
 def _save(figure: Any, path: Any) -> None:
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=_RESOLUTION, metadata={"Software": None})  # the same file from the same cells
+    options = {"dpi": _RESOLUTION, "metadata": {"Software": None}}  # the same file from the same cells
+    replace_file(path, lambda file: figure.savefig(file, format=Path(path).suffix.lstrip(".") or None, **options))
 
 
 def _spans(ranking: Ranking) -> list[tuple[float, float]]:
