@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ...arrays import Place
 from ...views import Views
 from ..lookups.matrices import check_symmetric
-from ..stacking.normalization import Normalizer, finite
+from ..stacking.normalization import Normalizer, finite, warn_if_lost
 from .kernel_sources import JoinedSource, MatrixSource, NoSource, SamplesSource, ValuesSource
 from .precision import drowns
 from .sources import PointSource, Source
@@ -39,7 +39,8 @@ def source_of(stack: KernelStack, m: int) -> Source:
     raw = _raw(stack, m, stack.dtype.name)
     finite(raw.diagonal, stack.names[m])  # all other values are smaller
     learn_repair(stack, m, raw)
-    if not normalizer.is_learned:  # so that the stack is over all its samples
+    is_new = not normalizer.is_learned  # so that the stack is over all its samples
+    if is_new:
         _learn(normalizer, raw, present, stack.weight)
     source = raw.normalized(normalizer)
     if normalizer.needs_all_samples and stack.dtype.name == "float32" and drowns(raw.diagonal(), source.diagonal()):
@@ -47,6 +48,8 @@ def source_of(stack: KernelStack, m: int) -> Source:
         if stack.n_samples == stack.reference.n_samples:
             _learn(normalizer, raw, present, stack.weight)
         source = raw.normalized(normalizer)
+    if is_new and normalizer.needs_all_samples:
+        warn_if_lost(raw.diagonal()[present], source.diagonal()[present], stack.names[m])
     if np.array_equal(stack.rows, np.arange(stack.reference.n_samples)):
         return source
     return source.subset(stack.rows)
@@ -54,7 +57,7 @@ def source_of(stack: KernelStack, m: int) -> Source:
 
 def _raw(stack: KernelStack, m: int, dtype: str) -> Source:
     with np.errstate(over="ignore", invalid="ignore"):
-        return raw_source(stack.kernels[m], stack.reference, stack.place, dtype)
+        return raw_source(stack.measured(m), stack.reference, stack.place, dtype)
 
 
 def _learn(normalizer: Normalizer, raw: Source, present: np.ndarray, weight: np.ndarray) -> None:
