@@ -7,6 +7,7 @@ too large a mean (`warn_of_large_means`), by the rule of `parts.precision` for d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -60,14 +61,22 @@ def warn_of_large_means(names: list[str], kernels: list[Kernel], normalizers: li
     Those that are centred are looked at when they are, see `Normalizer`.
     """
     for name, kernel, normalizer in zip(names, kernels, normalizers, strict=True):
-        for part in [] if normalizer.method == "center" else kernel.parts():
-            function = declared(part, "point_function")
-            if function is not None and function.kind in ("linear", "polynomial"):
-                warn_if_lost(*_sizes(function.coef0, *part.read(samples)), name)
+        for sizes in [] if normalizer.method == "center" else product_sizes(kernel, samples):
+            warn_if_lost(*sizes, name)
+
+
+def product_sizes(kernel: Kernel, samples: Views) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """<x, x> (plus the constant of a polynomial) of some samples, and <x, x> about the mean, for each part of a kernel.
+
+    Parts that are no functions of products are left out. There are no samples where features are sparse, or constant.
+    """
+    for part in kernel.parts():
+        function = declared(part, "point_function")
+        if function is not None and function.kind in ("linear", "polynomial"):
+            yield _sizes(function.coef0, *part.read(samples))
 
 
 def _sizes(coef0: float, values: Any, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """<x, x> + coef0 of some samples, and <x, x> about the mean; nothing for features that are sparse, or constant."""
     rows = np.flatnonzero(present)
     rows = rows[:: max(1, -(-len(rows) // _LOOKED_AT))]
     if sp.issparse(values) or not len(rows):
@@ -77,4 +86,4 @@ def _sizes(coef0: float, values: Any, present: np.ndarray) -> tuple[np.ndarray, 
         deviations = values - values[0]  # so that those of constant features are exactly 0
         deviations -= deviations.mean(axis=0)
         left = (deviations**2).sum(axis=1)
-        return ((values**2).sum(axis=1) + coef0, left) if left.any() else (left, left)
+        return ((values**2).sum(axis=1) + coef0, left) if left.any() else (np.empty(0), np.empty(0))
