@@ -169,6 +169,11 @@ class OutputKernels(CombinedKernel):
         return getattr(getattr(self.kernels[0], "stack", None), "storage", None) == "explicit"
 
     @property
+    def is_indefinite(self) -> bool:
+        """Whether one of the kernels is."""
+        return any(kernel.is_indefinite for kernel in self.kernels)
+
+    @property
     def takes_fetch(self) -> bool:
         """Whether the kernels do."""
         return self.kernels[0].takes_fetch

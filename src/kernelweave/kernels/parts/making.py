@@ -38,7 +38,7 @@ def source_of(stack: KernelStack, m: int) -> Source:
         return NoSource(stack.n_samples, stack.place)
     raw = _raw(stack, m, stack.dtype.name)
     finite(raw.diagonal, stack.names[m])  # all other values are smaller
-    learn_repair(stack, m, raw)
+    learn_repair(stack, m)
     is_new = not normalizer.is_learned  # so that the stack is over all its samples
     if is_new:
         _learn(normalizer, raw, present, stack.weight)
@@ -91,8 +91,11 @@ def declared(kernel: Any, name: str) -> Any:
     return None if changed else getattr(kernel, name)()
 
 
-def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
-    """Check that a kernel is symmetric and positive semidefinite, where that is not known, on some of its samples."""
+def learn_repair(stack: KernelStack, m: int) -> None:
+    """Check that a kernel is symmetric and positive semidefinite, where that is not known, on some of its samples.
+
+    In double precision: parts of a sum in float32 would be symmetric but for their rounding.
+    """
     repair, present = stack.repairs[m], np.flatnonzero(stack.kernels[m].present(stack.reference))
     if repair.trusted or (repair.is_learned and repair.smallest_ is None):
         return
@@ -102,7 +105,8 @@ def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
     chosen = present
     if len(present) > CHECKED_SAMPLES:
         chosen = np.sort(np.random.RandomState(0).choice(present, CHECKED_SAMPLES, replace=False))
-    K = np.asarray(raw.place.numpy(raw.block(chosen, chosen)))
+    raw = raw_source(stack.kernels[m], stack.reference.rows(chosen), stack.place, "float64")
+    K = np.asarray(raw.place.numpy(raw.block(None, None)))
     check_symmetric(K, f"the values of the kernel {stack.names[m]!r}")
     repair.gram(K.astype(np.float64), np.ones(len(chosen), dtype=bool), np.ones(len(chosen)))
 
