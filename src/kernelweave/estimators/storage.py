@@ -9,12 +9,13 @@ storage     the Gram matrices of the base kernels
             dense where a part of the model cannot be had in parts; lazy on a device
 ==========  ===========================================================================================
 
-Kernels in parts are computed in float32 by default, and Gram matrices are held in it where the user wants that. Either is
-float64 where coefficients may be so large that the rounding of kernel values would show in the objective. With the
-largest k(x, x), all errors E[i, j] of values are at most epsilon k, and those of different pairs have nothing to do with
-each other or with the labels, so that  1/2 c'E c,  by which the objective J changes, is about  1/2 epsilon k ||c||^2.
-Coefficients are at most C and  ||c||^2 <= C sum |c_i| <= 2 C J,  so that is at most about  epsilon C k  of J. Of a machine
-without targets, whose coefficients add up to 1, what counts is what rounding leaves of the differences of samples.
+Kernels in parts are computed in float32 by default, and Gram matrices are held in it where the user wants that. Both
+are float64 where coefficients may be so large that the rounding of kernel values would show in the objective J. With k
+the largest k(x, x), errors E[i, j] of values are at most epsilon k. Those of different pairs have nothing to do with
+each other or with the labels, so that J changes by  1/2 c'E c,  which is about  1/2 epsilon k ||c||^2.  Coefficients
+are at most C and  ||c||^2 <= C sum_i |c_i| <= 2 C J,  which makes at most about  epsilon C k  of J, with targets of
+size 1. Of a machine without targets coefficients add up to 1, and what counts is what rounding leaves of the
+differences of samples.
 """
 
 from __future__ import annotations

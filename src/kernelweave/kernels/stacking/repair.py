@@ -17,9 +17,9 @@ similarities alone and makes every sample more like itself; copies of a sample c
 
 Repair comes before normalisation. MKL-DR, below (8), warns of such kernels.
 
-A kernel counts as not positive semidefinite where K has an eigenvalue below -1e-6 ||K|| (Frobenius norm): values that were
-rounded to single precision, by at most 2^-24 of their size, move no eigenvalue by more than 2^-24 ||K||, and a few more
-roundings when they were computed are allowed for. In lazy storage K is the Gram matrix of at most 1000 samples.
+A kernel counts as not positive semidefinite where K has an eigenvalue below -1e-6 ||K|| (Frobenius norm): values that
+were rounded to single precision, by at most 2^-24 of their size, move no eigenvalue by more than 2^-24 ||K||, and a few
+more roundings when they were computed are allowed for. In lazy storage K is the Gram matrix of at most 1000 samples.
 """
 
 from __future__ import annotations

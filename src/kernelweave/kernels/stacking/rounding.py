@@ -1,7 +1,7 @@
 """What rounding leaves of kernels of features with a large mean: products of such features drown the differences.
 
 A linear kernel that is centred does not change where its features are shifted, so they are lowered by their mean before
-they are multiplied (`centre_of`, `lowered`). Of the other functions of products a warning says where their features have
+they are multiplied (`centre_of`, `lowered`). Of other functions of products a warning says where their features have
 too large a mean (`warn_of_large_means`), by the rule of `parts.precision` for double precision.
 """
 

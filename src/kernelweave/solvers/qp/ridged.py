@@ -147,8 +147,9 @@ def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: f
     largest = float(np.abs(K.diagonal()).max())
     if gap > abs(objective) and len(K) * np.finfo(float).eps * largest >= diagonal.min():
         raise ValueError(
-            f"K has values up to {largest:.2g}, of which rounding is more than 1 / C ({diagonal.min():.2g}), so that the "
-            'machine cannot be solved; scale the view or normalise the kernel (normalize="unit-diagonal"), or lower C'
+            f"K has values up to {largest:.2g}, of which rounding is more than 1 / C ({diagonal.min():.2g}), so that "
+            "the machine cannot be solved; scale the view or normalise the kernel "
+            '(normalize="unit-diagonal"), or lower C'
         )
 
 
