@@ -252,7 +252,7 @@ def approximate_smallest(K: np.ndarray) -> float:
         return float(np.linalg.eigvalsh(K)[0])
     # The largest eigenvalue of norm * I - K, so that the tolerance is relative to K and not to an eigenvalue near 0;
     # with a loose tolerance the first Krylov space decides, which bounds the cost.
-    norm = np.linalg.norm(K)
+    norm = float(np.linalg.norm(K))
     if norm == 0 or not np.isfinite(norm):  # nothing to find, or values whose squares overflow
         return 0.0
     if _is_semidefinite(K, norm):
