@@ -116,6 +116,10 @@ class PerOutput(Combiner):
         """The reason of the combiner."""
         return self.combiner.why_dense_with(kernels)
 
+    def largest_value(self, names: list[str], largest: np.ndarray) -> float:
+        """What the combiner gives."""
+        return self.combiner.largest_value(names, largest)
+
     @property
     def offers(self) -> frozenset[str]:
         """Gates, if the combiner has them; other methods are for one kernel only."""

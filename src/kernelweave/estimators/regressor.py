@@ -34,7 +34,7 @@ class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
     Parameters
     ----------
     kernels, combiner, normalize, storage, device, dtype, approximation, tol, max_iter, random_state, verbose
-        As in `MKLClassifier`, where it says why `duality_gap_` is NaN with a kernel that is not positive semidefinite.
+        As in `MKLClassifier`.
     C : float
         Cost of an error beyond the tube, or of half a squared error.
     epsilon : float

@@ -32,7 +32,7 @@ def test_overflowing_views_are_named(kernel, factor, normalize):
 
 def test_single_precision_overflows_earlier():
     """Estimators take double precision for such features, whatever the user wishes; a stack is as it is made."""
-    machine = BinaryMachine(np.where(SIGNS == SIGNS[0], 1.0, -1.0), 1.0)
+    machine = BinaryMachine(np.where(SIGNS[0] == SIGNS, 1.0, -1.0), 1.0)
     stack = KernelStack([Linear()], None, dtype="float32").fit(1e25 * X)
     with pytest.raises(ValueError, match="the kernel 'linear' gives overflowing values"):
         Projected(2).fit(stack, machine, None)
