@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 
+from kernelweave import MKLClassifier
+from kernelweave.kernels import Polynomial
 from kernelweave.machines import LeastSquaresClassMachine, LeastSquaresMachine
 
 
@@ -158,3 +160,24 @@ def test_any_shape_is_solved_and_certified(n, rank, outputs, seed):
 def test_bad_input_is_named(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+@pytest.mark.parametrize(("size", "degree"), [(1e4, 3), (1e6, 3), (1e6, 2)])
+@pytest.mark.parametrize("machine", ["least-squares", "squared-hinge"])
+def test_a_kernel_whose_rounding_hides_the_ridge_is_one_true_error(size, degree, machine):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = X[:, 0] > 0
+    model = MKLClassifier([Polynomial(degree=degree)], machine=machine, normalize=None)
+    with pytest.raises(ValueError, match=r"K has values up to .* rounding is more than 1 / C .* normalise the kernel"):
+        model.fit(size * X, y)
+    normalized = model.set_params(normalize="unit-diagonal").fit(size * X, y)
+    assert normalized.duality_gap_ <= 1e-3 * normalized.objective_
+
+
+def test_a_large_kernel_of_full_rank_is_solved():
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(30, 30))
+    K, y = 1e20 * (A @ A.T + np.eye(30)), rng.normal(size=30)
+    solution = LeastSquaresMachine(y, 1.0).solve(K)
+    exact = LeastSquaresMachine(y, 1e20).solve(K / 1e20)  # the same problem in other units
+    np.testing.assert_allclose(1e20 * solution.coef, exact.coef, rtol=1e-6)

@@ -138,6 +138,18 @@ class Combiner(ABC, BaseEstimator):
         """`why_dense` with these kernels, each given with its name; by default it does not depend on them."""
         return self.why_dense
 
+    def largest_value(self, names: list[str], largest: np.ndarray) -> float:
+        """A bound of the combined kernel's k(x, x), by which the precision of kernel values is chosen.
+
+        Parameters
+        ----------
+        names : list of str
+            The kernels.
+        largest : ndarray of shape (n_kernels,)
+            The largest k(x, x) of each; the largest of them is the bound by default, as where weights add up to 1.
+        """
+        return float(largest.max())
+
     @abstractmethod
     def fit(
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None

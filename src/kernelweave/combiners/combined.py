@@ -81,6 +81,15 @@ class CombinedKernel(ABC):
         return False
 
     @property
+    def is_indefinite(self) -> bool:
+        """Whether a base kernel in use is not positive semidefinite over the training samples, and nothing repairs it.
+
+        The machine's dual is not concave then, and its gap is no limit to how far a value is from the optimum.
+        """
+        repairs = getattr(getattr(self, "stack", None), "repairs", [])
+        return any(repair.is_left and self.active[m] for m, repair in enumerate(repairs))
+
+    @property
     def takes_fetch(self) -> bool:
         """Whether a view is read only for the samples that need it, see `views.FetchedViews`."""
         return False

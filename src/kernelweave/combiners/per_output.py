@@ -116,6 +116,10 @@ class PerOutput(Combiner):
         """The reason of the combiner."""
         return self.combiner.why_dense_with(kernels)
 
+    def largest_value(self, names: list[str], largest: np.ndarray) -> float:
+        """What the combiner gives."""
+        return self.combiner.largest_value(names, largest)
+
     @property
     def offers(self) -> frozenset[str]:
         """Gates, if the combiner has them; other methods are for one kernel only."""
@@ -167,6 +171,11 @@ class OutputKernels(CombinedKernel):
     def is_explicit(self) -> bool:
         """Whether coefficients are those of explicit features."""
         return getattr(getattr(self.kernels[0], "stack", None), "storage", None) == "explicit"
+
+    @property
+    def is_indefinite(self) -> bool:
+        """Whether one of the kernels is."""
+        return any(kernel.is_indefinite for kernel in self.kernels)
 
     @property
     def takes_fetch(self) -> bool:

@@ -183,6 +183,8 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     def _store_exact(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution: Any = kernel.solution
+        if kernel.is_indefinite:
+            kernel.solution = solution = replace(solution, gap=float("nan"))
         warn_unless_converged(self, solution)
         support = np.flatnonzero(solution.coef.any(axis=1))
         self._forget()

@@ -89,8 +89,9 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         "auto" means "cuda" where torch has it. Data stay NumPy's, and so does the fitted model; files hold no device.
     dtype : {"float64", "float32"} or None
         Of the Gram matrices, or of the features from which kernels in parts are computed. None means float64 for
-        Gram matrices and float32 for features, where that is precise enough: it is not where C times k(x, x) is above
-        1000. Explicit features of an `approximation` are float32 by default; sums over samples are float64 always.
+        Gram matrices and float32 for features. In place of float32, wanted or by default, float64 is taken where C
+        times k(x, x) is above 1000: rounding might change the objective by more than 1e-3 of its size. Explicit
+        features of an `approximation` are float32 by default; sums over samples are float64 always.
     approximation : None, "nystroem", Approximation, transformer, or dict from kernel name to one of these
         None is the exact model. Otherwise each kernel becomes a few hundred explicit features, and training is a sum
         over samples, for thousands to many millions of them: `features.NystroemFeatures` ("nystroem" is short for its
@@ -143,7 +144,9 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     objective_ : float
         Value of the dual at its optimum (the sum over machines).
     duality_gap_ : float
-        Certified distance of `objective_` to the optimum.
+        Certified distance of `objective_` to the optimum. NaN where a kernel in use is not positive semidefinite and is
+        not repaired (`IndefiniteKernelWarning`): the dual is not concave then, the solver stops where no small change
+        improves it (`tol`), and no gap says how far that is from the best.
     history_ : DataFrame
         Objective, machine solves and seconds per outer iteration.
     n_iter_ : int

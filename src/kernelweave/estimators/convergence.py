@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 from sklearn.base import is_outlier_detector
@@ -38,6 +39,8 @@ def warn_unless_converged(estimator: Any, solution: Solution, *, explicit: bool 
     else:
         found = (
             f"{solution.steps} solver steps with a largest KKT violation of {solution.violation:.2g} "
-            f"(tol is {estimator.tol:g}), a relative duality gap of {relative:.2g}"
+            f"(tol is {estimator.tol:g})"
         )
+        if not isnan(relative):  # as it is where a kernel is not positive semidefinite
+            found += f", a relative duality gap of {relative:.2g}"
     warn(f"{type(estimator).__name__} stopped after {found}; {advice}", ConvergenceWarning)

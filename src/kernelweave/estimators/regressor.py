@@ -54,7 +54,7 @@ class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
     Attributes
     ----------
     kernels_, kernel_names_, kernel_weights_, combiner_, support_, intercept_, objective_, duality_gap_, history_
-        As in `MKLClassifier`.
+        As in `MKLClassifier`, where it says why `duality_gap_` is NaN with a kernel that is not positive semidefinite.
     n_iter_, storage_, active_kernels_, removable_kernels_, gating_summary_, gating_coef_, gating_intercept_
         As in `MKLClassifier`, and so are `projections_`, `feature_importance_`, `gating_projection_` and `coef_`, and
         `machine_`, `feature_coef_`, `trace_shares_` and `approximation_`.

@@ -9,9 +9,13 @@ storage     the Gram matrices of the base kernels
             dense where a part of the model cannot be had in parts; lazy on a device
 ==========  ===========================================================================================
 
-Kernels in parts are computed in float32 by default, and in float64 where coefficients may be so large that the rounding
-of kernel values would show in the objective: an error of a share epsilon of k(x, x) changes the objective by a share of
-about epsilon C k(x, x), with targets of size 1.
+Kernels in parts are computed in float32 by default, and Gram matrices are held in it where the user wants that. Both
+are float64 where coefficients may be so large that the rounding of kernel values would show in the objective J. With k
+the largest k(x, x), errors E[i, j] of values are at most epsilon k. Those of different pairs have nothing to do with
+each other or with the labels, so that J changes by  1/2 c'E c,  which is about  1/2 epsilon k ||c||^2.  Coefficients
+are at most C and  ||c||^2 <= C sum_i |c_i| <= 2 C J,  which makes at most about  epsilon C k  of J, with targets of
+size 1. Of a machine without targets coefficients add up to 1, and what counts is what rounding leaves of the
+differences of samples.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from ..arrays import chosen_place
 from ..combiners import Combiner
 from ..kernels import KernelStack, named_kernels
 from ..kernels.stacking.naming import default_kernels
+from ..kernels.stacking.rounding import product_sizes
 from ..machines import LeastSquaresMachine, Machine, OneVsAllMachine, PosteriorMachine, TargetsMachine
 from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines
@@ -34,7 +39,8 @@ from ..validation import check_parameters
 from ..views import Views
 
 #: Costs times k(x, x), over the size of the targets, up to which float32 is enough. Objectives then differed from those
-#: of float64 by up to 4e-5 of their size (polynomial and wide Gaussian kernels), by 2e-4 at 1e4 and by 0.2 at 1e6.
+#: of float64 by up to 4e-5 of their size (polynomial and wide Gaussian kernels), by 2e-4 at 1e4 and by 0.2 at 1e6; the
+#: argument above has 6e-5.
 LARGEST_COST = 1e3
 
 #: Samples above which an exact fit in parts warns: `docs/scale.md` has 30 s for 50 000 samples on two cores and 22 s
@@ -95,6 +101,7 @@ class TrainingKernels:
         if self._wants_parts():
             self._meet(Obstacle(why, remedy))
         self._dense = self._fitted("dense")
+        self._dense.dtype = np.dtype("float64")  # the costs, by which float32 may be enough, are not known
         return self._dense
 
     def stack_for(self, combiner: Combiner, machine: Machine) -> KernelStack:
@@ -104,13 +111,12 @@ class TrainingKernels:
         value of them is computed.
         """
         if self._dense is not None:
-            return self._dense
+            return self._in_precision(self._held(self._dense, "dense"), combiner, machine)
         lazy = self._wants_parts() and self._meet(_obstacle_before(combiner, machine))
         stack = self._fitted("lazy" if lazy else "dense")
         if lazy and not self._meet(_obstacle_of(combiner, stack)):
             stack = self._held(stack, "dense")
-        if stack.storage == "lazy" and self.dtype is None and self._largest_cost(machine, stack) > LARGEST_COST:
-            stack.dtype = np.dtype("float64")
+        stack = self._in_precision(stack, combiner, machine)
         stack.instead = lambda: _instead(combiner, machine, stack)
         if stack.storage == "lazy":
             self._warn_if_large(combiner, machine)
@@ -148,17 +154,23 @@ class TrainingKernels:
         stack.dtype = np.dtype(("float64" if storage == "dense" else "float32") if self.dtype is None else self.dtype)
         return stack
 
-    def _largest_cost(self, machine: Machine, stack: KernelStack) -> float:
+    def _in_precision(self, stack: KernelStack, combiner: Combiner, machine: Machine) -> KernelStack:
+        """The stack in float64 where float32 is not enough."""
+        if stack.dtype.name == "float32" and self._largest_cost(combiner, machine, stack) > LARGEST_COST:
+            stack.dtype = np.dtype("float64")
+        return stack
+
+    def _largest_cost(self, combiner: Combiner, machine: Machine, stack: KernelStack) -> float:
         """The largest cost of a sample times the largest k(x, x), over the size of the targets."""
         if machine.detects_novelty:  # coefficients add up to 1, whatever the bounds are
-            return 0.0
+            return max((_largest_mean(stack, m) for m in range(len(stack.kernels))), default=0.0)
         cost = float(np.max(getattr(machine, "bound", 0.0)))
         if machine.strata is None and self.y is not None:  # regression
             size = np.std(np.asarray(self.y, dtype=float), axis=0).min()
             cost /= size if size > 0.0 else 1.0
-        return cost * max(
-            1.0 if self.normalize == "unit-diagonal" else _largest_value(stack, m) for m in range(len(stack.kernels))
-        )
+        unit = self.normalize == "unit-diagonal"
+        largest = [1.0 if unit else _largest_value(stack, m) for m in range(len(stack.kernels))]
+        return cost * combiner.largest_value(stack.names, np.array(largest))
 
     def _refusal(self, obstacle: Obstacle) -> str:
         P, n = len(self.kernels), self.views.n_samples
@@ -222,11 +234,17 @@ def _obstacle_of(combiner: Combiner, stack: KernelStack) -> Obstacle | None:
 def _largest_value(stack: KernelStack, m: int) -> float:
     """The largest k(x, x) of a kernel, or a bound of it; 0 where values are not finite, which is an error later on."""
     with np.errstate(over="ignore", invalid="ignore"):
-        diagonal = stack.kernels[m].diagonal(stack.reference)[stack.present[:, m]]
+        diagonal = stack.measured(m).diagonal(stack.reference)[stack.present[:, m]]
         largest = float(np.max(diagonal, initial=0.0))
         if stack.normalizers[m].method == "unit-trace":
             largest /= max(float(diagonal.mean()), np.finfo(float).tiny) if len(diagonal) else 1.0
     return largest if np.isfinite(largest) else 0.0
+
+
+def _largest_mean(stack: KernelStack, m: int) -> float:
+    """How many times the values of a kernel of products are larger than about the mean of its features; 0 of others."""
+    sizes = product_sizes(stack.measured(m), stack.reference)
+    return max((float(raw.max() / left.mean()) for raw, left in sizes if len(raw)), default=0.0)
 
 
 def dense_bytes(n_kernels: int, n_samples: int, dtype: str | None) -> int:

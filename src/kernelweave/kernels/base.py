@@ -257,6 +257,7 @@ class ViewKernel(PreparedView, Kernel):
     """
 
     sparse_: bool | None = None  # whether the samples of the fit were
+    lowered_by: np.ndarray | None = None  # what features are lowered by as they are read, see `stacking.rounding`
     view: Any
 
     @property
@@ -381,6 +382,8 @@ class ViewKernel(PreparedView, Kernel):
             values = sp.csr_matrix(values)
         elif self.sparse_ is False and sp.issparse(values):
             values = values.toarray()
+        if self.lowered_by is not None:
+            values = np.where(present[:, None], values - self.lowered_by, 0.0)
         return values, present
 
     @property

@@ -30,6 +30,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..solvers import DualProgram
 from ..solvers.qp.in_parts import KernelInParts
+from ..solvers.qp.ridged import check_rounding
 from .base import Machine, as_bound, columns
 from .labels import as_labels
 from .solution import Solution
@@ -120,14 +121,18 @@ class LeastSquaresMachine(Machine):
             residual, b, objective = self._certify(K, alpha)
         if not np.isfinite(objective).all():
             raise ValueError("K contains NaN or infinity, or its entries overflow: check and rescale K")
+        converged = self._excess(residual, objective, tol, gap_tol) <= 1.0
+        gap = float(self._gaps(residual).sum())
+        if not converged and steps < most:
+            check_rounding(K, 1.0 / self.bound, float(objective.sum()), gap)
         return FactoredSolution(
             coef=alpha,
             intercept=b,
             objective=float(objective.sum()),
-            gap=float(self._gaps(residual).sum()),
+            gap=gap,
             violation=float(np.abs(residual).max()),
             steps=steps,
-            converged=self._excess(residual, objective, tol, gap_tol) <= 1.0,
+            converged=converged,
             factor=factor,
             factorisations=factorisations,
         )
@@ -186,6 +191,7 @@ class LeastSquaresMachine(Machine):
     def _factorise(self, K):
         """Cholesky factor of K + Lambda, or of a little more where rounding makes that indefinite."""
         ridge = 1.0 / self.bound
+        largest = np.abs(K.diagonal() + ridge).max()  # of K: a factor that fails has overwritten its copy
         extra = 0.0
         for _ in range(6):
             H = np.array(K, dtype=np.float64, order="F")
@@ -193,7 +199,7 @@ class LeastSquaresMachine(Machine):
             try:
                 return cho_factor(H, lower=True, overwrite_a=True)
             except LinAlgError:
-                extra = max(100.0 * extra, 1e-14 * np.abs(H.diagonal()).max() * self.n_samples)
+                extra = max(100.0 * extra, 1e-14 * largest * self.n_samples)
             except ValueError:
                 raise ValueError("K contains NaN or infinity: check and rescale K") from None
         raise ValueError(

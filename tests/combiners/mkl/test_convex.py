@@ -9,7 +9,8 @@ from sklearn.preprocessing import scale
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import ConvexMKL, ElasticMKL, FixedWeights, GroupMKL, LpMKL, Mean, SparseMKL
-from kernelweave.kernels import Gaussian, Linear, Polynomial
+from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed
+from kernelweave.solvers.weights import conic
 
 rng = np.random.default_rng(0)
 N = 60
@@ -248,7 +249,7 @@ def test_a_cone_program_that_cannot_be_certified_further_ends_with_a_warning():
     A = draw.normal(size=(60, 6))
     score = A[:, 0] + 0.5 * A[:, 2] + 0.3 * draw.normal(size=60)
     kernels = [Linear([0, 1]), Gaussian([2, 3]), Gaussian([4, 5]), Polynomial([0, 2])]
-    model = MKLClassifier(kernels, ConvexMKL(solver="conic"), C=1e-6, tol=1e-7)
+    model = MKLClassifier(kernels, ConvexMKL(solver="conic"), C=1e-6, tol=1e-14)
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
         model.fit(A, score > np.median(score))
 
@@ -304,3 +305,29 @@ def test_kernels_of_low_rank_reach_the_optimum(combiner, normalize, C):
     if combiner is ConvexMKL:
         other = MKLClassifier(kernels, ConvexMKL(solver="level"), C=C, normalize=normalize, tol=1e-3)
         assert model.objective_ == pytest.approx(other.fit(scale(Z), labels).objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("machine", ["svm", "squared-hinge"])
+@pytest.mark.parametrize(
+    ("C", "sizes"), [(5e6, [30.0, 6e-4]), (2e5, [5e-9, 5e-9, 5e-5]), (1e-6, [1e4, 1e-4]), (1.0, [1e8, 1e8])]
+)
+def test_the_cone_program_takes_costs_and_kernels_of_any_size(C, sizes, machine):
+    draw = np.random.default_rng(0)
+    A = draw.normal(size=(30, len(sizes)))
+    A[15:] = A[:15]  # copies
+    y, ids = A[:, 0] + 0.7 * draw.normal(size=30) > 0, np.arange(30)[:, None]
+    kernels = [Precomputed(size * Gaussian().fit(A[:, [m]]).gram(A[:, [m]])) for m, size in enumerate(sizes)]
+    found, true = (
+        MKLClassifier(kernels, ConvexMKL(solver=solver), C=C, normalize=None, machine=machine).fit(ids, y)
+        for solver in ("conic", "auto")
+    )
+    assert abs(found.objective_ - true.objective_) <= found.duality_gap_ + true.duality_gap_
+    assert found.duality_gap_ <= 0.01 * found.objective_
+
+
+def test_a_cone_program_that_is_not_solved_is_one_clear_error(monkeypatch):
+    monkeypatch.setattr(conic, "SOLVED", ())
+    with pytest.raises(
+        ValueError, match=r'solver="conic" could not solve this problem \(Clarabel: .*use solver="auto"'
+    ):
+        fitted(ConvexMKL(solver="conic", max_iter=1), tol=1e-14)

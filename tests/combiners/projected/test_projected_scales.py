@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from kernelweave import MKLClassifier, MKLOneClass
 from kernelweave.combiners import GaussianGate, Projected, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial, Precomputed
+from kernelweave.machines import BinaryMachine
 from localized_problem import SIGNS, N
 from projected_problem import WIDE, X
 
@@ -30,9 +31,11 @@ def test_overflowing_views_are_named(kernel, factor, normalize):
 
 
 def test_single_precision_overflows_earlier():
-    model = MKLClassifier([Linear()], Projected(2), normalize=None, dtype="float32", random_state=0)
+    """Estimators take double precision for such features, whatever the user wishes; a stack is as it is made."""
+    machine = BinaryMachine(np.where(SIGNS[0] == SIGNS, 1.0, -1.0), 1.0)
+    stack = KernelStack([Linear()], None, dtype="float32").fit(1e25 * X)
     with pytest.raises(ValueError, match="the kernel 'linear' gives overflowing values"):
-        model.fit(1e25 * X, SIGNS)
+        Projected(2).fit(stack, machine, None)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(), Gaussian(scale=1.0)])

@@ -6,11 +6,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import kernelweave
 from kernelweave import MKLClassifier, MKLRegressor, load, save, stack_views
 from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Projected, Softmax
-from kernelweave.kernels import Gaussian, Linear, Precomputed, Spectrum
+from kernelweave.kernels import Function, Gaussian, Linear, Precomputed, Spectrum
 from kernelweave.reporting.sections.drawing import drawn_rows
 from reported import block, blocks, cohort, column, ids, report, text
 
@@ -249,3 +250,14 @@ def test_sentences_begin_with_a_capital_and_none_is_repeated(combiner):
     sentences = [part for text in [*found.headline, *texts, *about] for part in re.split(r"(?<=[.]) (?=\w)", text)]
     assert [text for text in sentences if text[:1].islower()] == []
     assert len(set(found.headline) & set(texts)) == 0
+
+
+def test_a_kernel_that_is_not_positive_semidefinite_certifies_nothing(recwarn):
+    X, y = cohort()
+    model = MKLClassifier(
+        [Function(lambda A, B: A[:, :1] @ B[:, :1].T - A[:, 1:2] @ B[:, 1:2].T, "rna")], normalize=None
+    )
+    found = report(model.fit(X, y), X, y, cv=2)
+    assert "Nothing certifies the fit" in text(found, "certificates")
+    assert "nothing certifies the fit" in joined(found) and "did not reach" not in joined(found)
+    assert not any(each.category is ConvergenceWarning for each in recwarn.list)

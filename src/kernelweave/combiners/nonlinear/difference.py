@@ -186,6 +186,11 @@ class DifferenceKernel(CombinedKernel):
         """Number of training samples, or of those that `restrict` kept."""
         return len(self.index)
 
+    @property
+    def is_indefinite(self) -> bool:
+        """Whether the combined kernel is; the form of squares is not repaired, and is if a base kernel is."""
+        return self.repair.is_left or (self.repair.trusted and super().is_indefinite)
+
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """The combined kernel of the training samples, repaired; also computes what new samples need."""
         stack, signs = self.stack, np.asarray(self.signs)

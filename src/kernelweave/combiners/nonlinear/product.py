@@ -38,6 +38,10 @@ class Product(Combiner):
     why_dense = None
     why_exact = "Product multiplies kernels, whose explicit features would be all products of theirs"
 
+    def largest_value(self, names: list[str], largest: np.ndarray) -> float:
+        """The product."""
+        return float(largest.prod())
+
     def fit(
         self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
     ) -> ProductKernel:

@@ -73,6 +73,10 @@ class FixedWeights(NamedNumbers, ChosenWeights):
         other = super().for_kernels(names, kept)
         return other.set_params(weights={name: share[name] * sum(eta.values()) for name in kept})
 
+    def largest_value(self, names, largest):
+        """The weighted sum."""
+        return float(as_numbers(self.weights, names, "weights", default=0.0) @ largest)
+
     def choose(self, stack, machine, y, control):
         """The given weights, checked and in the order of the kernels."""
         eta = as_numbers(self.weights, stack.names, "weights", default=0.0)

@@ -108,12 +108,13 @@ class Fold:
         """Costs of a kernel machine for samples X; ``costs`` are the d_m that it learned with, where it has any."""
         weights = model.gates(X) if hasattr(model, "gates") else model.kernel_weights(X)  # as the papers print them
         learned_with = getattr(model.combiner_, "costs_", None)
+        relative = float(model.duality_gap_ / max(1.0, abs(model.objective_)))
         return {
             **self._charges(method, n_compared(model), weights.to_numpy() > 0),
             "weights": {name: float(weight) for name, weight in zip(method.kernels, weights.mean(), strict=True)},
             "costs": None if learned_with is None else {name: float(cost) for name, cost in learned_with.items()},
             "solves": int(model.history_["solves"].sum()),
-            "gap": float(model.duality_gap_ / max(1.0, abs(model.objective_))),
+            "gap": relative if np.isfinite(relative) else None,  # JSON has no NaN
         }
 
     def _charges(self, method: Method, n_support: int, active: np.ndarray) -> dict[str, float]:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ...arrays import Place
 from ...views import Views
 from ..lookups.matrices import check_symmetric
-from ..stacking.normalization import Normalizer, finite
+from ..stacking.normalization import Normalizer, finite, warn_if_lost
 from .kernel_sources import JoinedSource, MatrixSource, NoSource, SamplesSource, ValuesSource
 from .precision import drowns
 from .sources import PointSource, Source
@@ -38,8 +38,9 @@ def source_of(stack: KernelStack, m: int) -> Source:
         return NoSource(stack.n_samples, stack.place)
     raw = _raw(stack, m, stack.dtype.name)
     finite(raw.diagonal, stack.names[m])  # all other values are smaller
-    learn_repair(stack, m, raw)
-    if not normalizer.is_learned:  # so that the stack is over all its samples
+    learn_repair(stack, m)
+    is_new = not normalizer.is_learned  # so that the stack is over all its samples
+    if is_new:
         _learn(normalizer, raw, present, stack.weight)
     source = raw.normalized(normalizer)
     if normalizer.needs_all_samples and stack.dtype.name == "float32" and drowns(raw.diagonal(), source.diagonal()):
@@ -47,6 +48,8 @@ def source_of(stack: KernelStack, m: int) -> Source:
         if stack.n_samples == stack.reference.n_samples:
             _learn(normalizer, raw, present, stack.weight)
         source = raw.normalized(normalizer)
+    if is_new and normalizer.needs_all_samples:
+        warn_if_lost(raw.diagonal()[present], source.diagonal()[present], stack.names[m])
     if np.array_equal(stack.rows, np.arange(stack.reference.n_samples)):
         return source
     return source.subset(stack.rows)
@@ -54,7 +57,7 @@ def source_of(stack: KernelStack, m: int) -> Source:
 
 def _raw(stack: KernelStack, m: int, dtype: str) -> Source:
     with np.errstate(over="ignore", invalid="ignore"):
-        return raw_source(stack.kernels[m], stack.reference, stack.place, dtype)
+        return raw_source(stack.measured(m), stack.reference, stack.place, dtype)
 
 
 def _learn(normalizer: Normalizer, raw: Source, present: np.ndarray, weight: np.ndarray) -> None:
@@ -88,8 +91,11 @@ def declared(kernel: Any, name: str) -> Any:
     return None if changed else getattr(kernel, name)()
 
 
-def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
-    """Check that a kernel is symmetric and positive semidefinite, where that is not known, on some of its samples."""
+def learn_repair(stack: KernelStack, m: int) -> None:
+    """Check that a kernel is symmetric and positive semidefinite, where that is not known, on some of its samples.
+
+    In double precision: parts of a sum in float32 would be symmetric but for their rounding.
+    """
     repair, present = stack.repairs[m], np.flatnonzero(stack.kernels[m].present(stack.reference))
     if repair.trusted or (repair.is_learned and repair.smallest_ is None):
         return
@@ -99,7 +105,8 @@ def learn_repair(stack: KernelStack, m: int, raw: Source) -> None:
     chosen = present
     if len(present) > CHECKED_SAMPLES:
         chosen = np.sort(np.random.RandomState(0).choice(present, CHECKED_SAMPLES, replace=False))
-    K = np.asarray(raw.place.numpy(raw.block(chosen, chosen)))
+    raw = raw_source(stack.kernels[m], stack.reference.rows(chosen), stack.place, "float64")
+    K = np.asarray(raw.place.numpy(raw.block(None, None)))
     check_symmetric(K, f"the values of the kernel {stack.names[m]!r}")
     repair.gram(K.astype(np.float64), np.ones(len(chosen), dtype=bool), np.ones(len(chosen)))
 

@@ -16,12 +16,14 @@ kind              the value by at most about                 so that the size co
 where the polynomial has its differences between samples in view: they drown in columns with a large mean. Its values
 must be in `RANGE` too, or float32 would not hold them. A linear kernel is computed in float64 always: its products with
 coefficients need no kernel values, and cost as good as nothing. A kernel that is centred is in float64 where k(x, x)
-falls by more than `LARGEST` times, see `drowns`.
+falls by more than `LARGEST` times, see `drowns`. Where it falls by more than 2^29 times that, double precision is not
+enough either, and a warning says so.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .functions import PointFunction
 
@@ -64,8 +66,10 @@ def size_of(function: PointFunction, features: np.ndarray) -> float:
         return squared / function.scale**2 if function.kind == "gaussian" else squared + function.coef0
 
 
-def drowns(raw: np.ndarray, centred: np.ndarray) -> bool:
-    """Whether what centring leaves of a kernel is too small beside its values for float32, by k(x, x) before and after.
+def drowns(raw: np.ndarray, centred: np.ndarray, dtype: DTypeLike = np.float32) -> bool:
+    """Whether what centring leaves of a kernel is too small beside its values for a type, by k(x, x) before and after.
+
+    It is where the rounding of values is more than 1e-6 of what is left.
 
     Examples
     --------
@@ -74,4 +78,5 @@ def drowns(raw: np.ndarray, centred: np.ndarray) -> bool:
     >>> drowns(np.array([2.0, 2.0]), np.array([1.0, 1.0])), drowns(np.array([1e4, 1e4]), np.array([1.0, 1.0]))
     (False, True)
     """
-    return bool(raw.max(initial=0.0) > LARGEST * max(centred.mean() if len(centred) else 0.0, 0.0))
+    most = LARGEST * float(np.finfo(np.float32).eps / np.finfo(dtype).eps)
+    return bool(raw.max(initial=0.0) > most * max(centred.mean() if len(centred) else 0.0, 0.0))

@@ -10,6 +10,7 @@ from ..distance import Distance
 from ..lookups.precomputed import Precomputed
 from .normalization import Normalizer, finite
 from .repair import Repair
+from .rounding import centre_of, lowered
 
 
 class NewSamples:
@@ -22,7 +23,15 @@ class NewSamples:
     reference: Views
     support: Views
     rows: np.ndarray
+    weight: np.ndarray
     active: np.ndarray
+
+    def measured(self, m: int) -> Kernel:
+        """Kernel m as its values are computed: about the mean of its features where centring makes that the same."""
+        kernel, normalizer = self.kernels[m], self.normalizers[m]
+        if normalizer.needs_gram:  # so that the stack is over all its samples
+            normalizer.shift_ = centre_of(kernel, self.reference, self.weight)
+        return kernel if normalizer.shift_ is None else lowered(kernel, normalizer.shift_)
 
     def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Normalised values of kernel m between new samples (rows) and the training samples (columns).
@@ -43,7 +52,7 @@ class NewSamples:
         self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """What `cross` gives, and the normalised k_m(x, x) of each new sample; parameters are those of `cross`."""
-        kernel, normalizer, repair = self.kernels[m], self.normalizers[m], self.repairs[m]
+        kernel, normalizer, repair = self.measured(m), self.normalizers[m], self.repairs[m]
         rows, support = self.rows, self.support
         everything = normalizer.needs_all_samples
         clipped = repair.is_clipped

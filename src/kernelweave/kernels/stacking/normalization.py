@@ -25,6 +25,7 @@ import numpy as np
 
 from ..._warnings import warn
 from ...validation import Choice, check
+from ..parts.precision import drowns
 
 _BAND = 16  # rows that are scaled together, so that their factors stay in the cache
 
@@ -40,6 +41,11 @@ class Normalizer:
     name : str
         What messages call the kernel.
 
+    Attributes
+    ----------
+    shift_ : ndarray of shape (n_columns,) or None
+        What the features of a linear kernel that is centred are lowered by before they are compared, see `rounding`.
+
     `gram` and `cross` work in place; nothing of size n x n is kept.
 
     Examples
@@ -51,6 +57,8 @@ class Normalizer:
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
+
+    shift_: np.ndarray | None = None
 
     def __init__(self, method: str | None, name: str):
         check(None, "normalize", method, Choice(*METHODS))
@@ -75,6 +83,8 @@ class Normalizer:
         """
         if self.method == "center":
             self.learn_means(lambda shares: K @ shares, present, weight)
+            raw = np.diagonal(K)[present]
+            warn_if_lost(raw, raw - 2.0 * self.means_[present] + self.mean_, self.name)
         else:
             self.learn(np.diagonal(K), present, weight)
         return self.gram_rows(K, np.arange(len(K)))
@@ -279,6 +289,21 @@ class Normalizer:
         if mean < 0:
             raise ValueError(f"the kernel {self.name!r} has a negative trace and cannot be scaled to a unit trace")
         return 1.0 / mean if mean > 0 else 0.0
+
+
+def warn_if_lost(raw: np.ndarray, centred: np.ndarray, name: str) -> None:
+    """Warn where the differences of samples are small beside a kernel's values, by k(x, x) before and after centring.
+
+    A constant kernel has no differences to lose: its mean over n samples is its value but for n roundings.
+    """
+    sizes = np.abs(raw).max(initial=0.0), np.abs(centred).max(initial=0.0)
+    is_constant = (raw == raw[:1]).all() and sizes[1] <= len(raw) * np.finfo(float).eps * sizes[0]
+    if drowns(raw, centred, np.float64) and not is_constant:
+        warn(
+            f"the values of the kernel {name!r} differ so little from each other that rounding hides more than a "
+            "millionth of what tells samples apart, perhaps all of it; standardise its view, where columns have a "
+            "large mean (transformer=StandardScaler()), or choose other kernel parameters"
+        )
 
 
 def check_known(diagonal: np.ndarray, name: str) -> None:

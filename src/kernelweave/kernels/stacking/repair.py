@@ -16,6 +16,10 @@ comes again as a new one the same way, but must compare new samples with every t
 similarities alone and makes every sample more like itself; copies of a sample count as different samples.
 
 Repair comes before normalisation. MKL-DR, below (8), warns of such kernels.
+
+A kernel counts as not positive semidefinite where K has an eigenvalue below -1e-6 ||K|| (Frobenius norm): values that
+were rounded to single precision, by at most 2^-24 of their size, move no eigenvalue by more than 2^-24 ||K||, and a few
+more roundings when they were computed are allowed for. In lazy storage K is the Gram matrix of at most 1000 samples.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, cho_factor, eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..._warnings import warn
@@ -54,8 +58,8 @@ class IndefiniteKernelWarning(UserWarning):
 class Repair:
     """Make one kernel positive semidefinite: first the Gram matrix of training samples, then new samples' values.
 
-    Whether there is anything to repair is found out once, by 40 Lanczos steps, which cost about as much as computing
-    the Gram matrix. Kernels that need no repair are left exactly as they are.
+    Whether there is anything to repair is found out once, by a Cholesky factor, which takes one more n x n matrix while
+    it is computed. Kernels that need no repair are left exactly as they are.
 
     Parameters
     ----------
@@ -106,6 +110,11 @@ class Repair:
     def unlearned(self) -> Repair:
         """The same without what was found out."""
         return Repair(self.method, self.name, trusted=self.trusted, _looked_at=self.trusted)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the kernel is not positive semidefinite, and nothing repairs it."""
+        return self.method is None and self.smallest_ is not None
 
     @property
     def is_clipped(self) -> bool:
@@ -231,7 +240,11 @@ class Repair:
 
 
 def approximate_smallest(K: np.ndarray) -> float:
-    """The smallest eigenvalue of a symmetric matrix: exact for small ones, otherwise by Lanczos, never too small."""
+    """The smallest eigenvalue of a symmetric matrix: exact for small ones, otherwise by Lanczos, never too small.
+
+    0 for a large matrix without an eigenvalue that is negative beyond rounding, which a Cholesky factor tells for sure:
+    Lanczos steps from a random start find only those that stand apart.
+    """
     n_samples = len(K)
     if n_samples == 0:
         return 0.0
@@ -239,8 +252,10 @@ def approximate_smallest(K: np.ndarray) -> float:
         return float(np.linalg.eigvalsh(K)[0])
     # The largest eigenvalue of norm * I - K, so that the tolerance is relative to K and not to an eigenvalue near 0;
     # with a loose tolerance the first Krylov space decides, which bounds the cost.
-    norm = np.linalg.norm(K)
+    norm = float(np.linalg.norm(K))
     if norm == 0 or not np.isfinite(norm):  # nothing to find, or values whose squares overflow
+        return 0.0
+    if _is_semidefinite(K, norm):
         return 0.0
     operator = LinearOperator(K.shape, matvec=lambda x: norm * x - K @ x, dtype=np.float64)
     start = np.random.RandomState(0).normal(size=n_samples)
@@ -248,4 +263,15 @@ def approximate_smallest(K: np.ndarray) -> float:
         largest = eigsh(operator, k=1, which="LA", v0=start, ncv=_LANCZOS_STEPS, tol=1e-2, return_eigenvectors=False)[0]
     except ArpackNoConvergence:
         return float(eigh(K, eigvals_only=True, subset_by_index=[0, 0])[0])
-    return float(norm - largest)
+    return min(float(norm - largest), -_NEGLIGIBLE * norm * (1.0 + _ZERO))
+
+
+def _is_semidefinite(K: np.ndarray, norm: float) -> bool:
+    """Whether no eigenvalue is below -_NEGLIGIBLE ||K||; the rounding of the factor, n 2^-53 ||K||, is far less."""
+    H = K / norm  # values of any size
+    H.flat[:: len(H) + 1] += _NEGLIGIBLE
+    try:
+        cho_factor(H.T, lower=True, overwrite_a=True, check_finite=False)  # symmetric: no copy is made
+    except LinAlgError:
+        return False
+    return True

@@ -26,6 +26,7 @@ from .naming import named_kernels
 from .new_samples import NewSamples
 from .normalization import Normalizer, finite
 from .repair import Repair
+from .rounding import warn_of_large_means
 
 CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
@@ -140,6 +141,7 @@ class KernelStack(NewSamples):
             if not somebody:
                 raise ValueError(f"no training sample has the view of the kernel {name!r}; remove that kernel")
         self._hold(views, views, np.arange(views.n_samples), weight, repairs, present, active)
+        warn_of_large_means(self.names, self.kernels, self.normalizers, views)
         return self
 
     def _hold(
@@ -216,7 +218,7 @@ class KernelStack(NewSamples):
         tile = self.tile(m)
         if tile is not None:
             return symmetric(self.n_samples, tile, out=out, dtype=self.dtype)
-        K = finite(lambda: self.kernels[m].gram(self.reference), self.names[m])
+        K = finite(lambda: self.measured(m).gram(self.reference), self.names[m])
         if not self.repairs[m].trusted:
             K = self.repairs[m].gram(K, self.present[:, m], self.weight)
         K = self.normalizers[m].gram(K, self.present[:, m], self.weight)
@@ -259,7 +261,7 @@ class KernelStack(NewSamples):
             diagonal = kernel.diagonal(self.reference)
             diagonal = diagonal if repair.trusted else repair.gram_diagonal(diagonal)
             normalizer.learn(diagonal, present, self.weight)
-        K = finite(lambda: kernel.gram_rows(self.reference, chosen), self.names[m])
+        K = finite(lambda: self.measured(m).gram_rows(self.reference, chosen), self.names[m])
         if not repair.trusted:
             K = repair.gram_rows(K, chosen)
         return normalizer.gram_rows(K, chosen).astype(self.dtype, copy=False)

@@ -152,6 +152,11 @@ def stack_rule(value: Any, sizes: Sizes, path: str) -> None:
     for m in np.flatnonzero(value.active):
         if value.reference.n_samples and "present_" not in vars(value.normalizers[m]):
             refuse(f"{path}.normalizers[{m}]", "lacks the attribute present_")
+        if value.normalizers[m].shift_ is not None:
+            if not (value.normalizers[m].method == "center" and value.kernels[m].is_linear):
+                refuse(f"{path}.normalizers[{m}].shift_", "is there, but the kernel is not linear and centred")
+            n_features = n_features_of(value.kernels[m])
+            numbers(n_features)(value.normalizers[m].shift_, sizes, f"{path}.normalizers[{m}].shift_")
         _check_sparse(value.kernels[m], kept, f"{path}.kernels[{m}]")
         held = [preparation for preparation, _ in vars(value.reference).get("points", [])]
         parts = [part for part in value.kernels[m].parts() if getattr(part, "preparation_", None) not in held]

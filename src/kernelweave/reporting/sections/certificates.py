@@ -35,6 +35,11 @@ def relative_gap(model: Any) -> float:
     return float(model.duality_gap_) / max(1.0, abs(float(model.objective_)))
 
 
+def is_certified(model: Any) -> bool:
+    """Whether there is a gap: there is none where a kernel is not positive semidefinite."""
+    return bool(np.isfinite(model.duality_gap_))
+
+
 def is_solved(model: Any) -> bool:
     """Whether the certified distance to the optimum is small."""
     return relative_gap(model) <= max(_LARGE, 10.0 * model.tol)
@@ -55,6 +60,11 @@ def inner_combiner(model: Any) -> Any:
 def sentences(model: Any) -> list[str]:
     """What the certificate means."""
     share, descends = relative_gap(model), isinstance(inner_combiner(model), DescentCombiner)
+    if not is_certified(model):
+        return [
+            "Nothing certifies the fit: a kernel is not positive semidefinite, so that the problem has several local "
+            'optima, and the fit ended in one of them. Repair the kernel (repair="clip") for a certified fit.'
+        ]
     at = ", for the weights that were found," if descends else ""
     found = [
         f"The fit is certified: its objective is{at} within {_share(share)} of the best possible value (the duality "

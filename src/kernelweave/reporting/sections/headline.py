@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .certificates import is_solved, ran_out_of_steps, relative_gap
+from .certificates import is_certified, is_solved, ran_out_of_steps, relative_gap
 from .naming import combiner_in_words
 from .scores import Evaluation
 from .subject import Subject, method_in_words
@@ -113,7 +113,11 @@ def doubts(subject: Subject, evaluation: Evaluation, *, compared: bool = False) 
         found.append(f"With {counted(subject.n_samples, 'sample')} all scores are uncertain: look at their spread.")
     model = subject.model
     if model is not None:
-        if not is_solved(model):
+        if not is_certified(model):
+            found.append(
+                "A kernel is not positive semidefinite, so that nothing certifies the fit; see the certificates."
+            )
+        elif not is_solved(model):
             gap = written(relative_gap(model))
             found.append(f"The fit did not reach its optimum (relative gap {gap}); see the certificates.")
         elif ran_out_of_steps(model):

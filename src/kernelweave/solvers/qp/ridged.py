@@ -124,7 +124,33 @@ def solve_ridged_qp(
         if np.array_equal(before, c):
             break
     image = problem.product(response)  # the step budget, or floating point, ends here: v is always feasible
-    return problem.certify(response, image, problem.balance(image, b)[0], steps, tol, gap_tol)
+    found = problem.certify(response, image, problem.balance(image, b)[0], steps, tol, gap_tol)
+    if not found.converged and (max_steps is None or steps < most):
+        check_rounding(problem.K, problem.quadratic, found.objective, found.gap)
+    return found
+
+
+def check_rounding(K: np.ndarray, diagonal: np.ndarray, objective: float, gap: float) -> None:
+    """Raise a `ValueError` where rounding of K hides the diagonal that is added to it, and the gap says nothing.
+
+    Rounding moves eigenvalues of K by up to n 2^-52 of its largest entry, which stands on its diagonal; what is added
+    is then lost in it, for a kernel that is positive semidefinite too.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    diagonal : ndarray of shape (n,)
+        What is added, 1 / C.
+    objective, gap : float
+        Of the solution that was found.
+    """
+    largest = float(np.abs(K.diagonal()).max())
+    if gap > abs(objective) and len(K) * np.finfo(float).eps * largest >= diagonal.min():
+        raise ValueError(
+            f"K has values up to {largest:.2g}, of which rounding is more than 1 / C ({diagonal.min():.2g}), so that "
+            "the machine cannot be solved; scale the view or normalise the kernel "
+            '(normalize="unit-diagonal"), or lower C'
+        )
 
 
 @compiled(inner=True, error_model="numpy")

@@ -6,11 +6,16 @@
 
 The multipliers of the first constraints are the weights above their lower limits. Takes memory for P factors of n x
 rank numbers and the factorisation of a system of that size: a few hundred samples.
+
+Costs and kernels of any size make coefficients and forms of any size, so the program is written in units (`Units`) that
+a solve of the machine gives: with z = size z', t = form t' and the objective divided by J all numbers are near 1. Equal
+weights give the first units; where those at the program's weights are others, it is solved again in these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import clarabel
 import numpy as np
@@ -21,6 +26,8 @@ from ..qp.program import DualProgram
 from .bundle import INNER_SHARE, Bundle, Evaluation
 from .sets import Simplex
 
+MOST_PROGRAMS = 3  # that are solved, each in better units
+SOLVED = ("Solved", "AlmostSolved")
 RANK = 1e-10  # eigenvalues below this share of the largest are left out
 
 
@@ -48,22 +55,60 @@ def minimize_conic(
     most : int
         Most evaluations of J.
     """
-    weights, z = _solve(simplex, programs, matrices)
     bundle = Bundle(simplex, tol)
-    first = evaluate(simplex.clean(weights), None)
+    first = evaluate(simplex.start(), None)
     bundle.add(first)
-    bundle.cut(*_cut(programs, matrices, z))
-    while not bundle.converged and bundle.evaluations < most and first.gap > INNER_SHARE * bundle.gap:
-        before = bundle.gap
-        first = evaluate(first.point, 0.3 * INNER_SHARE * bundle.gap)
+    status = ""
+    for _ in range(MOST_PROGRAMS):
+        weights, z, status = _solve(simplex, programs, matrices, Units.of(first))
+        first = evaluate(simplex.clean(weights), None)
         bundle.add(first)
-        if bundle.gap > 0.9 * before:
+        bundle.cut(*_cut(programs, matrices, z))
+        while not bundle.converged and bundle.evaluations < most and first.gap > INNER_SHARE * bundle.gap:
+            before = bundle.gap
+            first = evaluate(first.point, 0.3 * INNER_SHARE * bundle.gap)
+            bundle.add(first)
+            if bundle.gap > 0.9 * before:
+                break
+        if bundle.converged or bundle.evaluations >= most:
             break
+    if status not in SOLVED and not bundle.converged:
+        raise ValueError(
+            f'solver="conic" could not solve this problem (Clarabel: {status}); use solver="auto", kernels of a more '
+            "similar size, or another C"
+        )
     return bundle
 
 
-def _solve(simplex: Simplex, programs: list[DualProgram], matrices: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Weights and dual variables of the cone program."""
+@dataclass(frozen=True)
+class Units:
+    """The sizes in which the program is written.
+
+    Attributes
+    ----------
+    size : float
+        Of coefficients.
+    form : float
+        Of sum_r c_r' K_m c_r.
+    value : float
+        Of the objective.
+    """
+
+    size: float
+    form: float
+    value: float
+
+    @classmethod
+    def of(cls, first: Evaluation) -> Units:
+        """Those of a solution; 1 where it is 0."""
+        size, form = float(np.abs(first.detail.coef).max(initial=0.0)), float(np.max(first.forms))
+        return cls(size or 1.0, form if form > 0.0 else 1.0, max(abs(first.value), form) or 1.0)
+
+
+def _solve(
+    simplex: Simplex, programs: list[DualProgram], matrices: np.ndarray, units: Units
+) -> tuple[np.ndarray, list[np.ndarray], str]:
+    """Weights and dual variables of the cone program, and how the solver ended."""
     n = matrices.shape[1]
     sizes = [len(program.linear) for program in programs]
     n_variables = sum(sizes)
@@ -73,17 +118,19 @@ def _solve(simplex: Simplex, programs: list[DualProgram], matrices: np.ndarray) 
     if limited:
         factors.append(_factor(np.tensordot(simplex.lower, matrices, axes=1)))
     width = n_variables + 1 + limited
-    linear = np.concatenate([*(-program.linear for program in programs), [0.5 * (1.0 - simplex.lower.sum())]])
-    linear = np.append(linear, 0.5) if limited else linear
-    quadratic = np.concatenate([*(program.quadratic for program in programs), np.zeros(1 + limited)])
-    rows, right, cones = _linear_part(programs, incidence, width)
+    slope, bend, form = units.size / units.value, units.size**2 / units.value, units.form / units.value
+    above = [0.5 * form * (1.0 - simplex.lower.sum())]
+    linear = np.concatenate([*(-slope * program.linear for program in programs), above, [0.5 * form] * limited])
+    quadratic = np.concatenate([*(bend * program.quadratic for program in programs), np.zeros(1 + limited)])
+    rows, right, cones = _linear_part(programs, incidence, width, units.size)
+    gain = 2.0 * units.size / np.sqrt(units.form)
     for m, factor in enumerate(factors):
         top = sp.csc_matrix(([1.0], ([0], [n_variables + (limited and m == len(matrices))])), shape=(1, width))
         images = [sp.csc_matrix(factor.T) @ block for part in incidence for block in part]
         body = sp.vstack(
             [_placed(image, start, width) for image, start in zip(images, _starts(incidence), strict=True)]
         )
-        rows += [-top, -top, -2.0 * body]
+        rows += [-top, -top, -gain * body]
         right += [np.array([1.0, -1.0]), np.zeros(body.shape[0])]
         cones.append(clarabel.SecondOrderConeT(2 + body.shape[0]))
     A = sp.csc_matrix(sp.vstack(rows))
@@ -91,10 +138,9 @@ def _solve(simplex: Simplex, programs: list[DualProgram], matrices: np.ndarray) 
         sp.diags(quadratic).tocsc(), linear, A, np.concatenate(right), cones, quiet_settings()
     )
     solution = solver.solve()
-    if str(solution.status) not in ("Solved", "AlmostSolved"):
-        raise RuntimeError(f"the cone solver ended with the status {solution.status}; choose another solver")
-    z = np.split(np.array(solution.x)[:n_variables], np.cumsum(sizes)[:-1])
-    return simplex.lower + _weights(np.array(solution.z), cones, len(matrices)), z
+    found, multipliers = (np.nan_to_num(values) for values in (solution.x, solution.z))  # of a solver that failed
+    z = np.split(units.size * found[:n_variables], np.cumsum(sizes)[:-1])
+    return simplex.lower + _weights(multipliers, cones, len(matrices)) / form, z, str(solution.status)
 
 
 def _incidence(program: DualProgram, n: int) -> list[sp.csc_matrix]:
@@ -119,8 +165,8 @@ def _placed(block: sp.spmatrix, start: int, width: int) -> sp.csc_matrix:
     return sp.hstack([before, block, after], format="csc")
 
 
-def _linear_part(programs: list[DualProgram], incidence: list, width: int) -> tuple[list, list, list]:
-    """Column sums and bounds as rows of the cone program."""
+def _linear_part(programs: list[DualProgram], incidence: list, width: int, size: float) -> tuple[list, list, list]:
+    """Column sums and bounds as rows of the cone program, of coefficients in units of a size."""
     starts = _starts(incidence)
     blocks = [block for part in incidence for block in part]
     sums = [
@@ -132,7 +178,7 @@ def _linear_part(programs: list[DualProgram], incidence: list, width: int) -> tu
     select = sp.eye(len(lower), width, format="csr")
     has_lower, has_upper = np.isfinite(lower), np.isfinite(upper)
     rows = [*sums, -select[has_lower], select[has_upper]]
-    right = [totals, -lower[has_lower], upper[has_upper]]
+    right = [totals / size, -lower[has_lower] / size, upper[has_upper] / size]
     cones = [clarabel.ZeroConeT(len(sums)), clarabel.NonnegativeConeT(int(has_lower.sum() + has_upper.sum()))]
     return rows, right, cones
 
