@@ -122,6 +122,11 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             with watched as progress:
                 kernel = self._combined(stack, machine, targets, replace(control, progress=progress))
             vars(stack).pop("instead", None)  # of use while memory may run out
+            solution: Any = kernel.solution
+            # The gap of the kernel as it was computed, and what rounding of its values may add.
+            gap = solution.gap + training.rounding(self.combiner_, stack, solution.coef)
+            kernel.solution = replace(solution, gap=float("nan") if kernel.is_indefinite else gap)
+            warn_unless_converged(self, kernel.solution)
             self._store_exact(kernel, machine, stack, kept)
             self._store_summary(kernel, y)
         return kernel
@@ -183,9 +188,6 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     def _store_exact(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
         solution: Any = kernel.solution
-        if kernel.is_indefinite:
-            kernel.solution = solution = replace(solution, gap=float("nan"))
-        warn_unless_converged(self, solution)
         support = np.flatnonzero(solution.coef.any(axis=1))
         self._forget()
         self.support_ = kept[support]

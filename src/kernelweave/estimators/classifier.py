@@ -144,9 +144,10 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     objective_ : float
         Value of the dual at its optimum (the sum over machines).
     duality_gap_ : float
-        Certified distance of `objective_` to the optimum. NaN where a kernel in use is not positive semidefinite and is
-        not repaired (`IndefiniteKernelWarning`): the dual is not concave then, the solver stops where no small change
-        improves it (`tol`), and no gap says how far that is from the best.
+        Certified distance of `objective_` to the optimum; in float32 with what the rounding of kernel values may
+        change. NaN where a kernel in use is not positive semidefinite and is not repaired (`IndefiniteKernelWarning`):
+        the dual is not concave then, the solver stops where no small change improves it (`tol`), and no gap says how
+        far that is from the best.
     history_ : DataFrame
         Objective, machine solves and seconds per outer iteration.
     n_iter_ : int
