@@ -68,6 +68,7 @@ def without_copies(tables: list[Table], target: str, kept: KeptColumns) -> list[
             place for place, name in enumerate(names) if not kept.leaves_out(table.shown, [table.name], name, target)
         ]
         if len(places) < len(names):
+            table.has_lost_columns = True
             if sp.issparse(table.values):
                 table.values, table.columns = table.values[:, places], [names[place] for place in places]
             else:
