@@ -1,4 +1,4 @@
-"""A column with the name of the target gives the answer away: it is left out with a warning, or kept if that is asked."""
+"""A column with the name of the target gives the answer away: it is left out with a warning, unless it is kept."""
 
 import warnings
 
