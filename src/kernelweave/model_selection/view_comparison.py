@@ -160,7 +160,7 @@ def view_report(
     kernels          alone  without
     score             0.97     0.69
     difference        0.00    -0.28
-    p_value           0.73     0.00
+    p_value           0.93     0.00
     prediction_cost  23.33    52.13
     """
     check("view_report", "share_kernels", share_kernels, Flag())
