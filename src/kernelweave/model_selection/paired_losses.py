@@ -82,7 +82,7 @@ def paired_loss_test(first: Any, second: Any, *, n_train: float, groups: Any = N
     if not np.isfinite(losses).all():
         raise ValueError("losses to compare must be finite")
     check("paired_loss_test", "n_train", n_train, Number(above=0))
-    difference = losses[1] - losses[0]
+    difference: Any = losses[1] - losses[0]
     n_samples = difference.size
     if groups is not None:
         groups = np.ravel(np.asarray(groups))

@@ -90,12 +90,17 @@ class Scored:
 
     def settle(self, metric: str | None, units: Units) -> None:
         """Take the score apart, as one of its metrics, and forget the model."""
-        if metric in self._means:
+        model, X, y = self._given
+        if not np.isfinite(self.score):  # not defined on these samples, and of no use on some of them
+            self.resampled = np.full(N_RESAMPLES, np.nan)
+        elif metric in self._means:
             self.samples = self._means[metric]
         elif metric == "area":
-            self.resampled = _areas(*_ranked(*self._given), units.drawn(self.rows))
+            ranked: Any = _ranked(model, X, y)
+            values, is_positive = ranked
+            self.resampled = _areas(values, is_positive, units.drawn(self.rows))
         else:
-            self.resampled = _resampled(*self._given, units.drawn(self.rows), self._scorer)
+            self.resampled = _resampled(model, X, y, units.drawn(self.rows), self._scorer)
         self._given, self._scorer, self._means = None, None, {}
 
     def drawn(self, units: Units) -> np.ndarray:
@@ -118,11 +123,11 @@ def settle(models: Sequence[Scored], units: Units) -> None:
     models : sequence of Scored
     units : Units
     """
-    if models:
-        common = set.intersection(*(one.metrics for one in models))
-        metric = next((name for name in _METRICS if name in common), None)
-        for one in models:
-            one.settle(metric, units)
+    defined = [one for one in models if np.isfinite(one.score)]
+    common = set.intersection(*(one.metrics for one in defined)) if defined else set()
+    metric = next((name for name in _METRICS if name in common), None)
+    for one in models:
+        one.settle(metric, units)
 
 
 def compared_folds(first: Iterable[Scored], second: Iterable[Scored], units: Units, *, n_train: float) -> TestResult:

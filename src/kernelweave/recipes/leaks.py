@@ -122,7 +122,7 @@ def _columns(
 def _probed(block: np.ndarray, labels: np.ndarray, numbers: np.ndarray | None) -> np.ndarray:
     """Which columns may be copies, by some pairs of samples with targets next to each other.
 
-    Of a copy at most two in a hundred pairs are wrong, so that less than half of them are right for others only.
+    A copy is right in nearly all of them, also where some of its samples are wrong, and most columns are right in few.
     """
     order = np.argsort(labels, kind="stable")
     chosen = np.unique(np.linspace(0, len(order) - 2, min(_PROBES, len(order) - 1)).astype(int))

@@ -288,7 +288,7 @@ def _fingerprint(
     comparison: Comparison, scaling: BaseEstimator | None, models: Mapping[str, BaseEstimator], data: str
 ) -> str:
     """A digest of everything that the cells of a contender on a data set depend on."""
-    settings = {
+    settings: dict[str, Any] = {
         "version": __version__,
         "data": data,
         "protocol": repr(comparison.protocol),
