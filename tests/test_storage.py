@@ -381,7 +381,8 @@ def test_costs_of_a_regression_are_measured_by_its_targets(scale, C):
     [
         ({}, "float32"),
         ({"C": 1e4}, "float64"),
-        ({"C": 1e4, "dtype": "float32"}, "float32"),
+        ({"C": 1e4, "dtype": "float32"}, "float64"),
+        ({"C": 100.0, "dtype": "float32"}, "float32"),
         ({"dtype": "float64"}, "float64"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from kernelweave import read_views
 from kernelweave.cli.wording import in_options
 
-PARAMETERS = re.compile(r"\b(id|sep|target|encoding|decimal|paths)=|mapping")
+PARAMETERS = re.compile(r"\b(id|sep|target|encoding|decimal|paths|keep_columns)=|mapping")
 
 
 def write(folder, **files):

@@ -90,7 +90,7 @@ def test_a_single_column_of_text_is_a_view(write):
 def test_an_id_for_each_table(write):
     write({"a.csv": "x,barcode\n1,s1\n2,s2\n", "b.csv": "y,case\n3,s2\n4,s1\n", "l.csv": "s,y\ns1,u\ns2,v\n"})
     ids = {"a": "barcode", "b.csv": "case"}
-    tables = read_views(["a.csv", "b.csv"], target="l.csv:y", id=ids)
+    tables = read_views(["a.csv", "b.csv"], target="l.csv:y", id=ids, keep_columns=["b.csv:y"])
     assert tables.X.loc["s1"].tolist() == [1, 4]
     assert tables.matched_by.tolist() == ["column 'barcode'", "column 'case'", "first column 's'"]
 

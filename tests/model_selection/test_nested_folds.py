@@ -60,14 +60,15 @@ def test_limited_training_keeps_every_class():
     assert all(len(fold.train) + len(fold.test) == len(CLASSES) for fold in whole)
 
 
-def test_the_test_is_that_of_nadeau_and_bengio():
+def test_methods_are_compared_by_samples_and_no_more_by_folds():
     first, second = np.array([0.8, 0.7, 0.9, 0.85, 0.75]), np.array([0.82, 0.75, 0.9, 0.9, 0.74])
-    result = NestedFolds(5).compare(first, second)
+    assert NestedFolds(5).compares_samples and NestedFolds(5).test_name == "paired test of held-out losses"
+    with pytest.warns(FutureWarning, match="use `paired_loss_test`"):
+        result = NestedFolds(5).compare(first, second)
     difference = second - first
     statistic = difference.mean() / np.sqrt((1 / 5 + 1 / 4) * difference.var(ddof=1))
     assert result.statistic == pytest.approx(statistic)
     assert result.pvalue == pytest.approx(2 * t.sf(statistic, 4))
-    assert NestedFolds(5).test_name == "corrected resampled t test"
 
 
 def test_wrong_numbers_are_named():

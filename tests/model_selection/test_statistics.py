@@ -136,6 +136,7 @@ def test_ties_of_printed_decimals_are_ties():
         win_tie_loss([], [])
 
 
+@pytest.mark.filterwarnings("ignore:`corrected_t_test` is deprecated")
 def test_the_corrected_t_test_has_the_variance_of_nadeau_and_bengio():
     first, second = np.array([0.80, 0.84, 0.79, 0.83, 0.81]), np.array([0.85, 0.86, 0.84, 0.85, 0.80])
     difference = second - first
@@ -150,6 +151,7 @@ def test_the_corrected_t_test_has_the_variance_of_nadeau_and_bengio():
         corrected_t_test([1.0, 2.0], [2.0, 1.0], ratio=0.0)
 
 
+@pytest.mark.filterwarnings("ignore:`corrected_t_test` is deprecated")
 def test_the_corrected_t_test_keeps_its_level_where_folds_are_correlated():
     """Nadeau and Bengio take n_test / (n_test + n_train) for the correlation of two folds: 1/5 in 5 folds."""
     rng = np.random.default_rng(0)
@@ -160,3 +162,8 @@ def test_the_corrected_t_test_keeps_its_level_where_folds_are_correlated():
     plain = np.mean([paired_t_test(nothing, d).significant() for d in differences])
     assert abs(corrected - 0.05) < 0.012
     assert plain > 0.12
+
+
+def test_the_corrected_t_test_is_deprecated():
+    with pytest.warns(FutureWarning, match="use `paired_loss_test`"):
+        corrected_t_test([1.0, 2.0], [1.0, 2.0], ratio=1.0)

@@ -8,16 +8,18 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
+from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import FitFailedWarning
 from sklearn.feature_selection import SelectKBest
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
     RepeatedStratifiedKFold,
     StratifiedKFold,
+    cross_val_predict,
     cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
@@ -39,7 +41,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.estimators import KernelVoting
 from kernelweave.kernels import Gaussian, Linear, Precomputed, Spectrum
-from kernelweave.model_selection import corrected_t_test, paired_f_test_5x2cv, view_report
+from kernelweave.model_selection import paired_loss_test, sample_scores, view_report
 
 rng = np.random.default_rng(0)
 N = 80
@@ -66,9 +68,13 @@ def lacking(view, rows, data=X):
     return data
 
 
+def accuracy(model, X, y):
+    return accuracy_score(y, model.predict(X))
+
+
 def test_a_model_is_scored_once_on_the_same_samples():
     scored = []
-    view_report(SMALL, lacking("b", [0]), Y, cv=HALVES, scoring=lambda *given: scored.append(given) or 0.5)
+    view_report(SMALL, lacking("b", [0]), Y, cv=HALVES, scoring=lambda *given: scored.append(given) or accuracy(*given))
     # In each fold together, and two views alone and without; the model of both once more where sample 0 is left out.
     assert len(scored) == 2 * 5 + 1
 
@@ -96,27 +102,65 @@ def test_defaults_are_those_of_cross_validation():
     np.testing.assert_allclose(together, cross_val_score(MKLClassifier(), data, Y).mean())
 
 
-def test_the_tests_compare_the_same_folds():
+def by_hand(d, n_train):
+    """The p-value of the differences of losses of single samples, which are -1, 0 or 1."""
+    n, more = len(d), np.append(d, [1.0, -1.0])
+    return 2 * stats.t.sf(abs(d.mean()) / np.sqrt((1 / n + 1 / n_train) * more.var(ddof=1)), n - 1)
+
+
+def test_the_test_compares_the_losses_of_the_same_samples():
     report, folds = reported()
-    assert report.attrs["test"] == "corrected t test"
+    assert report.attrs["test"] == "paired test of held-out losses"
     assert len(folds) == 4 * len(ROWS)
     by_fold = folds.set_index(["view", "kernels"])
     first, second = by_fold.loc[("all views", "together"), "score"], by_fold.loc[("b", "without"), "score"]
     found = report.loc[("b", "without")]
-    assert found["p_value"] == pytest.approx(corrected_t_test(first, second, ratio=1 / 3).pvalue)
     assert found["difference"] == pytest.approx((second.to_numpy() - first.to_numpy()).mean())
+    kernels = [KERNELS, [*KERNELS[:2], KERNELS[3]]]
+    wrong = [(cross_val_predict(MKLClassifier(own), X, Y, cv=CV) != Y).astype(float) for own in kernels]
+    assert found["p_value"] == pytest.approx(by_hand(wrong[1] - wrong[0], 0.75 * N))
     assert np.isnan(report.loc[("all views", "together"), "p_value"])
 
 
-def test_five_times_two_folds_have_the_f_test():
+def test_losses_are_averaged_over_repeats_and_summed_over_groups():
     halves = RepeatedStratifiedKFold(n_splits=2, n_repeats=5, random_state=0)
-    report, folds = view_report(SMALL, X, Y, cv=halves, return_folds=True)
-    assert report.attrs["test"] == "5x2 cv paired F test"
-    own = folds[(folds["view"] == "b") & (folds["kernels"] == "without")]
-    expected = paired_f_test_5x2cv(own["score_together"], own["score"]).pvalue
-    assert report.loc[("b", "without"), "p_value"] == pytest.approx(expected)
-    tenfold = view_report(MKLClassifier([Linear("a")]), X, Y, cv=StratifiedKFold(10))
-    assert tenfold.attrs["test"] == "corrected t test"
+    wrong = np.zeros((2, N))
+    for train, test in halves.split(X, Y):
+        for place, own in enumerate(([Linear("a"), Linear("b")], [Linear("a")])):
+            wrong[place, test] += (MKLClassifier(own).fit(X.iloc[train], Y[train]).predict(X.iloc[test]) != Y[test]) / 5
+    expected = paired_loss_test(*wrong, n_train=N / 2).pvalue
+    assert view_report(SMALL, X, Y, cv=halves).loc[("b", "without"), "p_value"] == pytest.approx(expected)
+    groups = np.arange(N) // 4
+    grouped = view_report(SMALL, X, Y, cv=halves, groups=groups).loc[("b", "without"), "p_value"]
+    assert grouped == pytest.approx(paired_loss_test(*wrong, n_train=N / 2, groups=groups).pvalue) != expected
+
+
+def test_equal_losses_in_every_fold_are_no_proof():
+    """Two more errors of 20 in each of three folds: the variance over folds is 0, but six errors may be chance."""
+
+    class OneView(MKLClassifier):
+        """Right, but for two samples of each fold where the view b is left out."""
+
+        def predict(self, X):
+            right = Y[X.index.to_numpy()].copy()
+            if not any(kernel.view == "b" for kernel in self.kernels_):
+                right[:2] = np.where(right[:2] == "yes", "no", "yes")
+            return right
+
+    data, folds = X.iloc[:60], [(np.delete(np.arange(60), part), part) for part in np.arange(60).reshape(3, 20)]
+    report = view_report(OneView([Linear("a"), Linear("b")]), data, Y[:60], cv=folds, share_kernels=False)
+    assert report.loc[("b", "without"), "difference"] == pytest.approx(-0.1)
+    d = np.where(np.arange(60) % 20 < 2, 1.0, 0.0)
+    assert report.loc[("b", "without"), "p_value"] == pytest.approx(by_hand(d, 40)) and by_hand(d, 40) > 0.1
+    assert report.loc[("a", "without"), "p_value"] == 1.0
+
+
+def test_a_score_that_is_no_mean_has_a_bootstrap(monkeypatch):
+    monkeypatch.setattr(sample_scores, "N_RESAMPLES", 40)
+    report = view_report(SMALL, X, Y, cv=HALVES, scoring="roc_auc")
+    assert report.loc[("a", "without"), "p_value"] < 0.01
+    gini = view_report(SMALL, X, Y, cv=HALVES, scoring=lambda m, X, y: 2 * roc_auc_score(y, m.decision_function(X)) - 1)
+    np.testing.assert_allclose(gini["p_value"], report["p_value"], atol=1e-9)  # no metric that is known by its value
 
 
 def test_samples_without_the_view_are_left_out_of_both_sides():
@@ -169,7 +213,7 @@ def test_a_fold_in_which_nothing_can_be_fitted():
         report = view_report(MODEL, X, Y, cv=halves)
     assert len(warned) == 1  # models of single views fail for the same reason
     assert report["score"].notna().all()
-    assert report["p_value"].isna().all()
+    assert report["p_value"].drop(("all views", "together")).notna().all()  # of the samples of the other fold
     assert (report["samples"] == 40).all()
 
 

@@ -14,7 +14,8 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from kernelweave import MKLClassifier, MKLRegressor, load, save, stack_views
-from kernelweave.recipes import CohortModel, method_names
+from kernelweave.recipes import CohortModel, fitting, method_names
+from kernelweave.recipes.folds import inner_splits
 from mixed_cohort import cohort
 
 VIEWS = ["rna", "clinical", "notes", "counts", "sim"]
@@ -235,14 +236,46 @@ def test_groups_stay_together(data):
     assert np.isnan(one.validation_score_) and one.predict_proba(X).shape == (len(X), 2)
 
 
-def test_copies_in_groups_do_not_deceive():
+@pytest.mark.parametrize("method", ["mean", "stacking"])
+def test_equal_samples_do_not_deceive(method):
     """Each sample stands there four times, and labels are noise: only folds that keep copies together show it."""
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(30, 5)), 4, axis=0)
     y, groups = np.repeat(rng.integers(0, 2, 30), 4), np.repeat(np.arange(30), 4)
+    model = CohortModel(method, task="classification", random_state=0)
+    noisy = X + 1e-3 * rng.normal(size=X.shape)  # not equal any more, so that only groups tell
+    assert model.fit(noisy, y).validation_score_ > 0.9
+    assert model.fit(noisy, y, groups=groups).validation_score_ < 0.75
+    assert model.fit(X, y).validation_score_ < 0.75
+    assert model.predict_proba(X).max() < 0.9  # calibrated by samples that models had not seen
+    assert any(text.startswith("120 samples are equal to another one in all views (30 ") for text in model.decisions_)
+
+
+def test_equal_samples_join_groups():
+    """A group, and the double of one of its samples, are one."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 4)), np.arange(20) % 2
+    X[1] = X[0]
+    groups = np.arange(20)
+    groups[2] = 1
     model = CohortModel("mean", task="classification", random_state=0)
-    assert model.fit(X, y).validation_score_ > 0.9
-    assert model.fit(X, y, groups=groups).validation_score_ < 0.75
+    seen = []
+
+    def splits(labels, groups, *given, **options):
+        seen.append(groups)
+        return inner_splits(labels, groups, *given, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "inner_splits", splits)
+        model.fit(X, y, groups=groups)
+    assert len(set(seen[0][:3])) == 1 and len(set(seen[0])) == 18
+
+
+def test_a_copy_of_the_target_is_noted():
+    y = np.arange(40) % 2
+    X = pd.DataFrame({"lab__x": np.sin(np.arange(40.0)), "code__dx": np.where(y == 0, "p", "q")})
+    decisions = CohortModel("alone:code", effort="quick", random_state=0).fit(X, y).decisions_
+    assert any(text.startswith("The column 'code__dx' equals the target one to one") for text in decisions)
 
 
 def test_same_seed_same_model(data):

@@ -50,7 +50,8 @@ def opened(
     # A quarter of what is there is never reached by much smaller files, however well they are compressed.
     if not is_wanted and (free is None or size * 20 < SHARE * free):
         return None
-    table = open_views(list(words), target, id=chosen.id, block_size=block_size)
+    kept = getattr(chosen, "keep_column", [])
+    table = open_views(list(words), target, id=chosen.id, block_size=block_size, keep_columns=kept)
     return table if is_wanted or (free is not None and table.nbytes > SHARE * free) else None
 
 

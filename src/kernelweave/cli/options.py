@@ -264,6 +264,13 @@ def _add_training_files(parser: Parser) -> None:
         metavar="FILE:COLUMN",
         help="what to predict, such as labels.csv:diagnosis, or a column of one of the files",
     )
+    group.add_argument(
+        "--keep-column",
+        action="append",
+        default=[],
+        metavar="FILE:COLUMN",
+        help="keep a column that has the name of the target, which is left out otherwise; may be repeated",
+    )
     _add_reading(group, "similarities of the samples, a square table with ids in its first row and column")
     parser.add_argument("--task", choices=["classification", "regression"], help="(default: by what the target holds)")
     parser.add_argument(

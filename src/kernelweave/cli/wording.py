@@ -43,6 +43,8 @@ _RULES: list[tuple[re.Pattern, str | Callable[[re.Match], str]]] = [
     (re.compile(r"\bX lacks (?=\d)"), "the files lack "),
     (re.compile(r"where X has no column of a view at all, the view"), "where a view has no file at all, it"),
     (re.compile(rf"\btarget={_TEXT}"), _option("target")),
+    (re.compile(rf"\bkeep_columns=\[{_TEXT}\]"), _option("keep-column")),
+    (re.compile(r"^keep_columns has "), "--keep-column has "),
     (re.compile(rf"\bencoding={_TEXT}"), _option("encoding")),
     (re.compile(rf"\bdecimal={_TEXT}"), _option("decimal")),
     (re.compile(r"\b(id|sep)=(?=[,;.]?(?: |$))"), r"--\1"),

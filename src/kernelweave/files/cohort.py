@@ -15,6 +15,7 @@ from .reading import check_names, checked_options, loaded
 from .result import ViewTables, counted
 from .sources import load, sources, target_place
 from .table import Options, Source, Table, no_column
+from .target_copies import KeptColumns
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,6 +49,7 @@ def read_cohort(
     decimal: str = ".",
     encoding: str | None = None,
     na_values: Any = None,
+    keep_columns: Any = (),
 ) -> Cohort:
     """Read views, similarity matrices, targets and groups from files and match their samples by id.
 
@@ -63,7 +65,7 @@ def read_cohort(
     groups : str, optional
         ``"file:column"``, or a column of one of the views, which is no part of the view then: samples of the same group
         are kept together in cross-validation.
-    id, sep, decimal, encoding, na_values
+    id, sep, decimal, encoding, na_values, keep_columns
         As for `read_views`; the ids of matrices stand in their first columns, whatever these are called.
 
     Returns
@@ -104,7 +106,7 @@ def read_cohort(
     asked = [one.source for one in (place, group_place) if one is not None and one.source is not None]
     options = checked_options(Options(id, sep, decimal, encoding, na_values), [*beside, *asked])
     found = {source.name: read_matrix(source, options) for source in compared}
-    tables, labels = loaded(views, place, options)
+    tables, labels = loaded(views, place, options, KeptColumns(keep_columns))
     grouping = None if group_place is None else _groups(group_place, tables, labels, options)
     tables = [table for table in tables if table.values.shape[1]]
     tables += [matrix_table(source.name, source.shown, found[source.name]) for source in compared]

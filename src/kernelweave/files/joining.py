@@ -100,7 +100,7 @@ def filled_rows(table: Table, ids: np.ndarray, key: Key | None, labels: Table | 
     if key is not None and key.name in values.columns and not key.is_certain:
         values = values.drop(columns=key.name)
     if not values.shape[1]:
-        if labels is not None and labels.shown == table.shown:
+        if table.has_lost_columns or (labels is not None and labels.shown == table.shown):
             _log.info("%s holds ids and the target only, and is no view", table.shown)
             return None
         raise ValueError(no_columns(table.shown))

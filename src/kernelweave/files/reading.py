@@ -14,6 +14,7 @@ from .result import ViewTables
 from .separators import format_suffix
 from .sources import READERS, TargetPlace, load, sources, target_place
 from .table import Loaded, Options, Source, Table, no_column
+from .target_copies import KeptColumns, without_copies
 
 
 def read_views(
@@ -25,6 +26,7 @@ def read_views(
     decimal: str = ".",
     encoding: str | None = None,
     na_values: Any = None,
+    keep_columns: Any = (),
 ) -> ViewTables:
     """Read views from files, match their rows by sample id, and align the targets.
 
@@ -54,6 +56,9 @@ def read_views(
         The encoding of text files; UTF-8 (or UTF-16 with a byte-order mark) where None.
     na_values : str, number or list, optional
         What further cells of text files mean a missing value, beside those of `pandas.read_csv` ("", "NA", "nan", ...).
+    keep_columns : sequence of str
+        A column of a view that has the name of the target is left out, with a warning: it would give the answer away.
+        ``"file:column"`` keeps it, where it is something else.
 
     Returns
     -------
@@ -98,7 +103,7 @@ def read_views(
     place = None if target is None else target_place(target, views)
     files = views if place is None or place.source is None else [*views, place.source]
     options = checked_options(Options(id, sep, decimal, encoding, na_values), files)
-    tables, labels = loaded(views, place, options)
+    tables, labels = loaded(views, place, options, KeptColumns(keep_columns))
     matching = match([*tables, *([] if labels is None else [labels])], options.id)
     return joined(tables, labels, matching)
 
@@ -128,8 +133,10 @@ def checked_options(options: Options, files: list[Source]) -> Options:
     return options
 
 
-def loaded(views: list[Source], place: TargetPlace | None, options: Options) -> tuple[list[Table], Table | None]:
-    """The tables of the views, and the target's."""
+def loaded(
+    views: list[Source], place: TargetPlace | None, options: Options, kept: KeptColumns
+) -> tuple[list[Table], Table | None]:
+    """The tables of the views, without other columns of the target's name, and the target's."""
     column = None if place is None else place.column
     if place is not None and place.source is not None and column is None:
         column = _only_column(place.source, options)
@@ -153,8 +160,12 @@ def loaded(views: list[Source], place: TargetPlace | None, options: Options) -> 
     tables = [table for one in loads for table in one.tables]
     check_names(tables)
     if place is None:
+        kept.check_used(None)
         return tables, None
-    return tables, _only_one(labels, str(column), [name for one in loads for name in one.columns], views)
+    target = _only_one(labels, str(column), [name for one in loads for name in one.columns], views)
+    tables = without_copies(tables, str(column), kept)
+    kept.check_used(str(column))
+    return tables, target
 
 
 def _only_column(source: Source, options: Options) -> str:

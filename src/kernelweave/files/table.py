@@ -96,6 +96,8 @@ class Table:
     key : Key or None
     lines : ndarray of int or None
         For text files the line of each row, from 1.
+    has_lost_columns : bool
+        Whether columns were left out because they have the name of the target.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Table:
     lines: np.ndarray | None = None
     columns: list[str] = field(default_factory=list)
     n_trailing: int = 0
+    has_lost_columns: bool = False
 
     @property
     def n_rows(self) -> int:

@@ -3,6 +3,7 @@
 The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010)."""
 
 from .nested_folds import NestedFolds
+from .paired_losses import paired_loss_test
 from .protocol import (
     KFoldProtocol,
     Protocol,
@@ -47,6 +48,7 @@ __all__ = [
     "fit_surface",
     "koshal_design",
     "paired_f_test_5x2cv",
+    "paired_loss_test",
     "paired_t_test",
     "view_importance",
     "view_report",

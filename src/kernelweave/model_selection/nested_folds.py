@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..validation import Whole, check
+from .paired_losses import TEST_NAME
 from .protocol import Protocol, Split
 from .statistics import TestResult, corrected_t_test
 
@@ -45,6 +46,8 @@ class NestedFolds(Protocol):
     (8, 45, 15, 1)
     """
 
+    compares_samples = True
+
     n_folds: int = 5
     n_repeats: int = 1
     _: KW_ONLY
@@ -57,8 +60,8 @@ class NestedFolds(Protocol):
 
     @property
     def test_name(self) -> str:
-        """Of Nadeau and Bengio (2003)."""
-        return "corrected resampled t test"
+        """`paired_loss_test`."""
+        return TEST_NAME
 
     @property
     def in_words(self) -> str:  # noqa: D102
@@ -86,7 +89,8 @@ class NestedFolds(Protocol):
                 folds.append(Split(train, nobody, test=np.flatnonzero(place == fold), run=run))
         return folds
 
-    def compare(self, first: Any, second: Any) -> TestResult:  # noqa: D102
+    def compare(self, first: Any, second: Any) -> TestResult:
+        """Deprecated since 0.3 and goes in 0.4; use `paired_loss_test`."""
         return corrected_t_test(first, second, ratio=1.0 / (self.n_folds - 1))
 
     def _limited(self, train: np.ndarray, strata: np.ndarray, rng: np.random.RandomState) -> np.ndarray:

@@ -47,13 +47,16 @@ class Protocol(ABC):
     ----------
     one_result_per_run : bool
         Whether the results of a run's folds are averaged into one (True), or each counts (False).
+    compares_samples : bool
+        Whether methods are tested by their losses on samples (`paired_loss_test`), or by results of folds (`compare`).
     """
 
     one_result_per_run = False
+    compares_samples = False
 
     @property
     def test_name(self) -> str:
-        """What `compare` computes."""
+        """What methods are compared by."""
         return "paired t test"
 
     @property

@@ -1,6 +1,6 @@
 """Tests that compare two methods: appendix A of Gönen's thesis (2010), and its tables of wins, ties and losses.
 
-`corrected_t_test` is for any other cross-validation (Nadeau and Bengio 2003).
+They compare results of folds, as the papers' tables do; `paired_losses` compares losses of samples.
 
 =============  ===========================================================================
 thesis         here
@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from .._warnings import warn
 from ..validation import Number, check
 
 
@@ -135,6 +136,9 @@ def paired_t_test(first: Any, second: Any) -> TestResult:
 def corrected_t_test(first: Any, second: Any, *, ratio: float) -> TestResult:
     """Corrected resampled t test of equal performance over the folds of a cross-validation (Nadeau and Bengio 2003).
 
+    `corrected_t_test` is deprecated since 0.3 and goes in 0.4; use `paired_loss_test`: the variance of a few folds may
+    be next to nothing by luck, so that this test finds differences where there are none.
+
     Training parts of different folds overlap, so that their results are not independent and the plain t test finds
     differences too often. This one divides the mean difference by the root of ``(1 / k + n_test / n_train) s^2``, where
     s^2 is the variance of the k differences. It serves k-fold cross-validation, repeated or not, and random splits.
@@ -157,11 +161,14 @@ def corrected_t_test(first: Any, second: Any, *, ratio: float) -> TestResult:
 
     Examples
     --------
+    >>> import warnings
     >>> from kernelweave.model_selection import corrected_t_test, paired_t_test
+    >>> warnings.simplefilter("ignore", FutureWarning)
     >>> first, second = [0.80, 0.84, 0.79, 0.83, 0.81], [0.85, 0.86, 0.84, 0.85, 0.86]
     >>> round(corrected_t_test(first, second, ratio=1 / 4).pvalue, 3), round(paired_t_test(first, second).pvalue, 3)
     (0.026, 0.007)
     """
+    warn("`corrected_t_test` is deprecated since 0.3 and goes in 0.4; use `paired_loss_test`", FutureWarning)
     difference = _differences(first, second)
     if difference.size < 2:
         raise ValueError("the corrected t test needs the results of at least two folds")

@@ -7,7 +7,7 @@ scored on the others, and compared with the whole model on exactly those samples
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,8 @@ from ..estimators.progress import progress_bar
 from ..validation import Flag, Seed, check, shown
 from ..validation.inputs import check_row_labels
 from ..validation.tables import as_pandas, check_one_table
-from .statistics import corrected_t_test, paired_f_test_5x2cv
+from .paired_losses import TEST_NAME
+from .sample_scores import Scored, Units, compared_folds, settle
 
 _ALL = "all views"
 _WORDS = {"together": "with", "alone": "with only", "without": "without"}
@@ -84,7 +85,7 @@ def view_report(
         What each kernel costs, by kernel name, by view name or in the order of the kernels; kernels that a mapping does
         not name cost 1. None means the costs of the model's combiner, or else equal ones.
     groups : array of shape (n_samples,), optional
-        For splitters that keep groups together.
+        For splitters that keep groups together, and for the test.
     params : mapping, optional
         Parameters of the model's `fit`, such as ``{"sample_weight": w}``; arrays with an entry for each sample are
         split as X is.
@@ -115,9 +116,10 @@ def view_report(
             Mean of the score less that of the whole model on the same samples. Below 0 in a row ``without`` the view
             helps.
         ``p_value``
-            How likely so large a difference is where there is none: by the 5x2 cv paired F test where the folds are
-            five times two halves, otherwise by the corrected t test (`corrected_t_test`). ``report.attrs["test"]``
-            names it. The values are not corrected for the number of rows.
+            How likely so large a difference is where there is none, by what the two models lose on the same samples
+            (`paired_loss_test`); for a score that is no mean over samples, such as the area under the ROC curve, by a
+            bootstrap over samples. Samples of one group count as one. The values are not corrected for the number of
+            rows.
         ``stored_samples``
             Mean number of support vectors; NaN, as ``prediction_cost``, where an estimator holds several models, as
             `CalibratedClassifierCV` does by default.
@@ -158,7 +160,7 @@ def view_report(
     kernels          alone  without
     score             0.97     0.69
     difference        0.00    -0.28
-    p_value           0.73     0.00
+    p_value           0.93     0.00
     prediction_cost  23.33    52.13
     """
     check("view_report", "share_kernels", share_kernels, Flag())
@@ -175,6 +177,7 @@ def view_report(
         subsets,
         X,
         y,
+        units=Units(np.arange(_num_samples(X)) if groups is None else groups),
         scorer=check_scoring(model, scoring=one_metric(scoring)),
         parts=_parts(subsets),
         costs=_by_kernel(costs, subsets.views),
@@ -192,7 +195,7 @@ def view_report(
     _report_failures(records)
     folds = pd.DataFrame(records)
     folds["difference"] = folds["score"] - folds["score_together"]
-    report = _summed_up(folds, job.parts, splits)
+    report = _summed_up(folds, job)
     folds["samples"] = folds["predicted"].map(len)
     return (report, folds[_FOLD_COLUMNS]) if return_folds else report
 
@@ -204,6 +207,7 @@ class _Job:
     subsets: KernelSubsets
     X: Any
     y: Any
+    units: Units
     scorer: Any
     parts: list[_Part]
     costs: Any
@@ -216,7 +220,7 @@ class _Job:
         objects = self._kernels(train, test)
         together, *others = self.parts
         estimator = self.subsets.of(together.names, objects)
-        known: dict[bytes, float] = {}  # scores of the whole model, by the samples it was scored on
+        known: dict[bytes, Scored] = {}  # what the whole model reaches, by the samples it was scored on
         record, whole = self._measured(together, estimator, train, test, seed, None, known)
         if whole is None:
             return [{"fold": number, **record, "view": part.view, "kernels": part.kernels} for part in self.parts]
@@ -228,6 +232,7 @@ class _Job:
             rows, new = (p[there[:, chosen].any(axis=1)] for p, there in zip((train, test), presence, strict=True))
             estimator = self.subsets.of(part.names, objects)
             records.append(self._measured(part, estimator, rows, new, seed, whole, known)[0])
+        settle([*known.values(), *(record["own"] for record in records[1:] if record["own"] is not None)], self.units)
         return [{"fold": number, **record} for record in records]
 
     def _measured(
@@ -240,6 +245,7 @@ class _Job:
         """
         record: dict[str, Any] = {"view": part.view, "kernels": part.kernels, "predicted": new[:0], "failure": None}
         record |= dict.fromkeys(("score", "score_together", "stored_samples", "prediction_cost"), np.nan)
+        record |= {"trained": len(rows), "own": None, "together": None}
         _seed(estimator, seed)
         try:
             if len(rows) == 0:
@@ -247,15 +253,16 @@ class _Job:
             params = {name: self._rows(value, rows) for name, value in self.params.items()}
             fitted = estimator.fit(self._rows(self.X, rows), self._rows(self.y, rows), **params)
             if len(new) > 0:
-                record["score"] = self._score(fitted, new)
+                record["own"] = self._scored(fitted, new)
+                record["score"] = record["own"].score
         except ValueError as error:
             return {**record, "failure": error}, None
         whole = fitted if whole is None else whole
         if len(new) > 0:
             place = new.tobytes()
             if place not in known:
-                known[place] = record["score"] if fitted is whole else self._score(whole, new)
-            record["score_together"] = known[place]
+                known[place] = record["own"] if fitted is whole else self._scored(whole, new)
+            record |= {"together": known[place], "score_together": known[place].score}
         stored, cost = self._sizes(fitted_model(fitted), fitted_model(whole), part.names)
         return {**record, "predicted": new, "stored_samples": stored, "prediction_cost": cost}, fitted
 
@@ -275,8 +282,9 @@ class _Job:
         fits = has_rows and not isinstance(values, str) and _num_samples(values) == _num_samples(self.X)
         return _safe_indexing(values, rows) if fits else values
 
-    def _score(self, fitted: Any, rows: np.ndarray) -> float:
-        return float(self.scorer(fitted, self._rows(self.X, rows), self._rows(self.y, rows)))
+    def _scored(self, fitted: Any, rows: np.ndarray) -> Scored:
+        """The score of a fitted model on some samples, and what it is made of."""
+        return Scored(fitted, self._rows(self.X, rows), self._rows(self.y, rows), self.scorer, rows)
 
     def _sizes(self, model: Any, whole: Any, names: list[str]) -> tuple[float, float]:
         """Support vectors (landmarks), and the cost of prediction as a share of that of all kernels; NaN for others."""
@@ -357,43 +365,31 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
     return record["kernels"] == "together"
 
 
-def _summed_up(folds: pd.DataFrame, parts: Sequence[_Part], splits: list) -> pd.DataFrame:
+def _summed_up(folds: pd.DataFrame, job: _Job) -> pd.DataFrame:
     """One row for each model, from the results of the folds."""
-    halves = _are_5x2(splits)
-    ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
     rows = []
-    for part in parts:
+    for part in job.parts:
         own = folds[(folds["view"] == part.view) & (folds["kernels"] == part.kernels)]
         rows.append(
             {
                 "score": own["score"].mean(),
                 "std": own["score"].std(),
                 "difference": own["difference"].mean(),
-                "p_value": np.nan if part.kernels == "together" else _p_value(own, halves, ratio),
+                "p_value": np.nan if part.kernels == "together" else _p_value(own, job.units),
                 "stored_samples": own["stored_samples"].mean(),
                 "prediction_cost": own["prediction_cost"].mean(),
                 "samples": len(np.unique(np.concatenate(list(own["predicted"])))),
             }
         )
-    index = pd.MultiIndex.from_tuples([(part.view, part.kernels) for part in parts], names=["view", "kernels"])
+    index = pd.MultiIndex.from_tuples([(part.view, part.kernels) for part in job.parts], names=["view", "kernels"])
     report = pd.DataFrame(rows, index)
-    report.attrs["test"] = "5x2 cv paired F test" if halves else "corrected t test"
+    report.attrs["test"] = TEST_NAME
     return report
 
 
-def _p_value(folds: pd.DataFrame, halves: bool, ratio: float) -> float:
+def _p_value(folds: pd.DataFrame, units: Units) -> float:
+    """Of the test of a model against the whole model, on the samples that both were tested on."""
     known = folds[folds["difference"].notna()]
-    if halves and len(known) == 10:
-        return paired_f_test_5x2cv(known["score_together"], known["score"]).pvalue
-    return corrected_t_test(known["score_together"], known["score"], ratio=ratio).pvalue if len(known) > 1 else np.nan
-
-
-def _are_5x2(splits: list) -> bool:
-    """Whether the folds are five times two halves, each of which trains once and tests once."""
-    if len(splits) != 10:
-        return False
-    pairs = zip(splits[::2], splits[1::2], strict=True)
-    return all(
-        np.array_equal(np.sort(first[0]), np.sort(second[1])) and np.array_equal(np.sort(first[1]), np.sort(second[0]))
-        for first, second in pairs
-    )
+    if known.empty:
+        return np.nan
+    return compared_folds(known["together"], known["own"], units, n_train=float(known["trained"].mean())).pvalue

@@ -23,7 +23,7 @@ from ..validation.inputs import check_new_data, check_row_labels, check_training
 from ..validation.tables import as_pandas
 from ..views import TableInBlocks
 from .extending import extended
-from .fitting import CohortFit, checked_groups
+from .fitting import CohortFit
 from .in_blocks import fit_in_blocks, in_memory
 from .kinds import as_frame
 from .likeness.summary import CohortSummary
@@ -172,7 +172,8 @@ class CohortModel(CohortFit, BaseEstimator):
         y : array of shape (n_samples,)
             Class labels of any type, or numbers; None where X is an `OpenViews` with a target.
         groups : array of shape (n_samples,), optional
-            Samples of one group stay together in inner folds.
+            Samples of one group stay together in inner folds. So do samples that are equal in all views, unless they
+            may be equal by chance.
 
         Returns
         -------
@@ -188,8 +189,10 @@ class CohortModel(CohortFit, BaseEstimator):
             X, _ = check_training_data(self, X)
             self.decisions_ = []
             targets = self._fit_task(y, X.shape[0])
-            groups = None if groups is None else checked_groups(groups, X.shape[0])
-            table, present = self._fit_views(self._fit_layout(as_frame(X), given.matrices or {}), X)
+            frame = as_frame(X)
+            layout = self._fit_layout(frame, given.matrices or {})
+            groups = self._fit_groups(frame, given.matrices, y, groups)
+            table, present = self._fit_views(layout, X)
             kept = self._fitted_to(present, targets)
             own = None if groups is None else groups[kept]
             self._fit_model(given, table.iloc[kept], present[kept], targets[kept], own)

@@ -33,7 +33,7 @@ def about_columns(kinds: pd.DataFrame) -> list[str]:
     for why, part in kinds[kinds["kind"] == LEFT_OUT].groupby("why", sort=False):
         word = "column" if len(part) == 1 else "columns"
         verb = "is" if len(part) == 1 else "are"
-        found.append(f"The {word} {_names(part.index)} {verb} left out: {why}.")
+        found.append(f"The {word} {named_columns(part.index)} {verb} left out: {why}.")
     return found
 
 
@@ -46,7 +46,7 @@ def _about_views(used: tuple[str, ...], parts: dict[str, pd.DataFrame]) -> str:
         if used == (SIMILARITY,):
             return f"The view {view!r} is a similarity matrix."
         return f"The view {view!r} has {_counted(part, part['kind'].value_counts().drop(LEFT_OUT, errors='ignore'))}."
-    views = f"The views {_names(parts)}"
+    views = f"The views {named_columns(parts)}"
     if not used:
         return f"{views} are left out: none of their columns can be used."
     if used == (SIMILARITY,):
@@ -55,7 +55,7 @@ def _about_views(used: tuple[str, ...], parts: dict[str, pd.DataFrame]) -> str:
     return f"{views} have columns of {' and of '.join(_WORDS[kind] for kind in used)}, {count} in all."
 
 
-def _names(names: Iterable[Any]) -> str:
+def named_columns(names: Iterable[Any]) -> str:
     """Names in quotes, of which at most some are given."""
     given = [repr(str(name)) for name in names]
     more = f" and {len(given) - _SHOWN} more" if len(given) > _SHOWN else ""

@@ -20,10 +20,12 @@ from .decisions import about_columns, about_matrix
 from .folds import inner_splits
 from .kinds import column_kinds, given_kinds
 from .layout import TableLayout
+from .leaks import copies_of_target, copies_sentence
 from .methods import ModelMaker, method_layout, needed_views, reason_against
 from .search import Found, fitted, search
 from .settings import QUICK_PARTS, grid_of
 from .tasks import guess_task
+from .twins import find_twins, merged_groups
 
 
 class CohortFit:
@@ -78,6 +80,17 @@ class CohortFit:
             self.kinds_ = given_kinds(self.kinds_, self.kinds)
         self.decisions_ += about_columns(self.kinds_)
         return TableLayout.of(frame, self.kinds_)
+
+    def _fit_groups(self, frame: pd.DataFrame, matrices: Any, y: Any, groups: Any) -> np.ndarray | None:
+        """The groups that stay together in folds, equal samples too; what gives the target away is noted."""
+        groups = None if groups is None else checked_groups(groups, len(frame))
+        twins = find_twins(frame, self.kinds_, matrices)
+        self.decisions_ += [] if twins is None else [twins.sentence]
+        copies = copies_of_target(frame, as_pandas(y), self.kinds_, self.task_)
+        if copies:
+            text = copies_sentence(copies)
+            self.decisions_.append(f"{text[:1].upper()}{text[1:]}.")
+        return merged_groups(groups, twins)
 
     def _fit_views(self, layout: TableLayout, X: Any) -> tuple[pd.DataFrame, np.ndarray]:
         """The table of the training samples; views that fewer than two samples have are left out."""

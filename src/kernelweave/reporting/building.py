@@ -32,6 +32,7 @@ def report(
     *,
     cv: Any = None,
     scoring: Any = None,
+    groups: Any = None,
     comparison: Any = None,
     data: Any = None,
     title: str | None = None,
@@ -64,6 +65,8 @@ def report(
         2 P + 1 models for each fold, so that this takes most of the time.
     scoring : str, callable or None
         One metric, as in scikit-learn; None means the `score` of the model. Higher is better.
+    groups : array of shape (n_samples,), optional
+        Samples of one group count as one in the test of what each view gives; for splitters that need groups too.
     comparison : tuple of (list of str, Section), optional
         A headline and a section on several methods, which come first; how well this model predicts is then theirs to
         say.
@@ -121,7 +124,8 @@ def report(
     check("report", "random_state", random_state, Seed())
     given_headline, given_sections = _checked_comparison(comparison)
     subject = Subject(model, X, y)
-    evaluation = evaluated(subject, cv, scoring, n_jobs=n_jobs, random_state=random_state, verbose=verbose)
+    options = {"n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
+    evaluation = evaluated(subject, cv, scoring, groups, **options)
     drawing = {"max_points": max_points, "random_state": random_state}
     found = [
         *given_sections,

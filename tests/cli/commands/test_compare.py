@@ -67,6 +67,51 @@ def test_a_table_a_sentence_and_where_the_files_are(folder, capsys, measured):
     assert measured == [] and capsys.readouterr().out == out
 
 
+def shown(capsys):
+    captured = capsys.readouterr()
+    return " ".join(captured.out.split()), captured.err
+
+
+def test_the_target_does_not_leak_by_its_own_name(folder, capsys):
+    """The advice of an error is followed, and what is left of the target's name is no feature."""
+    rng = np.random.default_rng(1)
+    ids = pd.Index([f"p{i}" for i in range(60)], name="sample")
+    dx = rng.permutation(np.repeat(["u", "v"], 30))
+    pd.DataFrame(rng.normal(size=(60, 3)), index=ids).add_prefix("g").to_csv("noise.csv")
+    pd.DataFrame({"p": rng.normal(size=60), "dx": dx}, index=ids).to_csv("prot_dx.csv")
+    pd.DataFrame({"dx": dx, "age": rng.normal(size=60)}, index=ids).to_csv("more.csv")
+    words = ["compare", "noise.csv", "prot_dx.csv", "more.csv", *FAST, "--methods", "mean", "--out", "res"]
+    assert main([*words, "--target", "dx"]) == 2
+    assert "pass --target prot_dx.csv:dx" in capsys.readouterr().err
+    assert main([*words, "--target", "prot_dx.csv:dx"]) == 0
+    out, err = shown(capsys)
+    assert "warning: more.csv: the column 'dx' has the name of the target and is left out" in err
+    assert err.rstrip().endswith("pass --keep-column more.csv:dx") and err.count("\n") == 1
+    assert float(out.split("mean of kernels ")[1].split()[0]) < 75
+    assert main([*words, "--target", "prot_dx.csv:dx", "--keep-column", "more.csv:dx"]) == 0
+    out, err = shown(capsys)
+    assert "warning: the column 'more__dx' equals the target one to one in nearly all samples" in err
+    assert "Warning: the column 'more__dx' equals the target" in out  # a note, which is in the report too
+    assert float(out.split("mean of kernels ")[1].split()[0]) > 90
+    assert main([*words, "--target", "prot_dx.csv:dx", "--keep-column", "more.csv:age"]) == 2
+    assert "error: --keep-column has 'more.csv:age', but there is no such column" in capsys.readouterr().err
+
+
+def test_the_same_sample_under_two_ids_is_in_one_fold(folder, capsys):
+    rng = np.random.default_rng(2)
+    ids = pd.Index([f"p{i}" for i in range(80)], name="sample")
+    views = {name: rng.normal(size=(40, 4)) for name in ("one", "two")}
+    for name, values in views.items():
+        pd.DataFrame(np.tile(values, (2, 1)), index=ids).add_prefix("c").to_csv(f"{name}.csv")
+    dx = np.tile(rng.permutation(np.repeat(["u", "v"], 20)), 2)
+    pd.DataFrame({"dx": dx}, index=ids).to_csv("dx.csv")
+    words = ["compare", "one.csv", "two.csv", "--target", "dx.csv:dx", *FAST, "--methods", "alone", "mean"]
+    assert main([*words, "--out", "res"]) == 0
+    out, _ = shown(capsys)
+    assert "80 samples are equal to another one in all views (40 different ones): they are kept together" in out
+    assert float(out.split("mean of kernels ")[1].split()[0]) < 70 and "No method is clearly better" in out
+
+
 def test_it_stops_in_time_and_goes_on(folder, capsys, measured, monkeypatch):
     start = time.monotonic
     assert main([*WORDS, *FAST, "--out", "res", "--max-time", "0.001s"]) == 2

@@ -151,3 +151,22 @@ def test_changed_inputs_are_measured_again_and_others_are_not(tmp_path, monkeypa
     assert run(seed=1)[2] == 4
     assert run(groups=pd.Series(np.arange(60) % 20, index=IDS).astype(str))[2] == 4
     assert run(X=ids.assign(clinic__sex="f"))[2] == 4
+
+
+def test_equal_samples_are_one_group_and_copies_of_the_target_are_named():
+    double = pd.concat([X[:30], X[:30].rename(lambda name: f"{name}-again")])
+    y = pd.Series(np.tile(["ill", "well"], 30), index=double.index, name="diagnosis")
+    declared = declare(double, y)
+    groups = declared.problem.groups
+    assert (groups[:30] == groups[30:]).all() and len(set(groups)) == 30
+    assert declared.notes[0].startswith("60 samples are equal to another one in all views (30 different ones)")
+    for split in declared.protocol.split(declared.problem.y, True, groups=groups):
+        assert not set(groups[split.train]) & set(groups[split.test])
+    # Two families of the user; the doubles have groups of their own, and join them.
+    families = pd.Series(np.where(np.arange(60) < 30, np.arange(60) // 15, np.arange(60)), index=double.index)
+    merged = declare(double, y, groups=families, folds=2).problem.groups
+    assert len(set(merged)) == 2 and (merged[:30] == merged[30:]).all()
+    with pytest.warns(UserWarning, match="the column 'clinic__code' equals the target one to one"):
+        declared = declare(X.assign(clinic__code=(Y == "ill") * 1.0), Y)
+    assert declared.notes[0].startswith("Warning: the column 'clinic__code' equals")
+    assert "clinic__code" in declared.problem.X  # a perfect marker looks the same

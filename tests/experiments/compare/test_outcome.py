@@ -36,8 +36,22 @@ VALIDATIONS = {
 }
 
 
-def record(score, validation=0.9, stored=10, n_warnings=0):
+def losses(score, n_samples=25):
+    """Wrong labels of the first samples, and a part of one where a score leaves that."""
+    return np.clip((1.0 - score) * n_samples - np.arange(n_samples), 0.0, 1.0)
+
+
+def pvalue(first, second, n_train=75):
+    """The p-value of two methods, from their scores on folds of 25 samples."""
+    d = np.concatenate([losses(b) - losses(a) for a, b in zip(first, second, strict=True)]).round(9)
+    n, u = len(d), np.sqrt(np.mean(d[d != 0] ** 2))
+    variance = np.append(d, [u, -u]).var(ddof=1)
+    return 2 * t.sf(abs(d.mean()) / np.sqrt((1 / n + 1 / n_train) * variance), n - 1)
+
+
+def record(score, validation=0.9, stored=10, n_warnings=0, n_samples=25):
     return {
+        "losses": losses(score, n_samples).tolist(),
         "candidate": "",
         "test": 100.0 * (1.0 - score),
         "validation": 100.0 * (1.0 - validation),
@@ -74,16 +88,51 @@ def test_methods_are_ranked_and_the_best_wins():
     assert outcome.winner.mean_stored == 10.0
 
 
-def test_pvalues_are_those_of_the_corrected_test_against_the_best_simple_method():
+def test_pvalues_are_those_of_held_out_losses_against_the_best_simple_method():
     outcome = gather(measured(), LABELS)
     for result in outcome.results:
         if result.method == "boosting":
             assert result.pvalue is None and result.difference is None
             continue
+        assert result.pvalue == pytest.approx(pvalue(SCORES["boosting"], SCORES[result.method]))
         difference = np.array(SCORES[result.method]) - np.array(SCORES["boosting"])
-        statistic = difference.mean() / np.sqrt((1 / 4 + 25 / 75) * difference.var(ddof=1))
-        assert result.pvalue == pytest.approx(2 * t.sf(abs(statistic), 3))
         assert result.difference == pytest.approx(difference.mean())
+
+
+def test_the_same_loss_in_each_fold_is_no_proof():
+    """Two of 20 in each of three folds: nothing varies from fold to fold, and six labels may be chance."""
+    y = np.array(["ill", "well"] * 30, dtype=object)
+    splits = NestedFolds(3).split(y, True)
+    scores = {"mean": 1.0, "localized": 0.9}
+    cells = {(name, fold): [record(score, n_samples=20)] for name, score in scores.items() for fold in range(3)}
+    row = MeasuredRow(Problem(np.zeros((60, 1)), y), splits, cells)
+    outcome = gather(row, {name: LABELS[name] for name in scores})
+    # d: 54 zeros and six ones, +1 and -1; SE^2 = (1/60 + 1/40) * Var
+    variance = np.var([0.0] * 54 + [1.0] * 6 + [1.0, -1.0], ddof=1)
+    expected = 2 * t.sf(0.1 / np.sqrt((1 / 60 + 1 / 40) * variance), 59)
+    assert outcome.pvalue(*outcome.results) == pytest.approx(expected) and 0.16 < expected < 0.17
+    assert outcome.within_noise(*outcome.results)
+
+
+def test_repeats_are_averaged_and_groups_count_as_one():
+    y = np.array(["ill", "well"] * 20, dtype=object)
+    groups = np.repeat(np.arange(20), 2)
+    splits = NestedFolds(2, 3).split(y, True, groups=groups)
+    rng = np.random.default_rng(0)
+    wrong = {name: rng.integers(0, 2, (3, 40)).astype(float) for name in ("mean", "localized")}
+    cells = {
+        (name, fold): [record(0.5) | {"losses": rows[split.run, split.test].tolist()}]
+        for name, rows in wrong.items()
+        for fold, split in enumerate(splits)
+    }
+    outcome = gather(
+        MeasuredRow(Problem(np.zeros((40, 1)), y, groups=groups), splits, cells), {name: LABELS[name] for name in wrong}
+    )
+    sums = (wrong["localized"] - wrong["mean"]).mean(axis=0).reshape(20, 2).sum(axis=1).round(9)
+    u = np.sqrt(np.mean(sums[sums != 0] ** 2))
+    error = np.sqrt((1 + 40 / 20) * np.append(sums, [u, -u]).var(ddof=1) / 20)
+    expected = 2 * t.sf(abs(sums.mean()) / error, 19)
+    assert outcome.pvalue(*outcome.results) == pytest.approx(expected)
 
 
 def test_the_nested_choice_takes_the_method_that_validation_chooses_in_each_fold():
@@ -165,7 +214,8 @@ def test_words_for_a_clear_winner():
     outcome = gather(measured(), LABELS)
     text = recommendation(outcome)
     assert text.startswith("Use localized MKL: its accuracy of 91.5 % is the highest of 4 methods.")
-    assert "better than the best simple method, boosting, by 10.5 percentage points (p < 0.001" in text
+    assert f"{pvalue(SCORES['boosting'], SCORES['localized']):.3f}" == "0.027"
+    assert "better than the best simple method, boosting, by 10.5 percentage points (p = 0.027)" in text
     assert "noise" not in text and "chance" not in text and simpler_choice(outcome) is None
 
 
@@ -173,7 +223,8 @@ def test_words_for_a_winner_within_noise_name_the_simpler_choice():
     outcome = gather(measured(SCORES | {"localized": [0.95, 0.70, 0.99, 0.72]}), LABELS)
     assert outcome.winner.method == "localized" and simpler_choice(outcome).method == "boosting"
     text = recommendation(outcome)
-    assert "The difference to boosting of 3.0 percentage points is within noise (p = 0.8" in text
+    assert f"{pvalue(SCORES['boosting'], [0.95, 0.70, 0.99, 0.72]):.3f}" == "0.608"
+    assert "The difference to boosting of 3.0 percentage points is within noise (p = 0.608)" in text
     assert "boosting is the simpler choice" in text
 
 
@@ -235,7 +286,7 @@ def test_samples_of_one_group_with_one_target_count_as_one(is_classification):
     for own, found in ((None, True), (groups, False), (np.arange(200), True), (np.arange(200) // 2 % 4, True)):
         problem = Problem(np.zeros((200, 1)), y, is_classification=is_classification, groups=own)
         splits = NestedFolds(4).split(y, is_classification)
-        row = MeasuredRow(problem, splits, {("mean", fold): [record(score)] for fold in range(4)})
+        row = MeasuredRow(problem, splits, {("mean", fold): [record(score, n_samples=50)] for fold in range(4)})
         assert gather(row, {"mean": "mean"}).beats_chance is found
 
 
@@ -246,6 +297,6 @@ def test_a_majority_that_changes_from_fold_to_fold_makes_no_method_better_than_c
     splits = [Split(rows[50:], rows[:0], test=rows[:50]), Split(rows[:50], rows[:0], test=rows[50:])]
     problem = Problem(np.zeros((100, 1)), y, is_classification=True)
     outcome = gather(
-        MeasuredRow(problem, splits, {("mean", 0): [record(0.5)], ("mean", 1): [record(0.5)]}), {"mean": ""}
+        MeasuredRow(problem, splits, {("mean", fold): [record(0.5, n_samples=50)] for fold in (0, 1)}), {"mean": ""}
     )
     assert outcome.chance.tolist() == [0.0, 0.0] and not outcome.beats_chance

@@ -17,7 +17,7 @@ from kernelweave.experiments import Comparison, Contender, Problem, run_experime
 from kernelweave.experiments.engine import comparison_run as module
 from kernelweave.experiments.engine.cells import described, frame_digest
 from kernelweave.experiments.engine.comparison_run import measure_row
-from kernelweave.model_selection import NestedFolds
+from kernelweave.model_selection import NestedFolds, paired_loss_test
 from kernelweave.views.sparse_rows import SparseRows
 
 
@@ -88,6 +88,7 @@ def test_cells_hold_scores_settings_and_sizes(tmp_path):
         model = KNeighborsClassifier(5).fit(X.iloc[split.train], Y[split.train])
         assert record["test"] == pytest.approx(100 - 100 * model.score(X.iloc[split.test], Y[split.test]))
         assert record["validation"] == pytest.approx(50.0)
+        assert record["losses"] == (model.predict(X.iloc[split.test]) != Y[split.test]).astype(float).tolist()
         assert record["stored"] == 40 and record["setting"] == {"k": 5, "odd": "slice(None, 1, None)"}
         assert record["n_warnings"] == 0 and record["warning"] is None and record["seconds"] > 0
     stored = json.loads((tmp_path / "mine" / "five" / "fold-000.json").read_text())
@@ -242,3 +243,34 @@ def test_a_table_of_given_data_is_run_as_any_other(tmp_path):
     outcome = run_experiment(declared(), tmp_path)
     assert outcome.rows == ["mine"] and outcome.experiment.dataset_names == []
     assert outcome.results["mine", "one"].errors.shape == (3,)
+
+
+def test_cells_without_losses_are_measured_again(tmp_path, measured, monkeypatch):
+    """As those of 0.2.0: their fingerprint is another one, so that no test can lack losses."""
+    measure_row(declared(), "mine", tmp_path)
+    measured.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(NestedFolds, "compares_samples", False)
+        cells = measure_row(declared(), "mine", tmp_path / "old").cells
+    assert all("losses" not in record for records in cells.values() for record in records)
+    measured.clear()
+    row = measure_row(declared(), "mine", tmp_path / "old")
+    assert len(measured) == 6 and all("losses" in records[0] for records in row.cells.values())
+
+
+def test_a_comparison_by_samples_is_tested_by_their_losses(tmp_path):
+    """k-NN of one and of 25 neighbours; the marked ones are those that the test does not tell from the best."""
+    groups = np.arange(60) // 2
+    comparison = declared(Problem(X, Y, groups=groups), one=Chooser(1), many=Chooser(25))
+    outcome = run_experiment(comparison, tmp_path)
+    results = {name: outcome.results["mine", name] for name in ("one", "many")}
+    row = measure_row(comparison, "mine", tmp_path / "again")
+    for name, result in results.items():
+        losses = np.empty(60)
+        for fold, split in enumerate(row.splits):
+            losses[split.test] = row.cells[name, fold][0]["losses"]
+        np.testing.assert_array_equal(result.losses, losses)
+    test = paired_loss_test(results["one"].losses, results["many"].losses, n_train=40, groups=groups)
+    best = min(results.values(), key=lambda result: result.mean)
+    worse = max(results.values(), key=lambda result: result.mean)
+    assert best.best and worse.best == (test.pvalue >= comparison.level)

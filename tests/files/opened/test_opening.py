@@ -155,11 +155,32 @@ def test_ways_to_give_a_target(folder):
     np.save("a.npy", np.zeros((4, 2)))
     pd.DataFrame({"label": ["u", "v", "w", "u"], "x": np.arange(4.0)}).to_parquet("t.parquet")
     for target in targets(folder):
-        table = open_views(["a.npy", "t.parquet"], target, id=False)
+        named = isinstance(target, tuple) or (isinstance(target, str) and target.startswith("labels.parquet"))
+        kept = ["t.parquet:label"] if named else []  # the name of the target, elsewhere
+        table = open_views(["a.npy", "t.parquet"], target, id=False, keep_columns=kept)
         assert list(whole(table)[1]) == ["u", "v", "w", "u"], target
         inside = target in ("label", "t__label") if isinstance(target, str) else False
         assert ("t__label" in table.columns) != inside
         assert table.target is not None
+
+
+def test_a_column_with_the_name_of_the_target_is_left_out(folder):
+    frame = pd.DataFrame({"label": ["u", "v", "w", "u"], "x": np.arange(4.0)})
+    frame.to_parquet("t.parquet")
+    frame.to_parquet("s.parquet")
+    frame[["label"]].to_parquet("only.parquet")
+    with pytest.warns(UserWarning, match="t.parquet: the column 'label' has the name of the target and is left out"):
+        table = open_views(["t.parquet", "s.parquet"], ("s.parquet", "label"), id=False)
+    assert list(table.columns) == ["t__x", "s__x"]
+    with pytest.warns(UserWarning, match="only.parquet: the column 'label'"):
+        table = open_views(["s.parquet", "only.parquet"], ("s.parquet", "label"), id=False)
+    assert list(table.columns) == ["s__x"]
+    whole_file = pd.DataFrame({"a__x": [1.0, 2.0], "a__y": [1.0, 2.0], "b__y": [3.0, 4.0]})
+    whole_file.to_parquet("all.parquet")
+    with pytest.warns(UserWarning, match="the column 'y' has the name of the target"):
+        assert list(open_views("all.parquet", target="b__y").columns) == ["a__x"]
+    with pytest.raises(ValueError, match="keep_columns has 't.parquet:x', but there is no such column"):
+        open_views(["t.parquet"], "label", id=False, keep_columns=["t.parquet:x"])
 
 
 def test_targets_keep_their_type(folder):

@@ -7,10 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from ..._warnings import warn
 from ...files import OpenViews
 from ...files.cohort import Cohort
 from ...persistence import save
-from ...recipes import CohortModel, guess_task, method_names, unavailable
+from ...recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
+from ...recipes.leaks import copies_of_target, copies_sentence
 from ...recipes.search import watched
 from ..in_blocks import described_table, fitted_in_blocks, opened
 from ..telling import described_cohort, described_setting, say, working
@@ -34,6 +36,9 @@ def run(chosen: argparse.Namespace) -> int:
     label = _label(chosen.method, cohort, task)
     if task == "regression":
         _check_numbers(y)
+    copies = copies_of_target(X, y, column_kinds(X, matrices=tuple(cohort.matrices)), task)
+    if copies:
+        warn(copies_sentence(copies))
     say(described_cohort(cohort, task, why))
     model = CohortModel(
         chosen.method,

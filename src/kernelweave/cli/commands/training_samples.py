@@ -24,4 +24,5 @@ def read_training_samples(chosen: argparse.Namespace) -> Cohort:
         sep=chosen.sep,
         decimal=chosen.decimal,
         encoding=chosen.encoding,
+        keep_columns=chosen.keep_column,
     )

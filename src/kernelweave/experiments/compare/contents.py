@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ...files.cohort import Cohort
+from ...model_selection.paired_losses import TEST_NAME
 from ...recipes.search import setting_text
 from ...reporting.content import Block, Cell, Column, Dot, Dots, Section, Table, Text
 from ...reporting.sections.wording import listed, reach
@@ -75,7 +76,7 @@ def _table(outcome: CompareOutcome) -> Table:
         Column("stored samples", "count", "training samples that the model needs for predictions"),
         Column("seconds", "seconds", "to choose the setting, fit and predict, for a fold"),
         Column("difference", kind, f"of the mean score, {against}"),
-        Column("p-value", "p-value", f"corrected resampled t test {against}"),
+        Column("p-value", "p-value", f"{TEST_NAME} {against}"),
     ]
     notes = [warnings_text(result) for result in outcome.results]
     notes += [f"could not be fitted: {result.failed}" for result in outcome.failed]

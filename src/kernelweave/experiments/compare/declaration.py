@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..._warnings import warn
 from ...kernels import Precomputed
 from ...model_selection import NestedFolds
 from ...recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
+from ...recipes.leaks import copies_of_target, copies_sentence
 from ...recipes.methods import ALONE
+from ...recipes.twins import find_twins, merged_groups
 from ..engine.comparison import Comparison, Contender, Problem
 
 ROW = "methods"  # the one row of the comparison, and the folder of its cells
@@ -126,14 +129,20 @@ def declare(
         max_train=QUICK_SAMPLES if quick else None,
         random_state=seed,
     )
+    kinds = column_kinds(X, matrices=tuple(matrices))
+    twins = find_twins(X, kinds, matrices)
+    notes += [] if twins is None else [twins.sentence]
+    copies = copies_of_target(X, targets, kinds, chosen)
     problem = Problem(
         X,
         targets,
         is_classification=chosen == "classification",
-        groups=None if groups is None else groups.to_numpy(dtype=object),
+        groups=merged_groups(None if groups is None else groups.to_numpy(dtype=object), twins),
     )
     notes += _checked_folds(problem, protocol, str(y.name))
-    kinds = column_kinds(X, matrices=tuple(matrices))
+    if copies:
+        notes.append(f"Warning: {copies_sentence(copies)}.")
+        warn(copies_sentence(copies))
     labels, absent = _methods(chosen, X, matrices, kinds, methods)
     notes += [f"{label} is left out: {reason}." for label, reason in absent.items()]
     options: dict[str, Any] = {

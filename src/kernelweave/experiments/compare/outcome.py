@@ -5,7 +5,7 @@ score            accuracy, or R2, of a method on the test samples of each fold; 
                  training samples
 winner           the method with the highest mean score; of equal ones the simplest
 baseline         the simple method with the highest mean score
-p-value          of the corrected resampled t test (Nadeau and Bengio 2003) between a method and the baseline
+p-value          of the test of held-out losses (`paired_loss_test`) between a method and the baseline
 nested choice    in each fold the method with the best validation score inside the training samples counts with its
                  test score: what to expect of the whole procedure, the choice of a method included
 chance           the most frequent class (or the mean target) of the training samples as prediction
@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ...model_selection import Split, corrected_t_test
+from ...model_selection import Split, paired_loss_test
+from ...model_selection.paired_losses import mean_by_sample
 from ...recipes.methods import ALONE, is_simple
 from ..engine.comparison import Problem
 from ..engine.comparison_run import MeasuredRow
@@ -49,6 +50,9 @@ class MethodResult:
         Its key, and what tables call it.
     scores : ndarray
         On the test samples of each fold: shares of right labels, or R2.
+    losses : ndarray
+        Of each tested sample, the mean over the repeats that tested it: 1 for a wrong label, or the squared error
+        relative to the variance of the fold's targets.
     validations : ndarray
         Of the chosen setting inside the training samples of each fold.
     stored : list of int or None
@@ -68,6 +72,7 @@ class MethodResult:
     method: str
     label: str
     scores: np.ndarray = field(default_factory=lambda: np.empty(0))
+    losses: np.ndarray = field(default_factory=lambda: np.empty(0))
     validations: np.ndarray = field(default_factory=lambda: np.empty(0))
     stored: list[int | None] = field(default_factory=list)
     seconds: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -111,8 +116,10 @@ class CompareOutcome:
     failed : list of MethodResult
         Those that could not be fitted in some fold.
     is_classification : bool
-    ratio : float
-        Test samples over training samples of a fold, for the tests.
+    n_train : float
+        Training samples of a fold, for the tests.
+    groups : ndarray or None
+        The group of each tested sample, for the tests.
     n_tested : float
         Samples that were tested in at least one fold; fewer where samples of a group have like targets.
     largest_share : float
@@ -134,7 +141,8 @@ class CompareOutcome:
     results: list[MethodResult]
     failed: list[MethodResult]
     is_classification: bool
-    ratio: float
+    n_train: float
+    groups: np.ndarray | None
     n_tested: float
     largest_share: float
     nested: np.ndarray
@@ -161,9 +169,9 @@ class CompareOutcome:
         """Whether every method was measured on every fold."""
         return self.n_done == self.n_cells
 
-    def pvalue(self, first: np.ndarray, second: np.ndarray) -> float:
-        """Of the corrected resampled t test of two lists of scores."""
-        return corrected_t_test(first, second, ratio=self.ratio).pvalue
+    def pvalue(self, first: MethodResult, second: MethodResult) -> float:
+        """Of the test of what two methods lose on the same samples."""
+        return paired_loss_test(first.losses, second.losses, n_train=self.n_train, groups=self.groups).pvalue
 
     @property
     def beats_chance(self) -> bool:
@@ -187,7 +195,7 @@ class CompareOutcome:
 
     def within_noise(self, first: MethodResult, second: MethodResult) -> bool:
         """Whether the test does not tell two methods apart."""
-        return self.pvalue(first.scores, second.scores) >= LEVEL
+        return self.pvalue(first, second) >= LEVEL
 
 
 def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
@@ -207,7 +215,8 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
     """
     cells, n_folds = measured.cells, len(measured.splits)
     methods, folds = _that_count(list(labels), cells, n_folds)
-    found = [_result(method, labels[method], [cells[method, fold][0] for fold in folds]) for method in methods]
+    splits = [measured.splits[fold] for fold in folds]
+    found = [_result(method, labels[method], [cells[method, fold][0] for fold in folds], splits) for method in methods]
     failed = [result for result in found if result.failed is not None]
     results = sorted(
         (result for result in found if result.failed is None),
@@ -215,7 +224,6 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
     )
     if not results:
         raise ValueError(f"no method could be fitted; {failed[0].label}: {failed[0].failed}")
-    splits = [measured.splits[fold] for fold in folds]
     tested = np.unique(np.concatenate([split.test for split in splits]))
     problem = measured.problem
     nested = [_chosen(results, place) for place in range(len(folds))]
@@ -223,7 +231,8 @@ def gather(measured: MeasuredRow, labels: Mapping[str, str]) -> CompareOutcome:
         results=results,
         failed=failed,
         is_classification=problem.is_classification,
-        ratio=float(np.mean([len(split.test) / len(split.train) for split in splits])),
+        n_train=float(np.mean([len(split.train) for split in splits])),
+        groups=None if problem.groups is None else problem.groups[tested].astype(str),
         n_tested=_independent(problem, tested),
         largest_share=float(_indicators(problem, tested).mean(axis=0).max()) if problem.is_classification else 0.0,
         nested=np.array([result.scores[place] for place, result in enumerate(nested)]),
@@ -260,7 +269,7 @@ def _that_count(methods: list[str], cells: Mapping[Any, Any], n_folds: int) -> t
     return both, furthest
 
 
-def _result(method: str, label: str, records: Sequence[Mapping[str, Any]]) -> MethodResult:
+def _result(method: str, label: str, records: Sequence[Mapping[str, Any]], splits: Sequence[Split]) -> MethodResult:
     reason = next((record["failed"] for record in records if "failed" in record), None)
     if reason is not None:
         return MethodResult(method=method, label=label, failed=reason)
@@ -269,6 +278,7 @@ def _result(method: str, label: str, records: Sequence[Mapping[str, Any]]) -> Me
         method=method,
         label=label,
         scores=np.array([1.0 - record["test"] / 100.0 for record in records]),
+        losses=mean_by_sample([split.test for split in splits], [record["losses"] for record in records])[1],
         validations=np.array([1.0 - record["validation"] / 100.0 for record in records]),
         stored=[record["stored"] for record in records],
         seconds=np.array([record["seconds"] for record in records]),
@@ -292,9 +302,7 @@ def _tested(outcome: CompareOutcome) -> list[MethodResult]:
     return [
         result
         if result is base
-        else dataclasses.replace(
-            result, difference=result.mean - base.mean, pvalue=outcome.pvalue(base.scores, result.scores)
-        )
+        else dataclasses.replace(result, difference=result.mean - base.mean, pvalue=outcome.pvalue(base, result))
         for result in outcome.results
     ]
 

@@ -44,7 +44,7 @@ def recommendation(outcome: CompareOutcome) -> list[str]:
     if alternative is None:
         return [*text, *_beside(outcome)]
     gap = gap_text(abs(winner.mean - alternative.mean), outcome.is_classification)
-    pvalue = outcome.pvalue(alternative.scores, winner.scores)
+    pvalue = outcome.pvalue(alternative, winner)
     text.append(
         f"The difference to {alternative.label} of {gap} is within noise ({p_text(pvalue)}): {alternative.label} is "
         "the simpler choice, and these data do not show that it is worse."
@@ -125,14 +125,14 @@ def _beside(outcome: CompareOutcome) -> list[str]:
     if winner.is_simple or base is None:
         is_open = outcome.within_noise(winner, second)
         margin = gap_text(winner.mean - second.mean, outcome.is_classification)
-        pvalue = p_text(outcome.pvalue(second.scores, winner.scores))
+        pvalue = p_text(outcome.pvalue(second, winner))
         if is_open:
             is_simpler = simplicity(winner.method) < simplicity(second.method)
             simpler = f", but {winner.label} is the simpler choice" if is_simpler else ""
             return [f"The difference to the next, {second.label}, of {margin} is within noise ({pvalue}){simpler}."]
         return [f"It is better than the next, {second.label}, by {margin} ({pvalue})."]
     margin = gap_text(winner.mean - base.mean, outcome.is_classification)
-    pvalue = p_text(outcome.pvalue(base.scores, winner.scores))
+    pvalue = p_text(outcome.pvalue(base, winner))
     if outcome.within_noise(winner, base):
         return [f"The difference to the best simple method, {base.label}, of {margin} is within noise ({pvalue})."]
     return [f"It is better than the best simple method, {base.label}, by {margin} ({pvalue})."]

@@ -144,6 +144,7 @@ def build_report(
         problem.X[kept],
         problem.y[kept],
         cv=folds,
+        groups=groups,
         comparison=(sentences, methods_section(outcome, declared)),
         data=rows,
         title=f"Comparison of methods for {cohort.tables.y.name if cohort.tables.y is not None else 'the target'}",

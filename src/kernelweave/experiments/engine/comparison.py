@@ -47,13 +47,17 @@ class Problem:
 
     def error(self, model: BaseEstimator, X: Any, part: np.ndarray) -> float:
         """Per cent of the samples that are misclassified, or of the variance that is not explained: 100 (1 - R2)."""
+        return float(100.0 * np.mean(self.losses(model, X, part)))
+
+    def losses(self, model: BaseEstimator, X: Any, part: np.ndarray) -> np.ndarray:
+        """What is lost on each sample, whose mean is the error: 1 for a wrong label, or ``(y - f)^2 / Var(y)``."""
         predicted, true = model.predict(X), self.y[part]
         if self.is_classification:
-            return float(100.0 * np.mean(predicted != true))
-        error, variance = np.mean((predicted - true) ** 2), np.var(true)
+            return np.asarray(predicted != true, dtype=np.float64)
+        squares, variance = (predicted - true) ** 2, np.var(true)
         if variance == 0.0:  # nothing to explain: all or none of it, as in scikit-learn's r2_score
-            return 0.0 if error == 0.0 else 100.0
-        return float(100.0 * error / variance)
+            return np.full(len(squares), float(squares.any()))
+        return squares / variance
 
 
 _FEW = 8  # data sets that are listed by name
@@ -115,7 +119,8 @@ class Comparison:
     measure : callable or None
         What fits one candidate on a fold and returns the record of it, from the label of the candidate, the unfitted
         estimator, the problem, the split and the samples that train, validate and test; the test error and the seconds
-        by default.
+        by default. Where the protocol
+        compares samples it has the `losses` of the test samples too.
     in_processes : bool
         Whether cells run in processes of their own, one at a time in each, so that memory can be measured; in threads
         of this process otherwise.

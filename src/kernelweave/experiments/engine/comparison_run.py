@@ -98,9 +98,10 @@ def run_comparison(
             continue
         cells, splits = measured.cells, measured.splits
         n_folds = len(splits)
-        results |= {(row, name): result for name, result in results_of(comparison, cells, splits).items()}
+        groups = measured.problem.groups
+        results |= {(row, name): one for name, one in results_of(comparison, cells, splits, groups).items()}
         cells = {key: records[:1] for key, records in cells.items()}
-        first |= {(row, name): result for name, result in results_of(comparison, cells, splits).items()}
+        first |= {(row, name): one for name, one in results_of(comparison, cells, splits, groups).items()}
     if not results:
         raise FileNotFoundError(
             f"none of the data sets of {comparison.name!r} is in the data home: {', '.join(comparison.datasets)}"
@@ -117,7 +118,8 @@ class MeasuredRow:
     problem : Problem
     splits : list of Split
     cells : dict from (contender, fold) to records
-        One record for each candidate, with errors in per cent; `failed` alone where it could not be fitted.
+        One record for each candidate, with errors in per cent, and `losses` of the test samples where the protocol
+        compares samples; `failed` alone where it could not be fitted.
     """
 
     problem: Problem
@@ -205,6 +207,7 @@ class _Row:
     marks: Mapping[str, str]
     is_tolerant: bool
     measure: Measure
+    keeps_losses: bool
 
     def prepare(self, number: int) -> Callable[[str], Records]:
         """A function that measures a contender on a fold."""
@@ -216,7 +219,11 @@ class _Row:
 
         def measure(contender: str) -> Records:
             measure = partial(_tolerated, self.measure) if self.is_tolerant else self.measure
-            return [measure(label, model, self.problem, split, parts) for label, model in self.tried[contender].items()]
+            tried = self.tried[contender].items()
+            records = [measure(label, model, self.problem, split, parts) for label, model in tried]
+            if not self.keeps_losses:
+                records = [{name: one[name] for name in one if name != "losses"} for one in records]
+            return records
 
         return measure
 
@@ -268,7 +275,8 @@ def _load(comparison: Comparison, row: str, data_home: Any) -> _Row:
     scaling = None if comparison.scaling is None else comparison.scaling(problem)
     tried = {contender.name: contender.candidates(problem) for contender in comparison.contenders}
     marks = {contender: _fingerprint(comparison, scaling, models, data) for contender, models in tried.items()}
-    return _Row(problem, splits, scaling, tried, marks, comparison.is_tolerant, comparison.measure or _measure)
+    measure, keeps_losses = comparison.measure or _measure, comparison.protocol.compares_samples
+    return _Row(problem, splits, scaling, tried, marks, comparison.is_tolerant, measure, keeps_losses)
 
 
 def _problem_digest(problem: Problem) -> str:
@@ -280,7 +288,7 @@ def _fingerprint(
     comparison: Comparison, scaling: BaseEstimator | None, models: Mapping[str, BaseEstimator], data: str
 ) -> str:
     """A digest of everything that the cells of a contender on a data set depend on."""
-    settings = {
+    settings: dict[str, Any] = {
         "version": __version__,
         "data": data,
         "protocol": repr(comparison.protocol),
@@ -288,6 +296,8 @@ def _fingerprint(
     }
     if scaling is not None:
         settings["scaling"] = _described(scaling)
+    if comparison.measure is None and comparison.protocol.compares_samples:
+        settings["losses"] = True  # cells of earlier versions have none
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
@@ -312,11 +322,12 @@ def _tolerated(
 
 
 def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, parts: list[Any]) -> dict[str, Any]:
-    """Errors in per cent of one candidate on the parts of one fold."""
+    """Errors in per cent of one candidate on the parts of one fold, and what it loses on each test sample."""
     start = time.perf_counter()
     groups = {} if problem.groups is None else {"groups": problem.groups[split.train]}
     fitted = clone(model).fit(parts[0], problem.y[split.train], **groups)
-    test = problem.error(fitted, parts[2], split.test)
+    losses = problem.losses(fitted, parts[2], split.test)
+    test = float(100.0 * np.mean(losses))
     chosen: dict[str, Any] = {}
     if hasattr(fitted, "setting_"):  # it chose its setting by itself
         validation: float | None = 100.0 * (1.0 - float(fitted.validation_score_))
@@ -327,7 +338,8 @@ def _measure(label: str, model: BaseEstimator, problem: Problem, split: Split, p
         same = np.array_equal(split.validation, split.test)
         validation = test if same else problem.error(fitted, parts[1], split.validation)
     seconds = time.perf_counter() - start
-    return {"candidate": label, "validation": validation, "test": test, "seconds": seconds} | chosen
+    found = {"candidate": label, "validation": validation, "test": test, "seconds": seconds, "losses": losses.tolist()}
+    return found | chosen
 
 
 def plain(value: Any) -> Any:

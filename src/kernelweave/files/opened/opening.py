@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...validation import shown
+from ...views.selectors import SEPARATOR
 from ..matching import as_text
 from ..separators import format_suffix
 from ..table import no_column
+from ..target_copies import KeptColumns
 from .arrays import ArrayRows
-from .columns import StoredIds
+from .columns import StoredColumn, StoredColumns, StoredIds
 from .rows import StoredRows
 from .sources import Opened, first_part, opened_views
 from .table import OpenView, OpenViews
@@ -21,7 +23,9 @@ from .targets import target_of
 _N_TRIED = 1000  # rows whose ids are looked at before a first column of text is taken for ids
 
 
-def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: int | None = None) -> OpenViews:
+def open_views(
+    paths: Any, target: Any = None, *, id: Any = None, block_size: int | None = None, keep_columns: Any = ()
+) -> OpenViews:
     """Open views in files that are larger than memory, as one table that estimators read block by block.
 
     The blocks one below the other are the X that `read_views` would return for the same files, with all numbers as
@@ -47,6 +51,9 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
         first column of text that differs from row to row (in the first 1000). False: there are none.
     block_size : int, optional
         How many samples are read at a time. None: as many as take 8 MB, from 64 to 8192.
+    keep_columns : sequence of str
+        A column of a view that has the name of the target is left out, with a warning: it would give the answer away.
+        ``"file:column"`` keeps it, where it is something else.
 
     Returns
     -------
@@ -87,6 +94,7 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
         isinstance(block_size, bool) or not isinstance(block_size, int | np.integer) or block_size < 1
     ):
         raise ValueError(f"block_size must be a whole number of at least 1, or None, not {shown(block_size)}")
+    kept = KeptColumns(keep_columns)
     opened = opened_views(paths)
     _check_id(id, opened)
     column, beside = target_of(target, opened)
@@ -101,16 +109,33 @@ def open_views(paths: Any, target: Any = None, *, id: Any = None, block_size: in
         chosen = [j for j in range(len(one.rows.columns)) if j not in hidden and (one.rows.shown, j) not in taken]
         if one is beside:
             continue
+        given, chosen = chosen, [j for j in chosen if not _is_copy(one, j, column, kept)]
         if chosen:
             views.append(OpenView(one.rows, chosen, [one.named(j) for j in chosen]))
-        elif not any(shown == one.rows.shown for shown, _ in taken):
+        elif not given and not any(shown == one.rows.shown for shown, _ in taken):
             raise ValueError(f"{one.rows.shown} has no column beside the ids; a view needs one: leave the file out")
+    kept.check_used(None if column is None else column.name)
     if not views:
         raise ValueError("no file has columns for a view beside ids and target; give the files of the views as paths")
     n_samples = _common_length([*(one.rows for one in opened), *([] if column is None else column.tables)])
     _check_unique([name for view in views for name in view.names])
     found = StoredIds(tuple(ids)) if ids else None
     return OpenViews(views, column, ids=found, n_samples=n_samples, block_size=_whole(block_size))
+
+
+def _is_copy(one: Opened, place: int, target: StoredColumn | StoredColumns | None, kept: KeptColumns) -> bool:
+    """Whether a column is left out because it has the name of a target."""
+    columns = target.columns if isinstance(target, StoredColumns) else [] if target is None else [target]
+    names = {_own_name(column.name) for column in columns if not isinstance(first_part(column.rows), ArrayRows)}
+    own = one.rows.columns[place].name
+    own = _own_name(own) if one.is_whole else own
+    files = [one.name, *(file.name for file in one.rows.files)]
+    return own in names and kept.leaves_out(one.rows.shown, files, own, own)
+
+
+def _own_name(name: str) -> str:
+    """The name of a column without that of its view."""
+    return name.partition(SEPARATOR)[2] or name
 
 
 def _whole(number: Any) -> int | None:

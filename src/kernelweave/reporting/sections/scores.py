@@ -88,7 +88,7 @@ def score_of(subject: Subject, scoring: Any) -> Score:
 
 
 def evaluated(
-    subject: Subject, cv: Any, scoring: Any, *, n_jobs: int | None, random_state: Any, verbose: int
+    subject: Subject, cv: Any, scoring: Any, groups: Any = None, *, n_jobs: int | None, random_state: Any, verbose: int
 ) -> Evaluation:
     """The scores of a model by cross-validation, where there are targets and cross-validation is wanted."""
     score = score_of(subject, scoring)
@@ -101,7 +101,8 @@ def evaluated(
     if subject.cohort is not None:
         rows = subject.decided
         whole, X, y = subject.model, _safe_indexing(subject.inner, rows), subject.inner_targets[rows]
-    options = {"scoring": scoring, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
+        groups = None if groups is None else _safe_indexing(groups, rows)
+    options = {"scoring": scoring, "groups": groups, "n_jobs": n_jobs, "random_state": random_state, "verbose": verbose}
     try:
         with warnings.catch_warnings():
             if cv is None:  # the report itself says that a class has few samples

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from kernelweave.experiments.benchmark.page.findings import (
     baseline_sentences,
@@ -16,7 +17,6 @@ from kernelweave.experiments.benchmark.page.findings import (
 )
 from kernelweave.experiments.benchmark.page.ranks import Ranking, rank_methods
 from kernelweave.experiments.benchmark.page.shared import shared_cells
-from kernelweave.model_selection import corrected_t_test
 from made_up_cells import METHODS, SETS, made_up_cells
 
 
@@ -34,22 +34,25 @@ def flat(cells):
 
 
 def test_a_rival_that_is_ahead_is_named_with_its_lead():
-    cells = with_accuracy(flat(made_up_cells()), "cora", "random forest", [0.80, 0.801, 0.802])
+    cells = with_accuracy(flat(made_up_cells()), "cora", "random forest", [0.90, 0.901, 0.902])
     found = {lead.row: lead for lead in leads(shared_cells(cells))}
     assert len(found) == len(SETS)
     assert found["cora"].best == "random forest" and found["cora"].is_sure
     assert found["heart"].best is None
     said = " ".join(lead_sentences(list(found.values())))
     assert "one of Kernelweave's on 0 of 10 data sets, another one on 1, and both tie on 9." in said
-    assert "by a point or more: *random forest* on cora (+10.1)." in said
-    assert "Significantly ahead (corrected t test over the splits, 0.05): *random forest* on cora (+10.1)." in said
+    assert "by a point or more: *random forest* on cora (+20.1)." in said
+    assert "Significantly ahead (test of held-out losses, 0.05): *random forest* on cora (+20.1)." in said
 
 
 def test_a_lead_that_varies_is_not_significant():
     cells = with_accuracy(flat(made_up_cells()), "cora", "random forest", [0.9, 0.69, 0.71])
     found = [lead for lead in leads(shared_cells(cells)) if lead.row == "cora"]
-    expected = corrected_t_test([0.7] * 3, [0.9, 0.69, 0.71], ratio=2.0).pvalue  # 400 test and 200 training samples
-    assert found[0].pvalue == pytest.approx(expected)
+    # 400 test and 200 training samples; 0.3 * 400 labels are wrong, and 0.2333 * 400, at worst none of them in both
+    d = np.concatenate([np.full(120, -1.0), np.zeros(400 - 120 - 94), [1 / 3], np.ones(93)])
+    u = np.sqrt(np.mean(d[d != 0] ** 2))
+    error = np.sqrt((1 / 400 + 1 / 200) * np.append(d, [u, -u]).var(ddof=1))
+    assert found[0].pvalue == pytest.approx(2 * stats.t.sf(abs(d.mean()) / error, 399))
     assert "On no data set is another method significantly ahead" in " ".join(lead_sentences(found))
 
 

@@ -63,8 +63,8 @@ at the level 0.05. N is the effective number of data sets: the masked forms of o
 if they were copies."""
 _LEADS = """The best of the {n_ours} methods of Kernelweave and the best of the {n_others} others on each data set, the
 largest leads of others first. *Ahead*: accuracy of the first less that of the second, in points. Both are chosen by
-the accuracy on the test samples, which favours the side with more methods. *p*: corrected t test of the two over the
-splits, bold below 0.05, without a correction for the number of data sets."""
+the accuracy on the test samples, which favours the side with more methods. *p*: test of held-out losses of the two,
+an upper limit because cells hold accuracies only; bold below 0.05, without a correction for the number of data sets."""
 _RUN = """Every method chooses among at most {budget} settings by {folds} stratified folds of the training samples.
 After {seconds:g} seconds of a cell no further setting is begun. All {n_cells} cells are in `results.json` beside the
 pictures, from which `read_results` and `write_benchmark_page` of `kernelweave.experiments.benchmark` write this page
