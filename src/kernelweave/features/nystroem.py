@@ -2,6 +2,10 @@
 
 phi(x) = Lambda^(-1/2) U' k(L, x),      K_LL = U Lambda U'
 
+Eigenvalues count down to what rounding in float64 leaves of them: where columns have different scales, or a mean, what
+tells samples apart may be far below the largest. A kernel whose own feature space has no more
+dimensions than there would be landmarks, as a linear one of few columns has, gets that (`exact`).
+
 Of a kernel that is not positive semidefinite only the positive eigenvalues of K_LL are kept, which is what
 ``repair="clip"`` does among the landmarks; with it k(x, x) is that of the features, too, before normalisation.
 """
@@ -18,10 +22,15 @@ from ..kernels.stacking.single import single_stack
 from ..validation import Choice, Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation, FeatureMap
+from .exact import narrow_map
 from .landmarks import METHODS, drawn_landmarks
 from .moments import moments_of
+from .precision import degree_of, warn_of_lost_differences
 
-SMALLEST = {"float32": 1e-6, "float64": 1e-13}  # eigenvalues that count, relative to the largest
+# Eigenvalues that are cut, of the trace of K_LL. Entries that are wrong by a few eps of k(x, x) change eigenvalues by at
+# most as many eps of the trace, n k(x, x): ||E||_2 <= ||E||_F. That is at most n eps of the largest, and less where one
+# eigenvalue is nearly the whole trace, as with a large mean.
+SMALLEST = 4.0 * float(np.finfo(float).eps)
 INDEFINITE = 1e-6  # a negative eigenvalue that is no rounding, relative to the largest
 # Of the trace of the samples that are no landmarks. On four problems (handwritten digits, breast cancer, and two made
 # ones; Gaussian widths from the default down to 0.12 of it, 64 landmarks, two folds) models lost up to 23 points of
@@ -66,8 +75,9 @@ class NystroemFeatures(Approximation):
     ----------
     n_components : int
         Number of landmarks for each kernel: all samples where there are fewer. There are at most as many features, and
-        fewer where they span the kernel: eigenvalues of K_LL below 1e-6 of the largest are cut (1e-13 with
-        ``dtype="float64"``), negative ones, too.
+        fewer where they span the kernel: eigenvalues of K_LL that are rounding in float64, at most 4 eps of its trace, are
+        cut, negative ones, too. A linear or polynomial kernel, or a sum or product of these, has
+        `ExactFeatures` where these are no more.
     method : {"rpcholesky", "kmeans++", "uniform"}
         How landmarks are drawn: by randomly pivoted Cholesky, which captures most of the trace; spread out as the first
         centres of k-means are, in the kernel's feature space; or each sample with the same chance.
@@ -92,26 +102,31 @@ class NystroemFeatures(Approximation):
         self.n_components = n_components
         self.method = method
 
-    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> NystroemMap:
+    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> FeatureMap:
         """Draw landmarks among the samples that have the view, and whiten."""
         given = check_parameters(self)
+        exact = narrow_map(stack, m, min(given.n_components, int(stack.present[:, m].sum())))
+        if exact is not None:
+            return exact
         normalize = stack.normalizers[m].method
         scaled = None if normalize == "center" else normalize
         repair = stack.repairs[m].unlearned()
         is_repaired = not repair.trusted and repair.method is not None
         own = single_stack(stack, m, normalize=None if is_repaired else scaled)
         own.gram_rows(0, np.arange(1))  # learns the constants of normalisation
-        landmarks = own.restrict(drawn_landmarks(own, given.n_components, given.method, rng, dtype))
+        landmarks = own.restrict(drawn_landmarks(own, given.n_components, given.method, rng))
         landmarks.repairs = [repair]
         if is_repaired:
             _repair(landmarks, scaled)
-        whitening = whitening_of(landmarks, dtype)
+        whitening = whitening_of(landmarks)
 
         def compute(views: Views) -> tuple[np.ndarray, np.ndarray]:
             K, diagonal = landmarks.compare(0, views, np.ones(views.n_samples, dtype=bool))
             return K @ whitening, diagonal
 
         found = moments_of(own.support, own.weight, whitening.shape[1], compute)
+        kernel = own.kernels[0]
+        warn_of_lost_differences(own.names[0], kernel, found.varied, degree_of(kernel), landmarks.n_samples)
         share = found.share
         if landmarks.repairs[0].is_clipped:  # k(x, x) is then that of the features: the trace is that before the repair
             share = min(1.0, _clipped_share(own, landmarks))
@@ -127,8 +142,8 @@ class NystroemFeatures(Approximation):
         return NystroemMap(landmarks, found.gain * whitening, min(1.0, share), centered=normalize == "center")
 
 
-def whitening_of(landmarks: KernelStack, dtype: np.dtype) -> np.ndarray:
-    """U Lambda^(-1/2) of K_LL = U Lambda U', without eigenvalues that are too small for features of a type.
+def whitening_of(landmarks: KernelStack) -> np.ndarray:
+    """U Lambda^(-1/2) of K_LL = U Lambda U', without eigenvalues that are rounding.
 
     A kernel that is zero among the landmarks has one feature, which is 0.
     """
@@ -142,7 +157,7 @@ def whitening_of(landmarks: KernelStack, dtype: np.dtype) -> np.ndarray:
             'negative part out, as repair="clip" does',
             IndefiniteKernelWarning,
         )
-    kept = values > SMALLEST[np.dtype(dtype).name] * largest
+    kept = values > SMALLEST * np.abs(values).sum()
     return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
 
 
