@@ -96,7 +96,7 @@ def _fitted(stack: KernelStack, m: int, width: int) -> ExactMap:
     found.trace_share = min(1.0, found.trace_share)
     degree = degree_of(kernel)
     if degree > 1:  # a feature is of first degree in a column where its value is; beside it are those of higher ones
-        warn_of_lost_differences(name, kernel, moments.varied, degree - 1, width)
+        warn_of_lost_differences(name, kernel, moments.varied, degree - 1)
     return found
 
 

@@ -103,11 +103,13 @@ class NystroemFeatures(Approximation):
         self.method = method
 
     def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> FeatureMap:
-        """Draw landmarks among the samples that have the view, and whiten."""
+        """Exact features where they are no more than the landmarks would be, and else those of landmarks."""
+        count = min(check_parameters(self).n_components, int(stack.present[:, m].sum()))
+        return narrow_map(stack, m, count) or self.landmark_map(stack, m, rng)
+
+    def landmark_map(self, stack: KernelStack, m: int, rng: np.random.RandomState) -> NystroemMap:
+        """Draw landmarks among the samples that have the view, and whiten; parameters are those of `fit_map`."""
         given = check_parameters(self)
-        exact = narrow_map(stack, m, min(given.n_components, int(stack.present[:, m].sum())))
-        if exact is not None:
-            return exact
         normalize = stack.normalizers[m].method
         scaled = None if normalize == "center" else normalize
         repair = stack.repairs[m].unlearned()
@@ -126,7 +128,7 @@ class NystroemFeatures(Approximation):
 
         found = moments_of(own.support, own.weight, whitening.shape[1], compute)
         kernel = own.kernels[0]
-        warn_of_lost_differences(own.names[0], kernel, found.varied, degree_of(kernel), landmarks.n_samples)
+        warn_of_lost_differences(own.names[0], kernel, found.varied, degree_of(kernel))
         share = found.share
         if landmarks.repairs[0].is_clipped:  # k(x, x) is then that of the features: the trace is that before the repair
             share = min(1.0, _clipped_share(own, landmarks))

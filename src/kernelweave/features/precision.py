@@ -16,7 +16,6 @@ import numpy as np
 from .._warnings import warn
 from ..kernels import Kernel, KernelStack
 from .base import FeatureMap
-from .landmarks import negligible
 
 EPS = float(np.finfo(float).eps)
 # Raw values k(x, L) that are wrong by a share e change a feature of eigenvalue lambda by e k / lambda^(1/2), beside a
@@ -25,7 +24,7 @@ EPS = float(np.finfo(float).eps)
 LARGEST_RATIO = 1e6
 # Rounding to float32 changes a feature by 6e-8 of its mean, which is 0.06 % of its spread at this ratio.
 LARGEST_MEAN = 1e4
-CONSTANT = 64.0 * EPS  # a spread, relative to the mean, that is rounding
+CONSTANT = 64.0 * EPS  # a spread, relative to the mean, that is rounding; a share of k(x, x), too
 SAMPLES = 512  # of the reservoir, by which spreads are judged
 
 
@@ -85,11 +84,11 @@ def degree_of(kernel: Kernel) -> int:
     return function.degree if function is not None and function.kind == "polynomial" else 1
 
 
-def warn_of_lost_differences(name: str, kernel: Kernel, share: float, degree: int, count: int) -> None:
+def warn_of_lost_differences(name: str, kernel: Kernel, share: float, degree: int) -> None:
     """Warn where rounding hides what differs between samples.
 
     Of columns whose means are R times their spread, a share of about R^-2 of k(x, x) differs between samples, and of
-    terms of degree q the share R^(-2q): rounding leaves a share of n eps, with n landmarks or features.
+    terms of degree q the share R^(-2q); kernel values have some eps of rounding.
 
     Parameters
     ----------
@@ -99,10 +98,8 @@ def warn_of_lost_differences(name: str, kernel: Kernel, share: float, degree: in
         Of the mean of k(x, x), that is left around the mean of the features.
     degree : int
         Which power of the share has to be seen.
-    count : int
-        n.
     """
-    if 0.0 < share and share**degree <= negligible(count):
+    if 0.0 < share and share**degree <= CONSTANT:
         terms = f", and of its terms of degree {degree_of(kernel)} nothing" if degree_of(kernel) > 1 else ""
         warn(
             f"only a share of {share:.1g} of k(x, x) differs between samples in the kernel {name!r}{terms}: explicit "
