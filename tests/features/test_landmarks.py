@@ -67,9 +67,7 @@ def test_landmarks_are_distinct_sorted_and_as_many_as_asked(method):
     assert len(chosen) == 100 and (np.diff(chosen) > 0).all()
     again = drawn_landmarks(stack, 100, method, np.random.RandomState(0))
     np.testing.assert_array_equal(chosen, again)
-    np.testing.assert_array_equal(
-        drawn_landmarks(stack, 1000, method, np.random.RandomState(0)), np.arange(300)
-    )
+    np.testing.assert_array_equal(drawn_landmarks(stack, 1000, method, np.random.RandomState(0)), np.arange(300))
 
 
 @pytest.mark.parametrize("method", ["rpcholesky", "kmeans++"])

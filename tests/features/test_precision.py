@@ -36,7 +36,7 @@ def fitted(kernel, X, **options):
 @pytest.mark.parametrize("mean", MEANS)
 @pytest.mark.parametrize("scale", [1.0, 3e3, 1e4])
 def test_linear_kernels_have_the_model_of_their_columns_alone(scale, mean, normalize, storage):
-    """A bias makes up for the mean, and C k(x, x) is so large that what counts is z_1 alone, whatever the others are."""
+    """A bias makes up for the mean, and C k(x, x) is so large that z_1 counts alone, whatever the others are."""
     X = columns(scale, mean)
     model = fitted(Linear(), X, approximation="nystroem", normalize=normalize, storage=storage, tol=1e-5)
     plain = fitted(Linear(), columns(scale, 0.0), machine="squared-hinge", normalize=None)

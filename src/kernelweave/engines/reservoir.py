@@ -189,15 +189,17 @@ def fitted_maps(
 
 
 def _held_in(maps: list[FeatureMap], own: list[tuple[KernelStack, int]], dtype: Any) -> np.dtype:
-    """The type of features: that which is asked for, and else float32, or float64 where float32 would round too much."""
+    """The type of features: that which is asked for; else float32, or float64 where float32 would round too much."""
     if dtype == "float64":
         return np.dtype(dtype)
-    drowned = [stack.names[m] for found, (stack, m) in zip(maps, own, strict=True) if not float32_holds(found, stack, m)]
+    places = zip(maps, own, strict=True)
+    drowned = [stack.names[m] for found, (stack, m) in places if not float32_holds(found, stack, m)]
     if drowned and dtype is not None:
         warn(
-            f"explicit features of the kernel{'s' * (len(drowned) > 1)} {', '.join(map(repr, drowned))} have means that "
-            "are so large beside their spread that float32 rounds off what differs between samples: use dtype=None, "
-            'which chooses, or "float64", or standardise the columns (transformer=StandardScaler() of the kernel)'
+            f"explicit features of the kernel{'s' * (len(drowned) > 1)} {', '.join(map(repr, drowned))} have means "
+            "that are so large beside their spread that float32 rounds off what differs between samples: use "
+            'dtype=None, which chooses, or "float64", or standardise the columns (transformer=StandardScaler() of the '
+            "kernel)"
         )
     return np.dtype("float64" if drowned and dtype is None else "float32")
 

@@ -10,8 +10,8 @@ import numpy as np
 from ..views import Views
 
 BLOCK_VALUES = 2**22  # features that are computed together
-# Of the mean of k(x, x): what the features may lack of it, and what centring may leave of a constant kernel, by rounding.
-# The first is a difference of two sums in float64; the second is a sum of squares, each of which is rounding.
+# Of the mean of k(x, x), by rounding: what the features may lack of it, and what centring may leave of a constant
+# kernel. The first is a difference of two sums in float64; the second is a sum of squares, each of which is rounding.
 LACKS, NOTHING_LEFT = 64.0 * float(np.finfo(float).eps), 1e-15
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from .._warnings import warn
 from ..kernels import IndefiniteKernelWarning, KernelStack, Normalizer
 from ..kernels.stacking.single import single_stack
+from ..solvers.spectrum import above_rounding, is_indefinite
 from ..validation import Choice, Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation, FeatureMap
@@ -27,11 +28,9 @@ from .landmarks import METHODS, drawn_landmarks
 from .moments import moments_of
 from .precision import degree_of, warn_of_lost_differences
 
-# Eigenvalues that are cut, of the trace of K_LL. Entries that are wrong by a few eps of k(x, x) change eigenvalues by at
-# most as many eps of the trace, n k(x, x): ||E||_2 <= ||E||_F. That is at most n eps of the largest, and less where one
-# eigenvalue is nearly the whole trace, as with a large mean.
-SMALLEST = 4.0 * float(np.finfo(float).eps)
-INDEFINITE = 1e-6  # a negative eigenvalue that is no rounding, relative to the largest
+# Of an indefinite kernel, relative to the largest: values of samples that are no landmarks do not fall with the
+# eigenvalue, so that dividing by its root enlarges them.
+INDEFINITE = 1e-6
 # Of the trace of the samples that are no landmarks. On four problems (handwritten digits, breast cancer, and two made
 # ones; Gaussian widths from the default down to 0.12 of it, 64 landmarks, two folds) models lost up to 23 points of
 # accuracy below 0.02, or learned nothing with the exact kernel either, and at most 12 above 0.05.
@@ -75,8 +74,8 @@ class NystroemFeatures(Approximation):
     ----------
     n_components : int
         Number of landmarks for each kernel: all samples where there are fewer. There are at most as many features, and
-        fewer where they span the kernel: eigenvalues of K_LL that are rounding in float64, at most 4 eps of its trace, are
-        cut, negative ones, too. A linear or polynomial kernel, or a sum or product of these, has
+        fewer where they span the kernel: eigenvalues of K_LL that are rounding in float64, 4 eps of its trace, are cut,
+        negative ones, too. A linear or polynomial kernel, or a sum or product of these, has
         `ExactFeatures` where these are no more.
     method : {"rpcholesky", "kmeans++", "uniform"}
         How landmarks are drawn: by randomly pivoted Cholesky, which captures most of the trace; spread out as the first
@@ -120,7 +119,7 @@ class NystroemFeatures(Approximation):
         landmarks.repairs = [repair]
         if is_repaired:
             _repair(landmarks, scaled)
-        whitening = whitening_of(landmarks)
+        whitening = whitening_of(landmarks, whole=landmarks.n_samples == own.n_samples)
 
         def compute(views: Views) -> tuple[np.ndarray, np.ndarray]:
             K, diagonal = landmarks.compare(0, views, np.ones(views.n_samples, dtype=bool))
@@ -144,22 +143,31 @@ class NystroemFeatures(Approximation):
         return NystroemMap(landmarks, found.gain * whitening, min(1.0, share), centered=normalize == "center")
 
 
-def whitening_of(landmarks: KernelStack) -> np.ndarray:
+def whitening_of(landmarks: KernelStack, *, whole: bool) -> np.ndarray:
     """U Lambda^(-1/2) of K_LL = U Lambda U', without eigenvalues that are rounding.
 
-    A kernel that is zero among the landmarks has one feature, which is 0.
+    Parameters
+    ----------
+    landmarks : KernelStack
+    whole : bool
+        Whether all samples are landmarks.
     """
     among = landmarks.cross(0, landmarks.support, np.ones(landmarks.n_samples, dtype=bool))
     values, vectors = np.linalg.eigh(0.5 * (among + among.T))
-    largest = max(values[-1], 0.0)
-    if values[0] < -INDEFINITE * max(largest, -values[0] * INDEFINITE) and not landmarks.repairs[0].trusted:
+    kept = above_rounding(values)
+    if is_indefinite(values) and not landmarks.repairs[0].trusted:
+        kept &= whole | (values > INDEFINITE * values[-1])
         warn(
             f"the kernel {landmarks.names[0]!r} is not positive semidefinite: its most negative eigenvalue over "
             f"{len(values)} landmarks is {values[0]:.3g}, the largest {values[-1]:.3g}; explicit features leave the "
             'negative part out, as repair="clip" does',
             IndefiniteKernelWarning,
         )
-    kept = values > SMALLEST * np.abs(values).sum()
+    return root_inverse(values, vectors, kept)
+
+
+def root_inverse(values: np.ndarray, vectors: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """U Lambda^(-1/2) of the eigenvalues that are kept; one column of 0 where there is none."""
     return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
 
 

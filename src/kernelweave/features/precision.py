@@ -99,7 +99,7 @@ def warn_of_lost_differences(name: str, kernel: Kernel, share: float, degree: in
     degree : int
         Which power of the share has to be seen.
     """
-    if 0.0 < share and share**degree <= CONSTANT:
+    if share > 0.0 and share**degree <= CONSTANT:
         terms = f", and of its terms of degree {degree_of(kernel)} nothing" if degree_of(kernel) > 1 else ""
         warn(
             f"only a share of {share:.1g} of k(x, x) differs between samples in the kernel {name!r}{terms}: explicit "

@@ -84,7 +84,7 @@ def test_a_large_mean_costs_no_precision(kind, dtype):
 @pytest.mark.parametrize("kind", ["one", "three", "targets"])
 @pytest.mark.parametrize("shift", [3e3, 1e5])
 def test_a_gap_is_not_what_rounding_leaves_of_a_large_bias(kind, dtype, shift):
-    """b cancels a mean of scores: sums of c are wrong by n C eps |b|, which counts times decision values, not times b."""
+    """b cancels a mean of scores: sums of c are wrong by n C eps |b|, which counts times decision values, not b."""
     primal = problem(150, 12, kind, C=1e3, shift=shift, dtype=dtype)
     solution, position = certified_descent(primal, np.zeros(13 * primal.shape[1]), 1e-6)
     sizes = np.abs(solution.intercept)

@@ -5,8 +5,8 @@ With biases that minimise P, sum_i c_ir = total for each output, so that c is fe
     P - D = 1/2 ||w - F'c||^2
 
 which bounds how far P is from the optimum at these amplitudes. With other biases the difference is no bound. Rounding
-leaves sum_i c_ir = total + e_r, and the bound is then larger by |b_r e_r|. Features around any point mu have the same P,
-with the biases b + mu'w, and
+leaves sum_i c_ir = total + e_r, and the bound is then larger by |b_r e_r|. Features around any point mu have the same
+P, with the biases b + mu'w, and
 
     P - D <= 1/2 ||w - F'c + mu e'||^2 + sum_r |b_r + mu'w_r| |e_r|
 

@@ -1,10 +1,11 @@
 """Run the numerical tests under other BLAS kernels than those that OpenBLAS chooses for this processor.
 
-python tools/test_blas.py [--one] [options of pytest]
+python tools/blas_kernels.py [--one] [options of pytest]
 
 Another processor rounds differently, because OpenBLAS has other kernels for it. ``OPENBLAS_CORETYPE`` chooses those of
 an older processor on a newer one. Each core type that this processor can run and whose kernels are built in is tested,
-with 1 and 2 threads; with ``--one`` the first that differs from the default, on a quick selection and with 1 thread.
+with 1 and 2 threads; with ``--one`` the newest that differs from what other runs have here, on a quick selection and
+with 1 thread.
 """
 
 from __future__ import annotations
@@ -63,9 +64,8 @@ def architectures(core: str | None) -> tuple[str, ...]:
 
 
 def environment(core: str | None, threads: int) -> dict[str, str]:
-    """The variables of a process with a core type; None is what OpenBLAS chooses."""
+    """The variables of a process with a core type; None is that of other runs."""
     found = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
-    found.pop("OPENBLAS_CORETYPE", None)
     return found if core is None else {**found, "OPENBLAS_CORETYPE": core}
 
 
@@ -100,7 +100,7 @@ def tested(core: str | None, threads: int, options: list[str]) -> int:
     """The exit status of pytest under a core type."""
     begun = time.monotonic()
     print(f"== OPENBLAS_CORETYPE={core or '(default)'}, {threads} thread{'s' * (threads > 1)}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-m", MARKS, *options]
+    command = [sys.executable, "-m", "pytest", "-m", MARKS, "-n", str(2 // threads), "--dist", "worksteal", *options]
     status = subprocess.run(command, env=environment(core, threads), cwd=ROOT).returncode
     print(f"== {'FAILED' if status else 'passed'} in {time.monotonic() - begun:.0f} s", flush=True)
     return status
@@ -108,11 +108,12 @@ def tested(core: str | None, threads: int, options: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     """Run them; the exit status is 0 where all pass."""
-    cores = list(chosen())
+    cores = chosen()
     if "--one" in arguments:
         usual = architectures(None)
-        other = next((core for core in cores if architectures(core) != usual), None)
-        return tested(other, 1, [*QUICK, *(each for each in arguments if each != "--one")])
+        others = [core for core, served in cores.items() if served != usual]
+        options = [*QUICK, *(each for each in arguments if each != "--one")]
+        return tested(others[-1] if others else None, 1, options)
     runs = [(core, threads) for core in cores or [None] for threads in (1, 2)]
     return max(tested(core, threads, [*NUMERICAL, *arguments]) for core, threads in runs)
 
