@@ -25,7 +25,7 @@ def processor(tmp_path, monkeypatch):
         monkeypatch.setattr(blas_kernels, "CPUINFO", path)
         found = {None: usual, **served}
         monkeypatch.setattr(blas_kernels, "architectures", lambda core: (found[core],) * 2 if found[core] else ())
-        monkeypatch.setattr(blas_kernels, "tested", lambda core, threads, options: runs.append((core, threads)) or 0)
+        monkeypatch.setattr(blas_kernels, "status_of", lambda core, threads, options: runs.append((core, threads)) or 0)
         return runs
 
     return of

@@ -96,7 +96,7 @@ def chosen() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def tested(core: str | None, threads: int, options: list[str]) -> int:
+def status_of(core: str | None, threads: int, options: list[str]) -> int:
     """The exit status of pytest under a core type."""
     begun = time.monotonic()
     print(f"== OPENBLAS_CORETYPE={core or '(default)'}, {threads} thread{'s' * (threads > 1)}", flush=True)
@@ -113,9 +113,9 @@ def main(arguments: list[str]) -> int:
         usual = architectures(None)
         others = [core for core, served in cores.items() if served != usual]
         options = [*QUICK, *(each for each in arguments if each != "--one")]
-        return tested(others[-1] if others else None, 1, options)
+        return status_of(others[-1] if others else None, 1, options)
     runs = [(core, threads) for core in cores or [None] for threads in (1, 2)]
-    return max(tested(core, threads, [*NUMERICAL, *arguments]) for core, threads in runs)
+    return max(status_of(core, threads, [*NUMERICAL, *arguments]) for core, threads in runs)
 
 
 if __name__ == "__main__":

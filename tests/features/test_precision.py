@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from kernelweave import MKLClassifier
 from kernelweave.engines.host.values import KernelValues, raw_values
-from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures, float32_holds, raw_dtype
+from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.features.exact import ExactMap
 from kernelweave.features.nystroem import NystroemMap
+from kernelweave.features.precision import float32_holds, raw_dtype
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
 
 N = 240

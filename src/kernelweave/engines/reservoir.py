@@ -19,7 +19,8 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from .._warnings import warn
-from ..features import FeatureMap, approximations_of, float32_holds, reservoir_size
+from ..features import FeatureMap, approximations_of, reservoir_size
+from ..features.precision import float32_holds
 from ..kernels import Kernel, KernelStack, named_kernels
 from ..kernels.stacking.naming import default_kernels
 from ..kernels.stacking.single import joint_stack

@@ -8,7 +8,6 @@ from .choosing import APPROXIMATION, approximations_of, reservoir_size
 from .exact import ExactFeatures
 from .fourier import FourierFeatures
 from .nystroem import NystroemFeatures
-from .precision import float32_holds, raw_dtype
 from .transformer import TransformerFeatures
 
 __all__ = [
@@ -20,7 +19,5 @@ __all__ = [
     "NystroemFeatures",
     "TransformerFeatures",
     "approximations_of",
-    "float32_holds",
-    "raw_dtype",
     "reservoir_size",
 ]

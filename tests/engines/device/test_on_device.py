@@ -12,8 +12,9 @@ from kernelweave.engines.targets import NumberTargets
 from kernelweave.engines.training.certificate import best_intercepts, scored
 from kernelweave.engines.training.machine import ExplicitKernel, ExplicitMachine
 from kernelweave.estimators.explicit.fitting import Preparation
-from kernelweave.features import ExactFeatures, raw_dtype
+from kernelweave.features import ExactFeatures
 from kernelweave.features.nystroem import NystroemMap
+from kernelweave.features.precision import raw_dtype
 from kernelweave.kernels import Distance, Gaussian, Linear
 from kernelweave.kernels.stacking.memory import KernelMemoryError
 from kernelweave.machines import SquaredEpsilonInsensitive

@@ -27,7 +27,7 @@ class Part(ABC):
     Attributes
     ----------
     dtype : {"float32", "float64"}
-        Of raw values: where the whitening would enlarge rounding they are float64, see `features.raw_dtype`.
+        Of raw values: where the whitening would enlarge rounding they are float64, see `features.precision`.
     """
 
     dtype: str

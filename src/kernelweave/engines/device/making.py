@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ...features import FeatureMap, raw_dtype
+from ...features import FeatureMap
 from ...features.exact import ExactMap
+from ...features.precision import raw_dtype
 from ...kernels.parts.device.rules import warn_of_host_kernels
 from ...kernels.parts.making import source_of
 from ...kernels.parts.sources import PointSource, Source
@@ -52,7 +53,7 @@ class PlacedMap:
     source : Source or None
         Of kernel values to landmarks; None for other maps, whose raw values are computed on the host.
     dtype : {"float32", "float64"}
-        Of raw values, see `features.raw_dtype`.
+        Of raw values, see `features.precision`.
     centered : bool
         Whether the last raw value is a constant beside the kernel values, see `features.nystroem.NystroemMap`.
     """

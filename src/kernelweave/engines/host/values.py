@@ -4,7 +4,7 @@
 
 Where raw values are kernel values to landmarks, and the kernel is a function of feature vectors, they are computed in
 tiles by BLAS and compiled loops (`kernels.parts.host.values`), in single precision where features are float32 and that
-is exact enough for the kernel (`kernels.parts.precision`) and for the whitening (`features.raw_dtype`); the factors of
+is exact enough for the kernel (`kernels.parts.precision`) and for the whitening (`features.precision`); the factors of
 landmarks are in the whitening. All other maps compute their raw values by themselves, in float64.
 """
 
@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ...arrays import HOST
-from ...features import FeatureMap, raw_dtype
+from ...features import FeatureMap
+from ...features.precision import raw_dtype
 from ...kernels.parts.functions import STATIONARY, PointFunction
 from ...kernels.parts.host.values import column_tiles, fill, row_form
 from ...kernels.parts.sources import PointSource
