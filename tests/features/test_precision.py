@@ -11,9 +11,11 @@ from kernelweave import MKLClassifier
 from kernelweave.engines.host.values import KernelValues, raw_values
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
 from kernelweave.features.exact import ExactMap
+from kernelweave.features.moments import moments_of
 from kernelweave.features.nystroem import NystroemMap
 from kernelweave.features.precision import float32_holds, raw_dtype
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
+from kernelweave.views import as_views
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -163,3 +165,13 @@ def test_polynomials_that_have_lost_their_signal_are_warned_of(approximation):
         map_of(Gaussian(), Z + 1e6, approximation)
         map_of(Linear(), Z + 1e6, approximation)
         map_of(Linear(), np.full((50, 2), 1e6), approximation)  # samples that are all the same have nothing to lose
+
+
+def test_spreads_beside_a_large_mean():
+    """Around a sample they have eps of their own size, and not of the squared mean."""
+    shares, X = np.full(len(Z), 1.0 / len(Z)), Z + 1e7
+    found = moments_of(
+        as_views(X), shares, 3, lambda views: (views.read(np.arange(3), "x")[0], np.ones(views.n_samples))
+    )
+    assert found.spread == pytest.approx(Z.var(axis=0).sum(), rel=1e-7)
+    np.testing.assert_allclose(found.mean, X.mean(axis=0), rtol=1e-14)
