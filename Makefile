@@ -13,7 +13,7 @@ DOCS := .venv-docs
 SITE := build/site
 GENERATED := docs/gallery docs/api/generated
 
-.PHONY: demo test test-browser test-dask test-long test-oldest test-torch dist bench results defaults benchmark docs docs-quick docs-output lint types format clean
+.PHONY: demo test test-blas test-browser test-dask test-long test-oldest test-torch dist bench results defaults benchmark docs docs-quick docs-output lint types format clean
 
 demo: $(INSTALLED)
 	$(VENV)/bin/kernelweave demo
@@ -24,6 +24,11 @@ test: $(INSTALLED)
 
 test-long: $(INSTALLED)
 	$(RUN) -m pytest -n 2 --dist worksteal -m long $(PYTEST)
+
+# The numerical tests with the BLAS kernels of other processors, each with 1 and 2 threads. BLAS=--one: a quick selection
+# with one that differs from this processor's own.
+test-blas: $(INSTALLED)
+	$(RUN) tools/blas_kernels.py $(BLAS) $(PYTEST)
 
 # The report's page in a headless Chromium: /usr/bin/chromium, or the path KERNELWEAVE_CHROMIUM; skipped where there is
 # none, which KERNELWEAVE_BROWSER=required turns into a failure.

@@ -60,7 +60,7 @@ class Sloped(Steady):
 
 
 def problem(kernels, *, dtype="float64", missing=True, n_classes=2, n_components=20, normalize="unit-diagonal"):
-    """Blocks on the host, what made them, and the rows."""
+    """Blocks on the host, what made them, and the rows; each kernel has landmarks."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 6))
     y = (X[:, 0] * X[:, 3] > 0).astype(int) + (n_classes > 2) * (X[:, 1] > 0)
@@ -70,7 +70,7 @@ def problem(kernels, *, dtype="float64", missing=True, n_classes=2, n_components
     stack = KernelStack(kernels, normalize).fit(views)
     draw = np.random.RandomState(0)
     approximation = NystroemFeatures(n_components, method="uniform")
-    maps = [approximation.fit_map(stack, m, draw, dtype=np.dtype(dtype)) for m in range(stack.n_kernels)]
+    maps = [approximation.landmark_map(stack, m, draw) for m in range(stack.n_kernels)]
     targets = ClassTargets(SquaredHinge(), np.arange(n_classes), 2.0, np.ones(n_classes))
     preparation = Preparation(maps, stack, targets, np.dtype(dtype))
     rows = rows_in_memory(views, y, rng.uniform(0.5, 1.5, size=N), n_rows=64)

@@ -71,8 +71,8 @@ def test_kernels_and_landmarks_of_a_rare_view_come_from_its_own_samples():
         patch.setattr(choosing, "LEAST_RESERVOIR", 100)
         patch.setattr(choosing, "RESERVOIR_SHARE", 2)
         rng = np.random.RandomState(0)
-        reservoir, stack, maps = fitted_maps(engine, kernels, "unit-diagonal", approximation, rng, np.dtype("float64"))
-    assert reservoir.views.n_samples == stack.n_samples == 100
+        reservoir, stack, maps, dtype = fitted_maps(engine, kernels, "unit-diagonal", approximation, rng, "float64")
+    assert reservoir.views.n_samples == stack.n_samples == 100 and dtype == np.float64
     assert maps[0].landmarks.n_samples == 25
     values = RARE[HAS, :2]
     alone = Gaussian().fit(values, WEIGHT[HAS]).scale_

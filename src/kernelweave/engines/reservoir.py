@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing
 
+from .._warnings import warn
 from ..features import FeatureMap, approximations_of, reservoir_size
+from ..features.precision import float32_holds
 from ..kernels import Kernel, KernelStack, named_kernels
 from ..kernels.stacking.naming import default_kernels
 from ..kernels.stacking.single import joint_stack
@@ -146,8 +148,8 @@ def fitted_maps(
     normalize: str | None,
     approximation: Any,
     rng: np.random.RandomState,
-    dtype: np.dtype,
-) -> tuple[Reservoir, KernelStack, list[FeatureMap]]:
+    dtype: np.dtype | str | None = None,
+) -> tuple[Reservoir, KernelStack, list[FeatureMap], np.dtype]:
     """Draw the reservoir, and fit kernels and feature maps on it.
 
     Parameters
@@ -160,8 +162,8 @@ def fitted_maps(
     approximation
         As the user gives it, see `features.approximations_of`.
     rng : RandomState
-    dtype : dtype
-        What features will be held in.
+    dtype : {"float32", "float64"} or None
+        What features will be held in; None for float32 where that holds them.
 
     Returns
     -------
@@ -170,6 +172,8 @@ def fitted_maps(
     stack : KernelStack
         The fitted kernels over it.
     maps : list of FeatureMap
+    dtype : dtype
+        What features are to be held in.
     """
     size, seed = reservoir_size(approximation), int(rng.randint(2**31))
     if kernels is None:
@@ -180,8 +184,25 @@ def fitted_maps(
         approximations = approximations_of(approximation, kernels)
         reservoir = engine.sum(reservoir_of, size, seed, selectors_of(kernels))
     stack, own = reservoir.stacks(kernels, normalize)
-    maps = [each.fit_map(*place, rng, dtype=dtype) for each, place in zip(approximations, own, strict=True)]
-    return reservoir.some(reservoir.common()), stack, maps
+    wanted = np.dtype(dtype or "float32")
+    maps = [each.fit_map(*place, rng, dtype=wanted) for each, place in zip(approximations, own, strict=True)]
+    return reservoir.some(reservoir.common()), stack, maps, _held_in(maps, own, dtype)
+
+
+def _held_in(maps: list[FeatureMap], own: list[tuple[KernelStack, int]], dtype: Any) -> np.dtype:
+    """The type of features: that which is asked for; else float32, or float64 where float32 would round too much."""
+    if dtype == "float64":
+        return np.dtype(dtype)
+    places = zip(maps, own, strict=True)
+    drowned = [stack.names[m] for found, (stack, m) in places if not float32_holds(found, stack, m)]
+    if drowned and dtype is not None:
+        warn(
+            f"explicit features of the kernel{'s' * (len(drowned) > 1)} {', '.join(map(repr, drowned))} have means "
+            "that are so large beside their spread that float32 rounds off what differs between samples: use "
+            'dtype=None, which chooses, or "float64", or standardise the columns (transformer=StandardScaler() of the '
+            "kernel)"
+        )
+    return np.dtype("float64" if drowned and dtype is None else "float32")
 
 
 def reservoir_of(rows: Rows, size: int, seed: int, selectors: Sequence[Sequence[Any]] | None = None) -> Reservoir:

@@ -91,7 +91,8 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         Of the Gram matrices, or of the features from which kernels in parts are computed. None means float64 for
         Gram matrices and float32 for features. In place of float32, wanted or by default, float64 is taken where C
         times k(x, x) is above 1000: rounding might change the objective by more than 1e-3 of its size. Explicit
-        features of an `approximation` are float32 by default; sums over samples are float64 always.
+        features of an `approximation` are float32 where that holds what differs between samples, and float64 where
+        their means are above 10 000 times their spread; sums over samples are float64 always.
     approximation : None, "nystroem", Approximation, transformer, or dict from kernel name to one of these
         None is the exact model. Otherwise each kernel becomes a few hundred explicit features, and training is a sum
         over samples, for thousands to many millions of them: `features.NystroemFeatures` ("nystroem" is short for its

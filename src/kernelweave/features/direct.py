@@ -24,7 +24,7 @@ from ..kernels.stacking.normalization import finite
 from ..kernels.stacking.single import single_stack
 from ..views import Views
 from .base import FeatureMap
-from .moments import moments_of
+from .moments import Moments, moments_of
 
 
 class DirectMap(FeatureMap):
@@ -76,8 +76,11 @@ class DirectMap(FeatureMap):
         features[~present] = 0.0
         return features
 
-    def normalized(self, stack: KernelStack, m: int) -> None:
-        """Take the constants of normalisation from the reservoir; parameters are those of `Approximation.fit_map`."""
+    def normalized(self, stack: KernelStack, m: int) -> Moments:
+        """Take the constants of normalisation from the reservoir; parameters are those of `Approximation.fit_map`.
+
+        Returns the means of the features before they are normalised.
+        """
         normalize = stack.normalizers[m].method
         own = single_stack(stack, m, normalize=None)
 
@@ -89,6 +92,6 @@ class DirectMap(FeatureMap):
         self.by_norm = normalize == "unit-diagonal"
         if normalize == "center":
             self.mean = found.mean
-        if normalize == "unit-trace":
-            found = replace(found, whole=1.0)
-        self.factor = 1.0 if self.by_norm else found.gain
+        scaled = replace(found, whole=1.0) if normalize == "unit-trace" else found
+        self.factor = 1.0 if self.by_norm else scaled.gain
+        return found

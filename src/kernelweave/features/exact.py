@@ -23,6 +23,7 @@ from ..kernels import Kernel, KernelStack
 from ..views import Views
 from .base import Approximation
 from .direct import DirectMap
+from .precision import degree_of, warn_of_lost_differences
 
 MOST_FEATURES = 10_000  # of what is wider than a dense view
 
@@ -72,9 +73,31 @@ class ExactFeatures(Approximation):
                 f"its view is too wide; use NystroemFeatures for it, approximation={{{name!r}: NystroemFeatures(), "
                 "...}, or fewer columns, such as transformer=TruncatedSVD(50)"
             )
-        found = ExactMap(kernel, name, width)
-        found.normalized(stack, m)
-        return found
+        return _fitted(stack, m, width)
+
+
+def narrow_map(stack: KernelStack, m: int, most: int) -> ExactMap | None:
+    """The exact features of a kernel, where it has some and they are at most so many; else None.
+
+    Parameters
+    ----------
+    stack, m
+        As in `Approximation.fit_map`.
+    most : int
+    """
+    width = _width(stack.kernels[m])
+    return None if isinstance(width, Kernel) or width > most else _fitted(stack, m, width)
+
+
+def _fitted(stack: KernelStack, m: int, width: int) -> ExactMap:
+    name, kernel = stack.names[m], stack.kernels[m]
+    found = ExactMap(kernel, name, width)
+    moments = found.normalized(stack, m)
+    found.trace_share = min(1.0, found.trace_share)
+    degree = degree_of(kernel)
+    if degree > 1:  # a feature is of first degree in a column where its value is; beside it are those of higher ones
+        warn_of_lost_differences(name, kernel, moments.varied, degree - 1)
+    return found
 
 
 def expanded_width(kernel: Kernel, name: str) -> int:
@@ -86,17 +109,27 @@ def expanded_width(kernel: Kernel, name: str) -> int:
     name : str
         What messages call it.
     """
+    width = _width(kernel)
+    if isinstance(width, Kernel):
+        raise ValueError(
+            f"ExactFeatures are for linear and polynomial kernels, but the kernel {name!r} is or contains "
+            f"{type(width).__name__}; use NystroemFeatures, which serve every kernel, for it: "
+            f"approximation={{{name!r}: NystroemFeatures(), ...}}"
+        )
+    return width
+
+
+def _width(kernel: Kernel) -> int | Kernel:
+    """Number of exact features of a kernel, or the part of it that has none."""
     join = kernel.join_function()
     if join is not None:
-        first, second = expanded_width(join.first, name), expanded_width(join.second, name)
+        first, second = _width(join.first), _width(join.second)
+        if isinstance(first, Kernel) or isinstance(second, Kernel):
+            return first if isinstance(first, Kernel) else second
         return first * second if join.is_product else first + second
     function = kernel.point_function()
     if function is None or function.kind not in ("linear", "polynomial"):
-        raise ValueError(
-            f"ExactFeatures are for linear and polynomial kernels, but the kernel {name!r} is or contains "
-            f"{type(kernel).__name__}; use NystroemFeatures, which serve every kernel, for it: "
-            f"approximation={{{name!r}: NystroemFeatures(), ...}}"
-        )
+        return kernel
     preparation = getattr(kernel, "preparation_", None)
     n_columns = max(1, len(kernel.columns())) if preparation is None else int(preparation.n_features)
     if function.kind == "linear":

@@ -21,13 +21,18 @@ from ..kernels import KernelStack
 
 METHODS = ("rpcholesky", "kmeans++", "uniform")
 PROPOSALS = 64  # pivots that are proposed together
-# A residual below this share of k(x, x) is rounding, or no longer counts in features of the type.
-NEGLIGIBLE = {"float32": 1e-8, "float64": 1e-12}
+EPS, LEAST = float(np.finfo(float).eps), 256
 
 
-def drawn_landmarks(
-    stack: KernelStack, count: int, method: str, rng: np.random.RandomState, dtype: np.dtype
-) -> np.ndarray:
+def negligible(count: int) -> float:
+    """What rounding leaves of values among so many points, relative to the largest: n eps.
+
+    Kernel values themselves, sums over columns, are wrong by some eps, however few points there are: n is at least 256.
+    """
+    return max(count, LEAST) * EPS
+
+
+def drawn_landmarks(stack: KernelStack, count: int, method: str, rng: np.random.RandomState) -> np.ndarray:
     """Positions of landmarks, ascending: all samples where there are no more than `count`.
 
     Fewer are drawn where these span the kernel already, as for copies of samples or a linear kernel of few columns.
@@ -39,17 +44,14 @@ def drawn_landmarks(
     count : int
     method : {"rpcholesky", "kmeans++", "uniform"}
     rng : RandomState
-    dtype : dtype
-        What features will be held in.
     """
     n = stack.n_samples
     if n <= count:
         return np.arange(n)
     if method == "uniform":
         return np.sort(rng.choice(n, count, replace=False))
-    negligible = NEGLIGIBLE[np.dtype(dtype).name]
     draw = pivoted if method == "rpcholesky" else spread_out
-    chosen = draw(stack, count, rng, negligible)
+    chosen = draw(stack, count, rng)
     return np.sort(chosen) if len(chosen) else np.arange(1)  # a kernel that is zero has no pivot
 
 
@@ -59,14 +61,14 @@ def diagonal_of(stack: KernelStack) -> np.ndarray:
     return stack.normalizers[0].gram_diagonal(stack.kernels[0].diagonal(stack.reference))
 
 
-def pivoted(stack: KernelStack, count: int, rng: np.random.RandomState, negligible: float) -> np.ndarray:
+def pivoted(stack: KernelStack, count: int, rng: np.random.RandomState) -> np.ndarray:
     """Randomly pivoted Cholesky with pivots proposed in groups and accepted one by one.
 
     A proposal is accepted with the chance by which the pivots accepted before it have left its residual, so pivots have
     the distribution of those drawn one at a time (Epperly, Tropp and Webber 2024), by products of matrices.
     """
     first = diagonal_of(stack)
-    residual, floor = np.maximum(first, 0.0), negligible * np.abs(first)
+    residual, floor = np.maximum(first, 0.0), negligible(count) * np.abs(first)
     residual[residual <= floor] = 0.0
     factor = np.empty((count, stack.n_samples))
     chosen: list[int] = []
@@ -76,9 +78,12 @@ def pivoted(stack: KernelStack, count: int, rng: np.random.RandomState, negligib
         done = factor[: len(chosen)]
         among = stack.cross(0, stack.support.rows(proposed), np.ones(len(proposed), dtype=bool), proposed)
         block = among - done[:, proposed].T @ done[:, proposed]
-        accepted = _accepted(block, residual[proposed], rng)[: count - len(chosen)]
+        accepted = _accepted(block, residual[proposed], floor[proposed], rng)[: count - len(chosen)]
+        if not len(accepted):
+            residual[proposed] = 0.0  # they have none but rounding
+            continue
         pivots = proposed[accepted]
-        L = np.linalg.cholesky(_regular(block[np.ix_(accepted, accepted)]))
+        L = np.linalg.cholesky(block[np.ix_(accepted, accepted)])
         new = np.linalg.solve(L, stack.gram_rows(0, pivots) - done[:, pivots].T @ done)
         factor[len(chosen) : len(chosen) + len(pivots)] = new
         residual -= (new**2).sum(axis=0)
@@ -88,29 +93,25 @@ def pivoted(stack: KernelStack, count: int, rng: np.random.RandomState, negligib
     return np.array(chosen, dtype=int)
 
 
-def _accepted(block: np.ndarray, proposed: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Which of the proposed pivots are accepted; the first always is."""
+def _accepted(block: np.ndarray, proposed: np.ndarray, floor: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Which of the proposed pivots are accepted; the first is, but for rounding.
+
+    What is left below the floor is rounding. Pivots of Cholesky's factor of the accepted are those left here, and with
+    1e-10 of what was proposed at least they are positive there, too.
+    """
     left, kept = block.copy(), []
     chances = rng.uniform(size=len(left))
     for j in range(len(left)):
-        if j == 0 or (left[j, j] > 1e-10 * proposed[j] and chances[j] * proposed[j] < left[j, j]):
+        if left[j, j] > max(1e-10 * proposed[j], floor[j]) and chances[j] * proposed[j] < left[j, j]:
             kept.append(j)
-            own = max(left[j, j], np.finfo(float).tiny)
-            left[j + 1 :, j + 1 :] -= np.outer(left[j + 1 :, j], left[j, j + 1 :]) / own
+            left[j + 1 :, j + 1 :] -= np.outer(left[j + 1 :, j], left[j, j + 1 :]) / left[j, j]
     return np.array(kept, dtype=int)
 
 
-def _regular(block: np.ndarray) -> np.ndarray:
-    """A residual among pivots, with what rounding takes from its diagonal."""
-    block = 0.5 * (block + block.T)
-    block.flat[:: len(block) + 1] += 1e-14 * np.abs(np.diagonal(block)).max()
-    return block
-
-
-def spread_out(stack: KernelStack, count: int, rng: np.random.RandomState, negligible: float) -> np.ndarray:
+def spread_out(stack: KernelStack, count: int, rng: np.random.RandomState) -> np.ndarray:
     """k-means++ by kernel values."""
     diagonal = diagonal_of(stack)
-    floor = negligible * np.abs(diagonal).max(initial=0.0)
+    floor = negligible(count) * np.abs(diagonal).max(initial=0.0)
     nearest = np.full(stack.n_samples, np.inf)
     chances = np.where(diagonal != 0.0, stack.weight, 0.0)
     chosen: list[int] = []

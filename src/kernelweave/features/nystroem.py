@@ -2,6 +2,10 @@
 
 phi(x) = Lambda^(-1/2) U' k(L, x),      K_LL = U Lambda U'
 
+Eigenvalues count down to what rounding in float64 leaves of them: where columns have different scales, or a mean, what
+tells samples apart may be far below the largest. A kernel whose own feature space has no more
+dimensions than there would be landmarks, as a linear one of few columns has, gets that (`exact`).
+
 Of a kernel that is not positive semidefinite only the positive eigenvalues of K_LL are kept, which is what
 ``repair="clip"`` does among the landmarks; with it k(x, x) is that of the features, too, before normalisation.
 """
@@ -15,14 +19,18 @@ import numpy as np
 from .._warnings import warn
 from ..kernels import IndefiniteKernelWarning, KernelStack, Normalizer
 from ..kernels.stacking.single import single_stack
+from ..solvers.spectrum import above_rounding, is_indefinite
 from ..validation import Choice, Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation, FeatureMap
+from .exact import narrow_map
 from .landmarks import METHODS, drawn_landmarks
 from .moments import moments_of
+from .precision import degree_of, warn_of_lost_differences
 
-SMALLEST = {"float32": 1e-6, "float64": 1e-13}  # eigenvalues that count, relative to the largest
-INDEFINITE = 1e-6  # a negative eigenvalue that is no rounding, relative to the largest
+# Of an indefinite kernel, relative to the largest: values of samples that are no landmarks do not fall with the
+# eigenvalue, so that dividing by its root enlarges them.
+INDEFINITE = 1e-6
 # Of the trace of the samples that are no landmarks. On four problems (handwritten digits, breast cancer, and two made
 # ones; Gaussian widths from the default down to 0.12 of it, 64 landmarks, two folds) models lost up to 23 points of
 # accuracy below 0.02, or learned nothing with the exact kernel either, and at most 12 above 0.05.
@@ -66,8 +74,9 @@ class NystroemFeatures(Approximation):
     ----------
     n_components : int
         Number of landmarks for each kernel: all samples where there are fewer. There are at most as many features, and
-        fewer where they span the kernel: eigenvalues of K_LL below 1e-6 of the largest are cut (1e-13 with
-        ``dtype="float64"``), negative ones, too.
+        fewer where they span the kernel: eigenvalues of K_LL that are rounding in float64, 4 eps of its trace, are cut,
+        negative ones, too. A linear or polynomial kernel, or a sum or product of these, has
+        `ExactFeatures` where these are no more.
     method : {"rpcholesky", "kmeans++", "uniform"}
         How landmarks are drawn: by randomly pivoted Cholesky, which captures most of the trace; spread out as the first
         centres of k-means are, in the kernel's feature space; or each sample with the same chance.
@@ -92,8 +101,13 @@ class NystroemFeatures(Approximation):
         self.n_components = n_components
         self.method = method
 
-    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> NystroemMap:
-        """Draw landmarks among the samples that have the view, and whiten."""
+    def fit_map(self, stack: KernelStack, m: int, rng: np.random.RandomState, *, dtype: np.dtype) -> FeatureMap:
+        """Exact features where they are no more than the landmarks would be, and else those of landmarks."""
+        count = min(check_parameters(self).n_components, int(stack.present[:, m].sum()))
+        return narrow_map(stack, m, count) or self.landmark_map(stack, m, rng)
+
+    def landmark_map(self, stack: KernelStack, m: int, rng: np.random.RandomState) -> NystroemMap:
+        """Draw landmarks among the samples that have the view, and whiten; parameters are those of `fit_map`."""
         given = check_parameters(self)
         normalize = stack.normalizers[m].method
         scaled = None if normalize == "center" else normalize
@@ -101,17 +115,19 @@ class NystroemFeatures(Approximation):
         is_repaired = not repair.trusted and repair.method is not None
         own = single_stack(stack, m, normalize=None if is_repaired else scaled)
         own.gram_rows(0, np.arange(1))  # learns the constants of normalisation
-        landmarks = own.restrict(drawn_landmarks(own, given.n_components, given.method, rng, dtype))
+        landmarks = own.restrict(drawn_landmarks(own, given.n_components, given.method, rng))
         landmarks.repairs = [repair]
         if is_repaired:
             _repair(landmarks, scaled)
-        whitening = whitening_of(landmarks, dtype)
+        whitening = whitening_of(landmarks, whole=landmarks.n_samples == own.n_samples)
 
         def compute(views: Views) -> tuple[np.ndarray, np.ndarray]:
             K, diagonal = landmarks.compare(0, views, np.ones(views.n_samples, dtype=bool))
             return K @ whitening, diagonal
 
         found = moments_of(own.support, own.weight, whitening.shape[1], compute)
+        kernel = own.kernels[0]
+        warn_of_lost_differences(own.names[0], kernel, found.varied, degree_of(kernel))
         share = found.share
         if landmarks.repairs[0].is_clipped:  # k(x, x) is then that of the features: the trace is that before the repair
             share = min(1.0, _clipped_share(own, landmarks))
@@ -127,22 +143,31 @@ class NystroemFeatures(Approximation):
         return NystroemMap(landmarks, found.gain * whitening, min(1.0, share), centered=normalize == "center")
 
 
-def whitening_of(landmarks: KernelStack, dtype: np.dtype) -> np.ndarray:
-    """U Lambda^(-1/2) of K_LL = U Lambda U', without eigenvalues that are too small for features of a type.
+def whitening_of(landmarks: KernelStack, *, whole: bool) -> np.ndarray:
+    """U Lambda^(-1/2) of K_LL = U Lambda U', without eigenvalues that are rounding.
 
-    A kernel that is zero among the landmarks has one feature, which is 0.
+    Parameters
+    ----------
+    landmarks : KernelStack
+    whole : bool
+        Whether all samples are landmarks.
     """
     among = landmarks.cross(0, landmarks.support, np.ones(landmarks.n_samples, dtype=bool))
     values, vectors = np.linalg.eigh(0.5 * (among + among.T))
-    largest = max(values[-1], 0.0)
-    if values[0] < -INDEFINITE * max(largest, -values[0] * INDEFINITE) and not landmarks.repairs[0].trusted:
+    kept = above_rounding(values)
+    if is_indefinite(values) and not landmarks.repairs[0].trusted:
+        kept &= whole | (values > INDEFINITE * values[-1])
         warn(
             f"the kernel {landmarks.names[0]!r} is not positive semidefinite: its most negative eigenvalue over "
             f"{len(values)} landmarks is {values[0]:.3g}, the largest {values[-1]:.3g}; explicit features leave the "
             'negative part out, as repair="clip" does',
             IndefiniteKernelWarning,
         )
-    kept = values > SMALLEST[np.dtype(dtype).name] * largest
+    return root_inverse(values, vectors, kept)
+
+
+def root_inverse(values: np.ndarray, vectors: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """U Lambda^(-1/2) of the eigenvalues that are kept; one column of 0 where there is none."""
     return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(values), 1))
 
 

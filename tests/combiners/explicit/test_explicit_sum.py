@@ -47,7 +47,7 @@ def test_prediction_keeps_landmarks_of_active_kernels_only():
         isinstance(kept.stack.maps[3], NoFeatures) and kept.stack.maps[3].n_features == twin.explicit.maps[3].n_features
     )
     assert kept.stack.offsets.tolist() == found.stack.offsets.tolist()
-    assert kept.evaluations(coef).tolist() == [90.0, 90.0, 90.0, 0.0]
+    assert kept.evaluations(coef).tolist() == [90.0, 90.0, 1.0, 0.0]  # landmarks, and the column of a linear kernel
     assert kept.values_per_sample(coef) <= 180
     kept.values(as_views(np.column_stack([X[:7, :4], np.full((7, 2), np.nan)])), coef)  # noise is not read
 

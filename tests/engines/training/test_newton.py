@@ -12,7 +12,8 @@ from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.losses import Losses
-from kernelweave.engines.training.machine import certified_descent
+from kernelweave.engines.training import machine
+from kernelweave.engines.training.machine import certificate, certified_descent
 from kernelweave.engines.training.newton import Newton
 from kernelweave.engines.training.primal import Primal
 from kernelweave.engines.training.scatter import Scatter, scatter, solved
@@ -77,6 +78,34 @@ def test_a_large_mean_costs_no_precision(kind, dtype):
     solution = certified_descent(primal, np.zeros(13 * primal.shape[1]), 1e-6)[0]
     assert solution.converged and solution.gap >= 0.0
     assert solution.steps <= 60
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["one", "three", "targets"])
+@pytest.mark.parametrize("shift", [3e3, 1e5])
+def test_a_gap_is_not_what_rounding_leaves_of_a_large_bias(kind, dtype, shift):
+    """b cancels a mean of scores: sums of c are wrong by n C eps |b|, which counts times decision values, not b."""
+    primal = problem(150, 12, kind, C=1e3, shift=shift, dtype=dtype)
+    solution, position = certified_descent(primal, np.zeros(13 * primal.shape[1]), 1e-6)
+    sizes = np.abs(solution.intercept)
+    assert solution.converged and sizes.max() > 1e3
+    gap = certificate(primal, position, solution.steps).gap
+    largest_value = 10.0  # of what is decided; the gap found is a hundredth of this bound
+    assert 0.0 <= gap <= 1e-9 * solution.objective + 150 * 1e3 * 1e-15 * largest_value * sizes.sum()
+
+
+def test_a_certificate_is_made_once_where_no_step_follows(monkeypatch):
+    """A tolerance below all rounding is not reached, and the same gap is not found again and again."""
+    found = []
+
+    def counted(primal, position, steps, gap_tol):
+        found.append(steps)
+        return certificate(primal, position, steps, gap_tol)
+
+    monkeypatch.setattr(machine, "certificate", counted)
+    primal = problem(150, 12, "one", C=1e3, shift=3e3)
+    assert not certified_descent(primal, np.zeros(13), 1e-18)[0].converged
+    assert len(found) == len(set(found)) > 0
 
 
 @pytest.mark.parametrize("case", [*CASES, *NOVELTY])

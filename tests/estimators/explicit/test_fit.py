@@ -229,7 +229,7 @@ def test_convergence_warnings_have_advice_that_helps():
     with pytest.warns(ConvergenceWarning, match=r"stopped after 2 steps .*; raise max_iter$"):
         MKLClassifier(KERNELS, C=1e3, max_iter=2, **SMALL).fit(X, TWO)
     with pytest.warns(ConvergenceWarning, match=r'; use dtype="float64", lower C, or raise tol$'):
-        MKLClassifier(KERNELS, C=1e3, tol=1e-15, **SMALL).fit(X, TWO)
+        MKLClassifier(KERNELS, C=1e3, tol=1e-18, **SMALL).fit(X, TWO)  # below all rounding
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

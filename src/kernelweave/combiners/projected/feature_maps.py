@@ -34,6 +34,7 @@ from ...kernels.base import ViewKernel
 from ...kernels.features import squared_norms
 from ...kernels.points.projected import PointKernel
 from ...kernels.stacking.memory import lazy_storage_error
+from ...solvers.spectrum import above_rounding
 from ...validation import Choice, check
 from ...views import Views
 
@@ -174,8 +175,7 @@ class KernelFeatures:
             self.names = [f"sample {position}" for position in stack.support.positions]
             return K
         values, vectors = scipy.linalg.eigh(K, overwrite_a=True, check_finite=False)
-        smallest = (1e-10 if stack.dtype == np.float64 else 1e-5) * max(values[-1], 0.0)
-        kept = np.flatnonzero(values > smallest)[::-1]
+        kept = np.flatnonzero(above_rounding(values, stack.dtype))[::-1]
         if len(kept) == 0:  # a kernel of zeros has one feature, which is 0
             kept, values = np.array([len(values) - 1]), np.zeros_like(values)
         self.names = [f"component {k}" for k in range(len(kept))]

@@ -22,11 +22,36 @@ TILE_VALUES = 2**25  # raw values that are there at once
 
 
 class Part(ABC):
-    """What is held of the samples of a block for one kernel, and raw values from it."""
+    """What is held of the samples of a block for one kernel, and raw values from it.
+
+    Attributes
+    ----------
+    dtype : {"float32", "float64"}
+        Of raw values: where the whitening would enlarge rounding they are float64, see `features.precision`.
+    """
+
+    dtype: str
 
     @abstractmethod
     def raw(self, rows: slice) -> Any:
         """Raw values of some samples, an array of the place of shape (n_rows, n_raw)."""
+
+
+class HeldPart(Part):
+    """Raw values that are held, such as the columns of a linear kernel.
+
+    Parameters
+    ----------
+    values : array of the place of shape (n_samples, n_raw)
+    dtype : {"float32", "float64"}
+    """
+
+    def __init__(self, values: Any, dtype: str):
+        self.values, self.dtype = values, dtype
+
+    def raw(self, rows: slice) -> Any:
+        """A part of the values."""
+        return self.values[rows, ...]
 
 
 class ComputedFeatures(DeviceFeatures):
@@ -65,25 +90,33 @@ class ComputedFeatures(DeviceFeatures):
 
     def scores(self, weights: np.ndarray) -> Any:
         """Tile by tile for each kernel."""
-        xp, found = self.place.xp, []
-        for part, folded in zip(self.parts, self.folded(weights), strict=True):
-            w = xp.astype(folded, getattr(xp, self.dtype), copy=False)
-            found.append(xp.concat([part.raw(rows) @ w for rows in self.tiles(folded.shape[0])]))
-        return xp.stack(found, axis=1)
+        found = [self.scores_of(m, folded) for m, folded in enumerate(self.folded(weights))]
+        return self.place.xp.stack(found, axis=1)
+
+    def scores_of(self, m: int, folded: Any) -> Any:
+        """Scores of one kernel, by weights of its raw values, tile by tile; in the type of the features."""
+        part, w = self.parts[m], self._in(self.parts[m].dtype, folded)
+        tiles = [self._in(self.dtype, part.raw(rows) @ w) for rows in self.tiles(folded.shape[0])]
+        return self.place.xp.concat(tiles)
 
     def pull(self, G: Any) -> Any:
         """Tile by tile for each kernel; sums over tiles are in float64."""
-        xp, found = self.place.xp, []
-        for m, (part, white) in enumerate(zip(self.parts, self.whitenings, strict=True)):
-            total = self.place.zeros((white.shape[0], G.shape[2]))
-            for rows in self.tiles(white.shape[0]):
-                total = total + xp.astype(part.raw(rows).T @ G[rows, m, :], xp.float64)
-            found.append(total)
-        return self.unfolded(found)
+        return self.unfolded([self.pulled_of(m, G[:, m, :]) for m in range(self.n_kernels)])
+
+    def pulled_of(self, m: int, pulls: Any) -> Any:
+        """What raw values of one kernel are pulled to, tile by tile."""
+        part, n_raw = self.parts[m], self.whitenings[m].shape[0]
+        pulls, total = self._in(part.dtype, pulls), self.place.zeros((n_raw, pulls.shape[1]))
+        for rows in self.tiles(n_raw):
+            total = total + self._in("float64", part.raw(rows).T @ pulls[rows, :])
+        return total
 
     def features(self, rows: slice) -> Any:
-        """Raw values, whitened."""
-        wanted = getattr(self.place.xp, self.dtype)
-        whitenings = (self.place.xp.astype(white, wanted, copy=False) for white in self.whitenings)
-        found = [part.raw(rows) @ white for part, white in zip(self.parts, whitenings, strict=True)]
+        """Raw values, whitened in their type."""
+        pairs = zip(self.parts, self.whitenings, strict=True)
+        found = [self._in(self.dtype, part.raw(rows) @ self._in(part.dtype, white)) for part, white in pairs]
         return self.place.xp.concat(found, axis=1)
+
+    def _in(self, dtype: str, values: Any) -> Any:
+        """An array of the place in a type."""
+        return self.place.xp.astype(values, getattr(self.place.xp, dtype), copy=False)

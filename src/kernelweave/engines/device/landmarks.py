@@ -36,6 +36,7 @@ class SourcePart(Part):
     features, factor, means
         Of the samples of a block, see `kernels.parts.sources.Side`.
     dtype : {"float32", "float64"}
+        Of the values.
     constant : array of shape (n_samples,), optional
         A raw value beside the kernel values: 1 for samples that have the view and 0 for others, where features are
         centred.
@@ -181,9 +182,7 @@ class LandmarkFeatures(ComputedFeatures):
             found[place.positions(np.array(group.kernels))] = out
         for m in range(self.n_kernels):
             if m not in self.served:
-                w = xp.astype(folded[m], xp.float32)
-                tiles = self.tiles(w.shape[0])
-                found[m] = xp.concat([(self.parts[m].raw(part) @ w)[:, 0] for part in tiles])
+                found[m] = self.scores_of(m, folded[m])[:, 0]
         return found.T[:, :, None]
 
     def pull(self, G: Any) -> Any:
@@ -210,10 +209,9 @@ class LandmarkFeatures(ComputedFeatures):
                 if self.constants[m] is not None:
                     last = xp.sum(xp.astype(G[:, m, 0], xp.float64) * self.constants[m])
                     found[m] = xp.concat([found[m], last[None, None]])
-        for m, white in enumerate(self.whitenings):
+        for m in range(self.n_kernels):
             if m not in self.served:
-                parts = [self.parts[m].raw(part).T @ G[part, m, :] for part in self.tiles(white.shape[0])]
-                found[m] = sum(xp.astype(part, xp.float64) for part in parts)
+                found[m] = self.pulled_of(m, G[:, m, :])
         return self.unfolded(found)
 
 

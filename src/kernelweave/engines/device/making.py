@@ -20,16 +20,18 @@ import numpy as np
 
 from ...arrays import Place
 from ...features import FeatureMap
+from ...features.exact import ExactMap
+from ...features.precision import raw_dtype
 from ...kernels.parts.device.rules import warn_of_host_kernels
 from ...kernels.parts.making import source_of
-from ...kernels.parts.sources import PointSource, Side, Source
+from ...kernels.parts.sources import PointSource, Source
 from ...kernels.stacking.memory import KernelMemoryError
 from ...kernels.threads import in_blas_threads
 from ...views import Views
 from ..rows import Rows
 from ..slices import ranges
 from .block import PIECE, DeviceBlock, joined, placed_block
-from .computed import ComputedFeatures
+from .computed import ComputedFeatures, HeldPart, Part
 from .engine import OnDevice
 from .fused import is_fused
 from .held import HeldFeatures
@@ -50,23 +52,26 @@ class PlacedMap:
     map : FeatureMap
     source : Source or None
         Of kernel values to landmarks; None for other maps, whose raw values are computed on the host.
+    dtype : {"float32", "float64"}
+        Of raw values, see `features.precision`.
     centered : bool
         Whether the last raw value is a constant beside the kernel values, see `features.nystroem.NystroemMap`.
     """
 
     map: FeatureMap
     source: Source | None
+    dtype: str
     centered: bool = False
 
     @classmethod
     def of(cls, found: FeatureMap, place: Place, dtype: str) -> PlacedMap:
-        """The landmarks of a map move to the place."""
-        landmarks = found.landmarks
+        """The landmarks of a map move to the place; `dtype` is that of its features."""
+        landmarks, raw = found.landmarks, raw_dtype(found, dtype)
         if landmarks is None:
-            return cls(found, None)
+            return cls(found, None, raw.name)
         there = landmarks.at(place)
-        there.dtype = np.dtype(dtype)
-        return cls(found, source_of(there, 0), getattr(found, "centered", False))
+        there.dtype = raw
+        return cls(found, source_of(there, 0), raw.name, getattr(found, "centered", False))
 
     @property
     def whitening(self) -> np.ndarray:
@@ -75,31 +80,42 @@ class PlacedMap:
 
     @property
     def is_computed(self) -> bool:
-        """Whether raw values can be computed in the place again and again."""
-        return isinstance(self.source, PointSource)
+        """Whether raw values can be computed in the place again and again, or are columns, which are held."""
+        return isinstance(self.source, PointSource) or isinstance(self.map, ExactMap)
 
     @property
     def width(self) -> int:
-        """Numbers that are compared of a sample."""
+        """Numbers of a sample that are compared, or held."""
+        if isinstance(self.map, ExactMap):
+            return self.map.n_raw
         return int(self.source.columns.features.shape[1]) if isinstance(self.source, PointSource) else 0
 
-    def side(self, views: Views, present: np.ndarray) -> Side:
-        """What is compared of samples."""
-        source: Any = self.source  # there is one where features are computed in the place
-        return source.against(views, present).rows
+    def side(self, views: Views, present: np.ndarray, place: Place) -> Any:
+        """What is compared of samples, a `Side`; raw values where these are held."""
+        if self.source is None:
+            return self.raw(views, present, place)
+        return self.source.against(views, present).rows
 
-    def raw(self, views: Views, present: np.ndarray, place: Place, dtype: str) -> Any:
+    def raw(self, views: Views, present: np.ndarray, place: Place) -> Any:
         """Raw values of samples."""
         if self.source is None:
-            return place.asarray(self.map.raw(views, present), dtype)
+            return place.asarray(self.map.raw(views, present), self.dtype)
         found = self.source.against(views, present).block(None, None)
-        found = place.xp.astype(found, getattr(place.xp, dtype), copy=False)
-        return place.xp.concat([found, place.asarray(present[:, None], dtype)], axis=1) if self.centered else found
+        found = place.xp.astype(found, getattr(place.xp, self.dtype), copy=False)
+        return place.xp.concat([found, place.asarray(present[:, None], self.dtype)], axis=1) if self.centered else found
 
     def features(self, views: Views, present: np.ndarray, place: Place, dtype: str) -> Any:
-        """phi of samples."""
-        raw = self.raw(views, present, place, dtype)
-        return raw if self.map.whitening is None else raw @ place.asarray(self.map.whitening, dtype)
+        """phi of samples, whitened in the type of raw values."""
+        raw = self.raw(views, present, place)
+        phi = raw if self.map.whitening is None else raw @ place.asarray(self.map.whitening, self.dtype)
+        return place.xp.astype(phi, getattr(place.xp, dtype), copy=False)
+
+    def part(self, sides: list[Any], present: np.ndarray, place: Place) -> Part:
+        """What is held of the samples of a block, from what was read of some after another."""
+        if self.source is None:
+            return HeldPart(sides[0] if len(sides) == 1 else place.xp.concat(sides), self.dtype)
+        constant = place.asarray(present, self.dtype) if self.centered else None
+        return joined_sides(self.source, sides, self.dtype, constant)
 
 
 def blocks_on_device(
@@ -138,7 +154,8 @@ def is_held(maps: list[PlacedMap], n_samples: int, place: Place, dtype: str, sto
     size, P = np.dtype(dtype).itemsize, len(maps)
     offsets = np.cumsum([0, *(each.map.n_features for each in maps)])
     can_compute = all(each.is_computed for each in maps)
-    widths = sum(each.width + 2 + each.centered for each in maps)
+    wide = np.dtype("float64").itemsize // size  # of numbers of maps whose raw values are float64
+    widths = sum((each.width + 2 + each.centered) * (wide if each.dtype == "float64" else 1) for each in maps)
     others = size * n_samples * (8 + max((each.width for each in maps), default=0))
     others += size * min(n_samples, MOST_ROWS) * P * WORK
     held, computed = (size * n_samples * numbers + others for numbers in (aligned(offsets)[1], 2 * widths))
@@ -205,16 +222,14 @@ class Making:
         return found
 
     def _computed(self, rows: Rows, present: np.ndarray, pieces: list[slice]) -> ComputedFeatures:
-        def read(piece: slice) -> list[Side]:
+        def read(piece: slice) -> list[Any]:
             views = _part(rows.views, piece)
-            return [each.side(views, present[piece, m]) for m, each in enumerate(self.maps)]
+            return [each.side(views, present[piece, m], self.place) for m, each in enumerate(self.maps)]
 
         sides = in_blas_threads(read, pieces)
-        parts: list[Any] = []
+        parts: list[Part] = []
         for m, each in enumerate(self.maps):
-            source: Any = each.source
-            constant = self.place.asarray(present[:, m], self.dtype) if each.centered else None
-            parts.append(joined_sides(source, [side[m] for side in sides], self.dtype, constant))
+            parts.append(each.part([side[m] for side in sides], present[:, m], self.place))
             for side in sides:
                 side[m] = None  # frees what was joined
         whitenings = [self.place.asarray(each.whitening, "float64") for each in self.maps]

@@ -71,7 +71,7 @@ def values_on_device(
         part = views if n_rows >= views.n_samples else views.rows(rows)
         total: Any = None
         for m in used:
-            raw = maps[m].raw(part, present[rows, m], place, "float64")
+            raw = maps[m].raw(part, present[rows, m], place)
             share = place.asarray(amplitudes[rows, m], "float64")[:, None] * (raw @ folded[m])
             total = share if total is None else total + share
         pending.append((rows, total))

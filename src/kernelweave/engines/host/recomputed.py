@@ -28,7 +28,7 @@ class RecomputedFeatures(HostFeatures):
     present : ndarray of bool, shape (n_samples, n_kernels)
         Which sample has which view.
     dtype : dtype
-        Of raw values, where that is exact enough; sums are in float64.
+        Of features, and of raw values where that is exact enough; sums are in float64.
     """
 
     def __init__(self, maps: list[FeatureMap], views: Views, present: np.ndarray, dtype: np.dtype):

@@ -4,8 +4,8 @@
 
 Where raw values are kernel values to landmarks, and the kernel is a function of feature vectors, they are computed in
 tiles by BLAS and compiled loops (`kernels.parts.host.values`), in single precision where features are float32 and that
-is exact enough (`kernels.parts.precision`); the factors of landmarks are in the whitening. All other maps compute their
-raw values by themselves, in float64.
+is exact enough for the kernel (`kernels.parts.precision`) and for the whitening (`features.precision`); the factors of
+landmarks are in the whitening. All other maps compute their raw values by themselves, in float64.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from ...arrays import HOST
 from ...features import FeatureMap
+from ...features.precision import raw_dtype
 from ...kernels.parts.functions import STATIONARY, PointFunction
 from ...kernels.parts.host.values import column_tiles, fill, row_form
 from ...kernels.parts.sources import PointSource
@@ -195,11 +196,11 @@ def raw_values(feature_map: FeatureMap, dtype: Any) -> RawValues:
     """What computes the raw values of a map for features of a type; made once for each map."""
     known, dtype = _KNOWN.setdefault(feature_map, {}), np.dtype(dtype)
     if dtype not in known:
-        known[dtype] = _in_tiles(feature_map, dtype.name) or RawValues(feature_map)
+        known[dtype] = _in_tiles(feature_map, raw_dtype(feature_map, dtype)) or RawValues(feature_map)
     return known[dtype]
 
 
-def _in_tiles(feature_map: FeatureMap, dtype: str) -> KernelValues | None:
+def _in_tiles(feature_map: FeatureMap, dtype: np.dtype) -> KernelValues | None:
     """Kernel values in tiles, where the map is one of landmarks whose kernel is a function of feature vectors."""
     landmarks = feature_map.landmarks
     if landmarks is None or feature_map.n_raw != landmarks.n_samples:  # there is a constant beside the kernel values
@@ -207,7 +208,7 @@ def _in_tiles(feature_map: FeatureMap, dtype: str) -> KernelValues | None:
     if not landmarks.repairs[0].trusted or landmarks.normalizers[0].needs_all_samples:
         return None
     stack = copy(landmarks)
-    stack.dtype = np.dtype(dtype)
+    stack.dtype = dtype
     source = stack.at(HOST).in_parts().sources[0]
     if not isinstance(source, PointSource):
         return None

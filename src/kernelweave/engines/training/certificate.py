@@ -4,8 +4,14 @@ With biases that minimise P, sum_i c_ir = total for each output, so that c is fe
 
     P - D = 1/2 ||w - F'c||^2
 
-which bounds how far P is from the optimum at these amplitudes. With other biases the difference is no bound. What
-rounding leaves of the sums is in `excess_of`: times the bias, it is how far the difference may be wrong.
+which bounds how far P is from the optimum at these amplitudes. With other biases the difference is no bound. Rounding
+leaves sum_i c_ir = total + e_r, and the bound is then larger by |b_r e_r|. Features around any point mu have the same
+P, with the biases b + mu'w, and
+
+    P - D <= 1/2 ||w - F'c + mu e'||^2 + sum_r |b_r + mu'w_r| |e_r|
+
+Where features have a large mean, biases cancel it: they are large, and no floating-point number near them makes e
+small. Around the mean the biases are those of the decision values, and what rounding leaves does not count.
 """
 
 from __future__ import annotations
@@ -87,6 +93,29 @@ def best_intercepts(engine: Engine, start: np.ndarray, total: float) -> np.ndarr
     return b
 
 
-def excess_of(totals: np.ndarray, total: float, intercept: np.ndarray) -> float:
-    """By how much a gap may be wrong because sums of c are not quite `total`."""
-    return float(np.abs(intercept) @ np.abs(totals - total))
+def summed(block: Block, amplitudes: Any, n_features: int, theta: np.ndarray) -> tuple[np.ndarray, float]:
+    """The sum over a block of features times amplitudes, by the weights of samples, and that of the weights."""
+
+    def respond(rows: slice, _: np.ndarray) -> np.ndarray:
+        return (block.weight[rows, None] * amplitudes.values(theta, block, rows))[:, :, None]
+
+    return block.features.sweep(np.zeros((n_features, 1)), respond)[:, 0], float(block.weight.sum())
+
+
+def gap_around(
+    center: np.ndarray | float, weights: np.ndarray, intercept: np.ndarray, pulled: np.ndarray, excess: np.ndarray
+) -> float:
+    """The duality gap, with features around a point.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_features,), or 0.0
+        mu.
+    weights, pulled : ndarray of shape (n_features, n_outputs)
+        w and F'c.
+    intercept, excess : ndarray of shape (n_outputs,)
+        b, and sums of c less `total`.
+    """
+    mu = np.broadcast_to(center, len(weights))
+    difference = weights - pulled + np.outer(mu, excess)
+    return 0.5 * float(np.vdot(difference, difference)) + float(np.abs(intercept + mu @ weights) @ np.abs(excess))

@@ -14,7 +14,7 @@ import numpy as np
 from ...machines import Machine, Solution
 from ...solvers.descent.smooth import Descent, minimize_lbfgs
 from ..base import Engine
-from .certificate import best_intercepts, excess_of, scored
+from .certificate import best_intercepts, gap_around, scored, summed
 from .descent import MEMORY, Hessian
 from .newton import Newton
 from .primal import Amplitudes, Primal
@@ -126,7 +126,8 @@ def certified_descent(
 
     Half the squared gradient by w is the gap, but for the biases, which are not yet the best: the descent ends where it
     is `share` of what is allowed, and so is the decrease that better biases promise. No pass is needed to see that. The
-    certificate takes two passes; where it is not good enough after all, the descent goes on with a smaller share.
+    certificate takes two passes or three; where it is not good enough after all, the descent goes on with a smaller
+    share, and it is made again after the next step.
 
     Parameters
     ----------
@@ -145,6 +146,7 @@ def certified_descent(
     steps, budget, share = 0, MOST_ITERATIONS if max_steps is None else max_steps, SHARE
     watch, newton = _Watch(primal, gap_tol, callback, progress), Newton(primal)
     patience = newton.patience(gap_tol)
+    solution: Solution | None = None
     while True:
         turn = steps >= patience  # of Newton's method
         if turn:
@@ -157,10 +159,11 @@ def certified_descent(
         if end.status == "max_iterations" and steps < budget:  # the other method goes on
             position, patience = end.solution, np.inf if turn else patience
             continue
-        solution = certificate(primal, end.solution, steps)
+        if solution is None or solution.steps < steps:
+            solution = certificate(primal, end.solution, steps, gap_tol)
+            w, _, theta = primal.parts(end.solution)
+            position = primal.join(w, solution.intercept, theta)
         small = gap_tol * size_of(solution.objective, primal.total)
-        w, _, theta = primal.parts(end.solution)
-        position = primal.join(w, solution.intercept, theta)
         stuck = end.status == "converged"
         if solution.gap <= small or steps >= budget or (stuck and not turn) or watch.told or share < 1e-6:
             return replace(solution, converged=solution.gap <= small), position
@@ -213,13 +216,19 @@ class _Watch:
         return self.done
 
 
-def certificate(primal: Primal, position: np.ndarray, steps: int) -> Solution:
-    """The solution at a vector of parameters, with the best biases there and its duality gap."""
+def certificate(primal: Primal, position: np.ndarray, steps: int, gap_tol: float = 0.0) -> Solution:
+    """The solution at a vector of parameters, with the best biases there and its duality gap.
+
+    The mean of the features takes one more pass: it is used where the gap is larger than what is wanted without.
+    """
     w, b, theta = primal.parts(position)
     engine = primal.engine.replace(scored, primal.amplitudes, w, theta)
     b = best_intercepts(engine, b, primal.total)
     value, _, found = primal(primal.join(w, b, theta))
-    difference = w - found.pulled
-    gap = 0.5 * float(np.vdot(difference, difference)) + excess_of(found.totals, primal.total, b)
-    violation = float(np.abs(difference).max(initial=0.0))
+    given = w, b, found.pulled, found.totals - primal.total
+    gap = gap_around(0.0, *given)
+    if gap > gap_tol * size_of(value - gap, primal.total):
+        sums, weight = primal.engine.sum(summed, primal.amplitudes, len(w), theta)
+        gap = min(gap, gap_around(sums / weight, *given))
+    violation = float(np.abs(w - found.pulled).max(initial=0.0))
     return Solution(w, b, value - gap, gap, violation, steps, True, image=found.pulled)

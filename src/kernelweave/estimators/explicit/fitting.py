@@ -85,9 +85,8 @@ def explicit_stack(
     with_samples : bool
         Whether blocks have the samples themselves, for combiners that read them.
     """
-    dtype = np.dtype(estimator.dtype or "float32")
     given = estimator.kernels, estimator.normalize, estimator.approximation
-    reservoir, stack, maps = fitted_maps(engine, *given, rng, dtype)
+    reservoir, stack, maps, dtype = fitted_maps(engine, *given, rng, estimator.dtype)
     sample: Machine = machine_of(reservoir.y, reservoir.weight)[0]
     place = chosen_place(estimator.device)
     if not place.is_host:

@@ -23,6 +23,7 @@ from ....kernels.base import ViewKernel
 from ....machines import Solution
 from ....solvers.descent.domains import ProductSpace, Space
 from ....solvers.descent.smooth import Point, minimize_lbfgs
+from ....views import Views
 from ...base import FitControl
 from ...gates.base import Gate
 from ...projected.feature_maps import ViewFeatures
@@ -165,9 +166,17 @@ class ProjectedFit:
         if isinstance(found, FourierMap):
             count = found.frequencies.shape[1]
             return FourierTerm(frequencies_of(kernel.kernel.point_function(), W.shape[1], count, rng), kernel.gain)
-        landmarks: Any = self.maps[m].of(self.stack.kernels[m], found.landmarks.support)
+        landmarks: Any = self.maps[m].of(self.stack.kernels[m], self._landmarks(m, rng))
         landmarks = landmarks.toarray() if sp.issparse(landmarks) else landmarks
         return NystroemTerm.of(kernel, landmarks, W)
+
+    def _landmarks(self, m: int, rng: np.random.RandomState) -> Views:
+        """Those of a kernel's features; of exact ones, which have none, as many samples as there are features."""
+        found, reservoir = self.stack.maps[m], self.stack.reservoir
+        if found.landmarks is not None:
+            return found.landmarks.support
+        drawn = rng.permutation(np.flatnonzero(reservoir.present[:, m]))[: found.n_features]
+        return reservoir.support.rows(np.sort(drawn))
 
     def _descend(self, terms: list[Term], theta: np.ndarray, history: list) -> tuple[Any, float, Any, np.ndarray]:
         """Minimise from a start, where weight vectors begin at 0 and are first learned alone, roughly."""
@@ -270,10 +279,8 @@ def _check_map(name: str, kernel: Any, found: Any) -> None:
             f"Projected on explicit features takes kernels that are differentiable by their features, such as Linear "
             f"and Gaussian, but {name!r} is {type(kernel).__name__}; use approximation=None for it"
         )
-    linear = isinstance(found, ExactMap) and kernel.is_linear
-    if not (linear or isinstance(found, FourierMap | NystroemMap)):
+    if not isinstance(found, ExactMap | FourierMap | NystroemMap):
         raise ValueError(
             f"Projected cannot take this approximation of the kernel {name!r} ({type(kernel).__name__}), because it "
-            "cannot follow a projection: use ExactFeatures for linear kernels, FourierFeatures for Gaussian ones, or "
-            "NystroemFeatures"
+            "cannot follow a projection: use NystroemFeatures, FourierFeatures for Gaussian kernels, or ExactFeatures"
         )

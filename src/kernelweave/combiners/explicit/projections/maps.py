@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ....features import FeatureMap
+from ....features.nystroem import root_inverse
 from ....kernels.base import ViewKernel
+from ....solvers.spectrum import above_rounding
 from ....views import Views
 from ...projected.feature_maps import ViewFeatures
 from .terms import LinearTerm, NystroemTerm, Term
-
-SMALLEST = 1e-10  # eigenvalues of K_LL that count, relative to the largest
 
 
 class ProjectedMap(FeatureMap):
@@ -38,7 +38,8 @@ class ProjectedMap(FeatureMap):
         if isinstance(term, LinearTerm):
             self.whitening = directions
         elif isinstance(term, NystroemTerm):
-            self.whitening = root_inverse(term.kernel.gram(term.points))
+            values, vectors = np.linalg.eigh(term.kernel.gram(term.points))
+            self.whitening = root_inverse(values, vectors, above_rounding(values))
 
     @property
     def n_raw(self) -> int:
@@ -72,10 +73,3 @@ class ProjectedMap(FeatureMap):
             values = self.term.features(self.points(views))
         values[~present] = 0.0
         return values
-
-
-def root_inverse(K: np.ndarray) -> np.ndarray:
-    """U Lambda^(-1/2) of a Gram matrix, without eigenvalues that carry only rounding."""
-    values, vectors = np.linalg.eigh(K)
-    kept = values > SMALLEST * max(values[-1], 0.0)
-    return vectors[:, kept] / np.sqrt(values[kept]) if kept.any() else np.zeros((len(K), 1))
