@@ -130,16 +130,21 @@ class Reservoir:
         pairs = named_kernels(kernels)
         common = self.common()
         if len(common) == len(self.keys):
-            stack = KernelStack(pairs, normalize).fit(self.views, self.weight, self.y)
+            stack = _fitted(pairs, normalize, self)
             return stack, [(stack, m) for m in range(len(pairs))]
         stacks = []
         for m, pair in enumerate(pairs):
             part = self.some(self.of_kernel(m))
             if not len(part.keys):
                 raise ValueError(f"no training sample has the view of the kernel {pair[0]!r}; remove that kernel")
-            stacks.append(KernelStack([pair], normalize).fit(part.views, part.weight, part.y))
+            stacks.append(_fitted([pair], normalize, part))
         part = self.some(common)
         return joint_stack(stacks, part.views, part.weight, part.y), [(stack, 0) for stack in stacks]
+
+
+def _fitted(kernels: Any, normalize: str | None, samples: Reservoir) -> KernelStack:
+    """Kernels fitted to some samples; features may hold what their values lose, see `features.precision`."""
+    return KernelStack(kernels, normalize).fit(samples.views, samples.weight, samples.y, checks_means=False)
 
 
 def fitted_maps(

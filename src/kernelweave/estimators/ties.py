@@ -25,6 +25,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..combiners import CombinedKernel
+from ..machines.labels import heavier_first
 from ..views import Views
 
 #: Values farther apart than this share of the margin, which is 1, are not looked at: in a model whose rounding were
@@ -78,34 +79,6 @@ def without_ties(
         own, error = decide(own), error.max(axis=1)
     decision[doubtful] = own if own.ndim == 1 else heavier_first(own, 2.0 * error, weight)
     return decision
-
-
-def heavier_first(values: np.ndarray, error: np.ndarray | float, weight: np.ndarray | None) -> np.ndarray:
-    """Values of classes, of which the heaviest one within `error` of the largest is raised just above it.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_classes)
-    error : ndarray of shape (n_samples,) or float
-        By how much two values may differ and be in a tie.
-    weight : ndarray of shape (n_classes,) or None
-        As in `without_ties`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.estimators.ties import heavier_first
-    >>> heavier_first(np.array([[-1.0, -1.0, -2.0]]), np.array([1e-12]), np.array([20, 35, 45])).argmax(axis=1)
-    array([1])
-    """
-    if weight is None:
-        return values
-    rows, top = np.arange(len(values)), values.max(axis=1)
-    near = values >= (top - error)[:, None]
-    heaviest = np.where(near, weight, -np.inf).argmax(axis=1)
-    settled = values.astype(np.float64)
-    settled[rows, heaviest] = np.where(near.sum(axis=1) > 1, np.nextafter(top, np.inf), values[rows, heaviest])
-    return settled
 
 
 def rounding_of(

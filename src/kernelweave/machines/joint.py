@@ -17,7 +17,7 @@ import numpy as np
 from ..solvers import DualProgram, solve_joint_qp
 from ..solvers.qp.in_parts import KernelInParts
 from .base import Machine, as_bound, columns
-from .labels import as_labels
+from .labels import as_labels, predicted_classes
 from .posterior import as_posteriors
 from .solution import Solution
 from .terms import BEYOND
@@ -64,6 +64,7 @@ class JointMachine(Machine):
         posterior: np.ndarray | None = None,
     ):
         self.labels, self.n_classes = as_labels(labels, n_classes)
+        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
         self.n_samples = len(self.labels)
         self.bound = as_bound(bound, self.n_samples)
         self.posterior = None if posterior is None else as_posteriors(posterior, self.n_samples, self.n_classes)
@@ -150,7 +151,9 @@ class JointMachine(Machine):
     def subset(self, index: np.ndarray) -> JointMachine:
         """Return the same machine on the chosen samples, with the same classes."""
         posterior = None if self.posterior is None else self.posterior[index]
-        return JointMachine(self.labels[index], self.bound[index], n_classes=self.n_classes, posterior=posterior)
+        part = JointMachine(self.labels[index], self.bound[index], n_classes=self.n_classes, posterior=posterior)
+        part.class_count = self.class_count
+        return part
 
     def decision(self, values: np.ndarray) -> np.ndarray:
         """Raw values: the largest wins."""
@@ -158,4 +161,5 @@ class JointMachine(Machine):
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples whose label is not the class with the largest value."""
-        return (columns(values, self.n_outputs, self.n_samples).argmax(axis=1) != self.labels).astype(float)
+        values = columns(values, self.n_outputs, self.n_samples)
+        return (predicted_classes(values, self.class_count) != self.labels).astype(float)

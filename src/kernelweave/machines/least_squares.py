@@ -32,7 +32,7 @@ from ..solvers import DualProgram
 from ..solvers.qp.in_parts import KernelInParts
 from ..solvers.qp.ridged import check_rounding
 from .base import Machine, as_bound, columns
-from .labels import as_labels
+from .labels import as_labels, predicted_classes
 from .solution import Solution
 
 MOST_STEPS = 8  # conjugate gradient steps after which a new factorisation costs less
@@ -284,6 +284,7 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
         chosen = [1] if self.n_classes == 2 else range(self.n_classes)
         super().__init__(np.column_stack([np.where(self.labels == a, 1.0, -1.0) for a in chosen]), bound)
         self.strata = self.labels
+        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
 
     def outputs(self) -> list[tuple[np.ndarray, Machine]]:
         """One machine for each class, against all others; two classes are one machine."""
@@ -296,10 +297,12 @@ class LeastSquaresClassMachine(LeastSquaresMachine):
 
     def subset(self, index: np.ndarray) -> LeastSquaresClassMachine:
         """Return the same machine on the chosen samples, with the same classes."""
-        return LeastSquaresClassMachine(self.labels[index], self.bound[index], n_classes=self.n_classes)
+        part = LeastSquaresClassMachine(self.labels[index], self.bound[index], n_classes=self.n_classes)
+        part.class_count = self.class_count
+        return part
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples whose predicted class is wrong."""
         values = columns(values, self.n_outputs, self.n_samples)
-        predicted = values[:, 0] > 0.0 if self.n_outputs == 1 else values.argmax(axis=1)
+        predicted = values[:, 0] > 0.0 if self.n_outputs == 1 else predicted_classes(values, self.class_count)
         return (predicted != self.labels).astype(float)

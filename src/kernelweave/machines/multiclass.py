@@ -17,7 +17,7 @@ import numpy as np
 from .base import as_bound, columns
 from .binary import BinaryMachine
 from .independent import IndependentMachines, MachineMaker
-from .labels import as_labels
+from .labels import as_labels, predicted_classes
 
 
 class MulticlassMachine(IndependentMachines):
@@ -49,6 +49,7 @@ class MulticlassMachine(IndependentMachines):
         binary: MachineMaker = BinaryMachine,
     ):
         self.labels, self.n_classes = as_labels(labels, n_classes)
+        self.class_count = np.bincount(self.labels, minlength=self.n_classes)
         self.n_samples = len(self.labels)
         self.bound = as_bound(bound, self.n_samples)
         self.n_jobs = n_jobs
@@ -66,14 +67,16 @@ class MulticlassMachine(IndependentMachines):
 
     def subset(self, index: np.ndarray) -> MulticlassMachine:
         """Return the same machine on the chosen samples, with the same classes."""
-        return type(self)(
+        part = type(self)(
             self.labels[index], self.bound[index], n_classes=self.n_classes, n_jobs=self.n_jobs, binary=self.maker
         )
+        part.class_count = self.class_count
+        return part
 
     def losses(self, values: np.ndarray) -> np.ndarray:
         """1 for samples whose predicted class is wrong."""
-        predicted = self.decision(columns(values, self.n_outputs, self.n_samples)).argmax(axis=1)
-        return (predicted != self.labels).astype(float)
+        decision = self.decision(columns(values, self.n_outputs, self.n_samples))
+        return (predicted_classes(decision, self.class_count) != self.labels).astype(float)
 
 
 class OneVsOneMachine(MulticlassMachine):

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...machines.labels import heavier_first
 from ...validation import Constraints, Whole
 from ...views import Views
-from ..ties import EPS, heavier_first
+from ..ties import EPS
 from .discriminant import DiscriminantEnsemble, DiscriminantRule
 
 

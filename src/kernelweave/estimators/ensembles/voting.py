@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...machines.labels import heavier_first
 from ...views import Views
-from ..ties import heavier_first
 from .discriminant import DiscriminantEnsemble
 
 

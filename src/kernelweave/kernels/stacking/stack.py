@@ -118,7 +118,9 @@ class KernelStack(NewSamples):
         """Number of training samples (or of those kept by `restrict`)."""
         return len(self.rows)
 
-    def fit(self, X: Any, sample_weight: np.ndarray | None = None, y: Any = None) -> KernelStack:
+    def fit(
+        self, X: Any, sample_weight: np.ndarray | None = None, y: Any = None, *, checks_means: bool = True
+    ) -> KernelStack:
         """Fit a copy of every kernel to the training samples and find out which sample has which view.
 
         Parameters
@@ -128,6 +130,8 @@ class KernelStack(NewSamples):
             How often each sample counts in learned constants; all positive.
         y : array, optional
             The targets as the user gives them, for transformers inside kernels.
+        checks_means : bool
+            Whether to warn of features whose mean is so large that kernel values lose what differs between samples.
         """
         views = as_views(X)
         self.y = None if y is None else np.asarray(y)
@@ -141,7 +145,8 @@ class KernelStack(NewSamples):
             if not somebody:
                 raise ValueError(f"no training sample has the view of the kernel {name!r}; remove that kernel")
         self._hold(views, views, np.arange(views.n_samples), weight, repairs, present, active)
-        warn_of_large_means(self.names, self.kernels, self.normalizers, views)
+        if checks_means:
+            warn_of_large_means(self.names, self.kernels, self.normalizers, views)
         return self
 
     def _hold(
