@@ -18,7 +18,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from ..arrays import chosen_place
+from ..arrays import Place, chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.named import as_numbers
 from ..engines.rows import Rows
@@ -268,8 +268,12 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         """Decision values of each of the machine's outputs, of shape (n_samples, n_outputs)."""
         return self._values_of(self._new_views(X, fetch))
 
+    def _place(self) -> Place:
+        """Where new samples are computed with."""
+        return chosen_place(self.device)
+
     def _values_of(self, views: Views) -> np.ndarray:
-        coef, place = self._coefficients(), chosen_place(self.device)
+        coef, place = self._coefficients(), self._place()
         if not place.is_host and not views.can_fetch:
             found = self._kernel.values_in(place, views, coef)
             if found is not None:

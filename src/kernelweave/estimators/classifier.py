@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
-from ..arrays import chosen_place
 from ..combiners import Combiner, PerOutput
 from ..engines.targets import ClassTargets
 from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
@@ -308,7 +307,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         views = self._new_views(X, fetch)
-        single = self.dtype != "float64" and not chosen_place(self.device).is_host
+        single = self.dtype != "float64" and not self._place().is_host
 
         def rounding(rows: np.ndarray) -> np.ndarray:
             return rounding_of(self._kernel, views.rows(rows), self._coefficients(), self.intercept_, single=single)
