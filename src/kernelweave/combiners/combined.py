@@ -179,7 +179,7 @@ class CombinedKernel(ABC):
         return self.cross(views) @ coef
 
     def sizes(self, views: Views, coef: np.ndarray) -> np.ndarray:
-        """The sums over |k(x, z_i)| |c_i|, of the shape of `values`, whose rounding they limit."""
+        """Sums of the sizes of all terms of `values`, of the same shape; they limit the rounding of `values`."""
         return np.abs(self.cross(views)) @ np.abs(coef)
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
