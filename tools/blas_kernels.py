@@ -27,8 +27,8 @@ CORES = {
     "SkylakeX": ({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}, {"SkylakeX"}),
     "Zen": ({"avx2", "fma"}, {"Zen", "Haswell"}),
 }
-NUMERICAL = [f"tests/{name}" for name in ("solvers", "machines", "engines", "combiners", "kernels", "features")]
-NUMERICAL.append("tests/test_storage.py")
+PACKAGES = ("solvers", "machines", "engines", "combiners", "kernels", "features", "estimators")
+NUMERICAL = [*(f"tests/{name}" for name in PACKAGES), "tests/test_storage.py"]
 QUICK = ["tests/solvers", "tests/machines", "tests/engines/training", "tests/features"]
 MARKS = "not dask and not long"
 ASK = (
