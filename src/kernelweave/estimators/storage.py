@@ -44,8 +44,8 @@ from ..views import Views
 #: argument above has 6e-5.
 LARGEST_COST = 1e3
 
-#: How often  1/2 epsilon k ||c||^2  is in a reported gap. In 411 random problems the objective in float32 was farther
-#: from that in float64 than the gaps of the solvers say, by up to 2.3 times this.
+#: How often  1/2 epsilon k ||c||^2  is in a reported gap. In 411 random problems, like those of the long tests, the
+#: objective in float32 was farther from that in float64 than the gaps of the solvers say, by up to 2.3 times this.
 ROUNDINGS = 8.0
 
 #: Samples above which an exact fit in parts warns: `docs/scale.md` has 30 s for 50 000 samples on two cores and 22 s
