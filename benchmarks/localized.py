@@ -29,10 +29,11 @@ from benchmarks.problems import VIEWS, gaussian_features
 from benchmarks.timing import HEADING, compare, interleaved, multifeat, quartiles, unit
 from kernelweave import MKLClassifier, datasets
 from kernelweave.combiners import FitControl, Localized, Mean, Sigmoid, Softmax
-from kernelweave.combiners.descent.run import Loop, Run
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 from kernelweave.solvers.stacks.sums import sum_kernels
+from kernelweave.stacks import training
+from kernelweave.stacks.descent import Loop, NestedDescent
 
 
 def fits(quick: bool) -> None:
@@ -55,13 +56,13 @@ def fits(quick: bool) -> None:
 class Recorded(Localized):
     """Keeps the gating parameters of every evaluation."""
 
-    def family(self, stack, machine, y, control):
-        family = super().family(stack, machine, y, control)
+    def family(self, stack, machine, control):
+        family = super().family(stack, machine, control)
         pullback = family.pullback
 
-        def recorded(kernel, coef):
+        def recorded(kernel, coef, solution=None):
             self.thetas.append(kernel.theta.copy())
-            return pullback(kernel, coef)
+            return pullback(kernel, coef, solution)
 
         family.pullback = recorded
         return family
@@ -74,14 +75,15 @@ def steps(quick: bool) -> None:
         stack, y = multifeat(n)
         machine, recorded, combiner = BinaryMachine(y, 10.0), Recorded(l2=1e-3), Localized(l2=0.0)
         recorded.thetas = []
-        recorded.fit(stack, machine, None)
+        recorded.fit(stack, machine)
         control = FitControl()
-        family = combiner.family(stack, machine, None, control)
-        run = Run(family, machine, None, Loop(combiner.optimizer, combiner.max_iter, control, 0.0, lambda: None))
+        family = combiner.family(training(stack), machine, control)
+        loop = Loop(combiner.optimizer, combiner.max_iter, control, 0.0, lambda: None)
+        run = NestedDescent(family, machine, None, loop)
         times = np.empty((len(recorded.thetas), 2))
         for step, theta in enumerate(recorded.thetas):
             start = perf_counter()
-            expected = numpy_step(stack.matrices(), family.codes, theta, y)
+            expected = numpy_step(stack.matrices(), family.stack.codes, theta, y)
             middle = perf_counter()
             _, gradient, _ = run.evaluate(theta)
             times[step] = middle - start, perf_counter() - middle
@@ -135,7 +137,7 @@ def growth(quick: bool) -> None:
             stack.matrices()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found = Localized(l2=0.0, max_iter=15).fit(stack, BinaryMachine(y, 1.0), None, FitControl(tol=1e-5))
+                found = Localized(l2=0.0, max_iter=15).fit(stack, BinaryMachine(y, 1.0), FitControl(tol=1e-5))
             each[dtype] = np.median([line["seconds"] / line["solves"] for line in found.history[1:-1]])
         double, single = each["float64"], each["float32"]
         per_number = 1e9 * double / (n**2 * n_kernels)

@@ -126,7 +126,7 @@ def estimator(cell: dict[str, Any]) -> Any:
     class MeanToGap(Mean):
         """The mean kernel, with the machine solved to a relative duality gap."""
 
-        def fit(self, stack: Any, machine: Any, y: Any, control: Any = None) -> Any:
+        def learn(self, stack: Any, machine: Any, control: Any) -> Any:
             begin = time.perf_counter()
             kernel = WeightedSum(stack, np.full(stack.n_kernels, 1.0 / stack.n_kernels), owner="Mean")
             solution = machine.solve(kernel.operand(), gap_tol=GAP)

@@ -101,13 +101,12 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
     from kernelweave.engines.device import blocks_on_device
     from kernelweave.engines.memory import InMemory
     from kernelweave.engines.reservoir import fitted_maps
-    from kernelweave.engines.stack import ExplicitStack
     from kernelweave.engines.targets import ClassTargets
-    from kernelweave.engines.training.machine import ExplicitMachine
-    from kernelweave.estimators.explicit.fitting import Preparation
+    from kernelweave.estimators.training import Preparation
     from kernelweave.features import NystroemFeatures
     from kernelweave.kernels import Gaussian
     from kernelweave.machines import SquaredHinge
+    from kernelweave.stacks.features import Features
     from kernelweave.views import as_views
 
     n, views = cell["samples"], [slice(k * FEATURES, (k + 1) * FEATURES) for k in range(KERNELS)]
@@ -117,7 +116,8 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
     first = next(rows_of(n))
     targets = ClassTargets(SquaredHinge(), np.arange(2), 1.0, np.ones(2))
     dtype = np.dtype("float32")
-    _, stack, maps = fitted_maps(InMemory([first]), kernels, "unit-diagonal", NystroemFeatures(LANDMARKS), rng, dtype)
+    approximation = NystroemFeatures(LANDMARKS)
+    _, stack, maps, _ = fitted_maps(InMemory([first]), kernels, "unit-diagonal", approximation, rng, dtype)
     del first
     seconds = {"landmarks": time.perf_counter() - begin}
     begin, before = time.perf_counter(), clock.seconds.get("drawing", 0.0)
@@ -126,12 +126,10 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
     torch.cuda.synchronize()
     drawing = clock.seconds["drawing"] - before
     seconds |= {"drawing": drawing, "blocks": time.perf_counter() - begin - drawing}
-    machine = ExplicitMachine(targets(np.arange(2), np.ones(2))[0], n)
+    machine = targets(np.arange(2), np.ones(2))[0]
     combiner = Mean() if cell["combiner"] == "Mean" else Localized(inputs=views[0], l2=0.01)
     begin, known = time.perf_counter(), (dict(clock.seconds), dict(clock.calls))
-    kernel = combiner.fit(
-        ExplicitStack(stack, maps, engine, n), machine, None, FitControl(rng, 1e-3, max_steps=MOST_STEPS)
-    )
+    kernel = combiner.fit(Features(stack, maps, engine, n), machine, FitControl(rng, 1e-3, max_steps=MOST_STEPS))
     torch.cuda.synchronize()
     seconds["training"] = time.perf_counter() - begin
     for label in clock.seconds.keys() - {"drawing"}:
@@ -189,15 +187,15 @@ def measure(target: Path) -> None:
     import torch
 
     from benchmarks.device_rates import device_rates
-    from kernelweave.combiners.explicit.gates.descent import GatedProblem
     from kernelweave.engines.training import machine
     from kernelweave.engines.training.primal import Primal
+    from kernelweave.stacks.joint import JointDescent
 
     clock = Clock()
     clock.watch(sys.modules[__name__], "drawn", "drawing")
     for owner, name, label in (
-        (Primal, "__call__", "pass"), (GatedProblem, "descend", "descent"),
-        (machine, "certificate", "certificate"), (machine.ExplicitMachine, "solve", "solving machines"),
+        (Primal, "__call__", "pass"), (JointDescent, "descend", "descent"),
+        (machine, "certificate", "certificate"), (machine.ExplicitKernel, "solve", "solving machines"),
         (machine.Hessian, "__call__", "curvature"),
     ):  # fmt: skip
         clock.watch(owner, name, label)

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from kernelweave.combiners import CombinedKernel, Combiner, FitControl
+from kernelweave.combiners import CombinedKernel, Combiner
 
 
 class DenseKernel(CombinedKernel):
@@ -151,8 +151,8 @@ class Doubled(Combiner):
             return DenseKernel(stack, theta, RowKernel(stack, theta).gram())
         return RowKernel(stack, theta) if self.kind == "rows" else FeatureKernel.of(stack, theta)
 
-    def fit(self, stack, machine, y, control=None):
-        return self.kernel(stack).solve(machine, control or FitControl(), time.perf_counter())
+    def learn(self, stack, machine, control):
+        return self.kernel(stack).solve(machine, control, time.perf_counter())
 
 
 def weighted_cross(kernel, views):

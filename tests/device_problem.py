@@ -5,8 +5,8 @@ import numpy as np
 from kernelweave.arrays import HOST
 from kernelweave.engines.targets import ClassTargets
 from kernelweave.engines.training.primal import sweep
-from kernelweave.estimators.explicit.fitting import Preparation
-from kernelweave.estimators.explicit.samples import rows_in_memory
+from kernelweave.estimators.samples import rows_in_memory
+from kernelweave.estimators.training import Preparation
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.machines import SquaredHinge

@@ -5,13 +5,12 @@ import numpy as np
 from kernelweave.combiners import FitControl
 from kernelweave.engines import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.losses import losses_of
-from kernelweave.engines.stack import ExplicitStack
 from kernelweave.engines.targets import ClassTargets, NoveltyTargets, NumberTargets
-from kernelweave.engines.training.machine import ExplicitMachine
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import SquaredEpsilonInsensitive, SquaredError, SquaredHinge, SquaredMargin
+from kernelweave.stacks import training
+from kernelweave.stacks.features import Features
 
 N = 90
 RNG = np.random.default_rng(3)
@@ -53,19 +52,17 @@ class Twin:
 
     Attributes
     ----------
-    dense : KernelStack
-    explicit : ExplicitStack
-    exact : Machine
+    dense : Matrices
+    explicit : Features
+    machine : Machine
         Of all samples.
-    machine : ExplicitMachine
-    y : ndarray
-        Targets as combiners take them, for the exact path.
     """
 
     def __init__(self, case: str, *, X: np.ndarray = X, kernels=KERNELS, normalize="unit-diagonal", weight=WEIGHT):
         make, y = (CASES | NOVELTY)[case]
-        self.dense = KernelStack(kernels, normalize).fit(X, weight)
-        self.exact, self.y = make(y, weight)
+        self.machine, targets = make(y, weight)
+        stack = KernelStack(kernels, normalize).fit(X, weight, y)
+        self.dense = training(stack).for_machine(self.machine, targets)
         rng = np.random.RandomState(0)
         every = NystroemFeatures(len(X), method="uniform")
         maps = [every.fit_map(self.dense, m, rng, dtype=np.dtype("float64")) for m in range(self.dense.n_kernels)]
@@ -78,15 +75,12 @@ class Twin:
             own, targets = make(None if y is None else y[rows], weight[rows])
             there = None if present[rows].all() else present[rows]
             features = StoredFeatures(matrix, offsets)
-            blocks.append(Block(rows.start, features, losses_of(own), targets, weight[rows], there))
-        self.explicit = ExplicitStack(self.dense, maps, InMemory(blocks), len(X))
-        self.machine = ExplicitMachine(self.exact, len(X))
+            blocks.append(Block(rows.start, features, own.terms, targets, weight[rows], there))
+        self.explicit = Features(self.dense, maps, InMemory(blocks), len(X))
 
     def fits(self, combiner_of, tol: float = 1e-9):
         """The exact combined kernel, and the one on explicit features."""
-        exact = combiner_of().fit(self.dense, self.exact, self.y, FitControl(tol=tol))
-        found = combiner_of().fit(self.explicit, self.machine, None, FitControl(tol=tol))
-        return exact, found
+        return [combiner_of().fit(stack, self.machine, FitControl(tol=tol)) for stack in (self.dense, self.explicit)]
 
     def check(self, combiner_of, tol: float = 1e-11, allowed: float = 1e-5):
         """Both paths agree in J, weights and values; returns the two combined kernels."""

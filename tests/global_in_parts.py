@@ -27,6 +27,7 @@ from kernelweave.combiners import (
 )
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsAllMachine, OneVsOneMachine, RegressionMachine
+from kernelweave.stacks import training
 
 LEARNED = {
     "convex": ConvexMKL(),
@@ -61,8 +62,8 @@ DENSE = {  # with a word of the reason
     "conic": (ConvexMKL(solver="conic"), "cone solver"),
     "eigenvalue costs": (LpMKL(costs=EigenvalueCosts()), "EigenvalueCosts"),
     "semidefinite": (LinearMKL(), "semidefinite"),
-    "divergence": (KLDivergence(), "factorises"),
-    "per output": (PerOutput(KLDivergence()), "factorises"),
+    "divergence": (KLDivergence(), "determinants"),
+    "per output": (PerOutput(KLDivergence()), "determinants"),
 }
 KERNELS = [Gaussian([0, 1, 2]), Linear([3, 4]), Polynomial([3, 5], degree=2), Laplacian([4, 5])]
 
@@ -100,3 +101,7 @@ class Problem:
         """The kernels over the samples."""
         stack = KernelStack(KERNELS, self.normalize, storage=storage, dtype=dtype, place=place)
         return stack.fit(self.X, self.weight)
+
+    def training(self, kind, *storage, **options):
+        """The same with the targets of a kind of machine."""
+        return training(self.stack(*storage, **options)).for_machine(*self.cases[kind])

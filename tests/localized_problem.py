@@ -26,6 +26,7 @@ from kernelweave.machines import (
     PosteriorMachine,
     RegressionMachine,
 )
+from kernelweave.stacks import training
 
 rng = np.random.default_rng(0)
 N = 32
@@ -59,7 +60,10 @@ GATES = {
 MISSING = X.copy()
 MISSING[1::5, 2:] = np.nan
 MISSING[3::10, :2] = np.nan
-STACKS = {"complete": KernelStack(KERNELS).fit(X), "missing views": KernelStack(KERNELS[:2]).fit(MISSING)}
+STACKS = {
+    "complete": training(KernelStack(KERNELS).fit(X)),
+    "missing views": training(KernelStack(KERNELS[:2]).fit(MISSING)),
+}
 
 TOY = np.random.default_rng(5).normal(size=(260, 2))
 SIDE = TOY[:, 1] * np.sign(TOY[:, 0]) > 0  # two linear models, switched by the sign of the first feature
@@ -73,6 +77,6 @@ def toy_model(gating=None, C=10.0, l2=0.001, kernels=2, **options):
 def prepared(gate, stack, l2=0.3, spread=60.0, norm="unit", **options):
     """A family of gated sums, and a theta whose gates differ from sample to sample."""
     combiner = Localized(clone(GATES[gate]).set_params(norm=norm), l2=l2, **options)
-    family = combiner.family(STACKS[stack], None, None, FitControl())
+    family = combiner.family(STACKS[stack], None, FitControl())
     family.strength = l2
-    return family, spread * family.start(None, None, np.random.RandomState(1))
+    return family, spread * family.start(None, np.random.RandomState(1))

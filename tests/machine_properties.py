@@ -2,7 +2,8 @@
 
 ``check_machine(machine)`` solves the machine on a Gaussian kernel and asserts what the docstring of
 ``kernelweave.machines.base`` promises: the certificate, weak and strong duality between `loss` and `conjugate`, slopes,
-Danskin's gradient, the program behind the dual, restarts, subsets, independent outputs, and decisions without samples.
+terms, Danskin's gradient, the program behind the dual, restarts, subsets, independent outputs, and decisions without
+samples.
 """
 
 from dataclasses import replace
@@ -25,6 +26,7 @@ def check_machine(machine, K=None):
     solution = machine.solve(K, gap_tol=GAP)
     check_certificate(machine, K, solution)
     check_loss(machine, solution)
+    check_terms(machine)
     check_gradient(machine, K, solution)
     check_programs(machine, solution)
     check_starts(machine, K, solution)
@@ -76,6 +78,29 @@ def check_loss(machine, solution):
             float((slope * values).sum()), rel=1e-9, abs=1e-9 * size
         )
         assert loss + machine.conjugate(solution.coef) >= -(solution.coef * values).sum() - 1e-9 * size
+
+
+def check_terms(machine):
+    """The terms state the loss of each sample and output: those of some samples, and of one output, are a part."""
+    terms = machine.terms
+    assert machine.is_smooth == (terms is not None and terms.is_smooth)
+    if terms is None:
+        return
+    assert terms.n_outputs == machine.n_outputs and terms.total == machine.total
+    values = np.random.default_rng(4).standard_normal((machine.n_samples, machine.n_outputs))
+    losses, c = terms.respond(values)
+    assert losses.shape == (machine.n_outputs,) and losses.sum() == pytest.approx(machine.loss(values), rel=1e-9)
+    np.testing.assert_allclose(c, -machine.slope(values))
+    rows, out = np.array([5, 1]), np.arange(machine.n_samples) < 9
+    np.testing.assert_array_equal(terms.of(rows).coefficients(values[rows]), c[rows])
+    np.testing.assert_array_equal(terms.column(0).coefficients(values[:, :1]), c[:, :1])
+    joined = terms.of(slice(0, 9)).followed_by([terms.of(slice(9, None))])
+    np.testing.assert_array_equal(joined.coefficients(values), c)
+    np.testing.assert_array_equal(terms.without(out).coefficients(values), np.where(out[:, None], 0.0, c))
+    if machine.is_smooth:
+        h = 1e-7
+        bend = (terms.coefficients(values - h) - terms.coefficients(values + h)) / (2 * h)
+        np.testing.assert_allclose(terms.curvature(values), bend, rtol=1e-5, atol=1e-5)
 
 
 def check_gradient(machine, K, solution):

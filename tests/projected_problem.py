@@ -6,6 +6,7 @@ import localized_problem
 from kernelweave import MKLClassifier
 from kernelweave.combiners import ClusterGate, FitControl, GaussianGate, InstanceGate, Projected, Sigmoid, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
+from kernelweave.stacks import training
 from localized_problem import MACHINES, N
 from reference_qp import exactly
 
@@ -38,18 +39,24 @@ SIDE = WIDE[:, 1] * np.sign(WIDE[:, 0]) > 0  # two directions, switched by the s
 
 
 def prepared(
-    kernels="mixed", gating="softmax, projected", samples=X, machine=None, normalize="unit-diagonal", **options
+    kernels="mixed",
+    gating="softmax, projected",
+    samples=X,
+    machine=None,
+    normalize="unit-diagonal",
+    storage="dense",
+    **options,
 ):
     """A family of projection kernels, and a theta whose gates differ from sample to sample."""
     gate, components = GATINGS[gating]
     options = {"n_components": 2, "l2": 0.3, **options}
     combiner = Projected(gating=gate, gating_components=components, **options)
     kernels = KERNELS[kernels] if isinstance(kernels, str) else kernels
-    stack = KernelStack(kernels, normalize).fit(samples)
+    stack = training(KernelStack(kernels, normalize, storage=storage).fit(samples))
     machine = MACHINES["regression"] if machine is None else machine
-    family = combiner.family(stack, machine, None, FitControl())
+    family = combiner.family(stack, machine, FitControl())
     family.strength = combiner.l2
-    theta = family.start(MACHINES["one-class"], None, np.random.RandomState(1))
+    theta = family.start(MACHINES["one-class"], np.random.RandomState(1))
     theta[: family.layout.n_gating] *= 60.0
     return family, theta
 

@@ -14,8 +14,8 @@ import kernelweave
 ROOT = Path(kernelweave.__file__).parent
 NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
-BELOW = ["arrays", "views", "kernels", "solvers", "machines", "features", "engines"]
-BELOW += ["combiners", "estimators", "reduction"]
+EXACT = ["arrays", "views", "kernels", "solvers", "machines"]
+BELOW = [*EXACT, "features", "engines", "stacks", "combiners", "estimators", "reduction"]
 WORK = ["recipes", "persistence", "model_selection", "reporting", "files", "datasets"]
 ALLOWED = {
     "validation": FRAMES,
@@ -23,13 +23,12 @@ ALLOWED = {
     "arrays": {"array_api_compat", "torch"},
     "kernels": FRAMES | {"arrays", "solvers", "threadpoolctl", "torch", "triton", "views"},
     "solvers": {"numba", "llvmlite", "clarabel"},
-    "machines": {"sklearn", "solvers"},  # losses are cloned as estimators are
+    "machines": {"sklearn", "arrays", "solvers"},  # losses are cloned as estimators are
     "features": FRAMES | {"arrays", "views", "kernels", "solvers"},
-    "engines": FRAMES
-    | {"arrays", "views", "kernels", "solvers", "machines", "features", "torch", "triton", "dask", "distributed"},
-    "combiners": FRAMES | {"arrays", "views", "kernels", "solvers", "machines", "features", "engines"},
-    "estimators": FRAMES
-    | {"rich", "_config", "arrays", "views", "kernels", "solvers", "machines", "features", "engines", "combiners"},
+    "engines": FRAMES | {*EXACT, "features", "torch", "triton", "dask", "distributed"},
+    "stacks": FRAMES | {*EXACT, "features", "engines"},
+    "combiners": FRAMES | {*EXACT, "stacks"},
+    "estimators": FRAMES | {"rich", "_config", *EXACT, "features", "engines", "stacks", "combiners"},
     "reduction": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},

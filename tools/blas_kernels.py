@@ -27,7 +27,7 @@ CORES = {
     "SkylakeX": ({"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}, {"SkylakeX"}),
     "Zen": ({"avx2", "fma"}, {"Zen", "Haswell"}),
 }
-PACKAGES = ("solvers", "machines", "engines", "combiners", "kernels", "features", "estimators")
+PACKAGES = ("solvers", "machines", "engines", "stacks", "combiners", "kernels", "features", "estimators")
 NUMERICAL = [*(f"tests/{name}" for name in PACKAGES), "tests/test_storage.py"]
 QUICK = ["tests/solvers", "tests/machines", "tests/engines/training", "tests/features"]
 MARKS = "not dask and not long"

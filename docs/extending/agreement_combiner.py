@@ -24,7 +24,7 @@ class AgreementFamily(KernelFamily):
         K = self.stack.matrices()
         return np.array([-0.5 * np.sum(coef * ((K.prod(axis=0) - K.mean(axis=0)) @ coef))])
 
-    def start(self, machine, y, rng):
+    def start(self, machine, rng):
         return np.array([0.5])
 
     def domain(self):
@@ -34,5 +34,5 @@ class AgreementFamily(KernelFamily):
 class Agreement(DescentCombiner):
     """Minimise J(t) over t from 0 (samples are similar on average) to 1 (samples are similar in every view)."""
 
-    def family(self, stack, machine, y, control):
+    def family(self, stack, machine, control):
         return AgreementFamily(stack)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 import localized_problem
 import projected_problem
@@ -31,21 +32,32 @@ from kernelweave.combiners import (
 from kernelweave.combiners.nonlinear.forms import Monomials
 from kernelweave.kernels import Distance, Function, Gaussian, KernelStack, Linear, Polynomial, Precomputed
 from kernelweave.views import as_views
-from localized_problem import LABELS, MACHINES, MISSING, NEW, TARGET, N, X
+from localized_problem import BOUND, LABELS, MACHINES, MISSING, NEW, SIGNS, TARGET, N, X
+from three_stacks import RoundedHinge, serve, stack_on
 
 NORMALIZATIONS = ["unit-diagonal", "unit-trace", "center", None]
 THREE = [Gaussian([0, 1], scale=2.0), Polynomial([2, 3]), Linear([1, 2])]
 TWO = [Gaussian([0, 1], scale=2.0), Linear([2, 3])]
+SMOOTH = RoundedHinge().for_targets(SIGNS, BOUND)
 GAPS = NEW.copy()
 GAPS[1, 2:] = np.nan
 GAPS[4, :2] = np.nan
 
 
-def fitted(combiner, kernels=THREE, samples=X, normalize="unit-diagonal", machine="binary", **options):
+def fitted(combiner, kernels=THREE, samples=X, normalize="unit-diagonal", machine="binary", form="matrices", **options):
     """The combined kernel of a fit."""
-    stack = KernelStack(kernels, normalize, **options).fit(samples)
-    y = TARGET if machine == "regression" else LABELS
-    return combiner.fit(stack, MACHINES[machine], y, FitControl(tol=1e-2))
+    machine = MACHINES[machine] if form != "features" else SMOOTH
+    stack = stack_on(form, kernels, samples, machine, normalize=normalize, **options)
+    return clone(combiner).fit(stack, machine, FitControl(tol=1e-2))
+
+
+def check_everywhere(combiner, kernels=THREE, samples=X, new=NEW, tolerance=1e-9, normalize="unit-diagonal"):
+    """The combined kernel of a fit on each stack that offers what the combiner needs."""
+    forms = serve(combiner)
+    assert forms[0] == "matrices"
+    for form in forms:
+        kernel = fitted(combiner, kernels, samples, normalize, form=form)
+        check_combined_kernel(kernel, as_views(samples), as_views(new), tolerance)
 
 
 # The three doubles
@@ -122,20 +134,18 @@ class TestDoubles:
 
 
 @pytest.mark.parametrize("normalize", NORMALIZATIONS)
-@pytest.mark.parametrize("ready", [False, True], ids=["one by one", "matrices"])
 @pytest.mark.parametrize("combiner", [Mean(), FixedWeights([0.5, 0.0, 2.0]), Product()], ids=str)
-def test_sums_and_products(combiner, ready, normalize):
+def test_sums_and_products(combiner, normalize):
+    check_everywhere(combiner, normalize=normalize)
     kernel = fitted(combiner, normalize=normalize)
-    if ready:
-        kernel.stack.matrices()
+    kernel.stack.matrices()  # not one by one
     check_combined_kernel(kernel, as_views(X), as_views(NEW))
 
 
-@pytest.mark.parametrize("ready", [False, True], ids=["one by one", "matrices"])
-def test_sums_with_missing_views(ready):
+def test_sums_with_missing_views():
+    check_everywhere(FixedWeights([0.5, 2.0]), TWO, MISSING, GAPS)
     kernel = fitted(FixedWeights([0.5, 2.0]), TWO, MISSING)
-    if ready:
-        kernel.stack.matrices()
+    kernel.stack.matrices()
     check_combined_kernel(kernel, as_views(MISSING), as_views(GAPS))
 
 
@@ -174,12 +184,12 @@ FORMS = [
 @pytest.mark.parametrize("combiner", FORMS, ids=str)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_forms(combiner, normalize):
-    check_combined_kernel(fitted(combiner, normalize=normalize), as_views(X), as_views(NEW), 1e-8)
+    check_everywhere(combiner, tolerance=1e-8, normalize=normalize)
 
 
 @pytest.mark.parametrize("combiner", FORMS, ids=str)
 def test_forms_with_missing_views(combiner):
-    check_combined_kernel(fitted(combiner, TWO, MISSING), as_views(MISSING), as_views(GAPS), 1e-8)
+    check_everywhere(combiner, TWO, MISSING, GAPS, 1e-8)
 
 
 @pytest.mark.parametrize("normalize", NORMALIZATIONS)
@@ -194,16 +204,17 @@ def test_differences(form, repair, normalize):
 def test_gated_sums(gate):
     family, theta = localized_problem.prepared(gate, "complete", gate_tol=0.05)
     check_combined_kernel(family.finish(theta), as_views(X), as_views(NEW))
+    check_everywhere(Localized(localized_problem.GATES[gate], l2=0.01, gate_tol=0.2))
 
 
 @pytest.mark.parametrize("normalize", NORMALIZATIONS)
 def test_gated_sums_of_every_normalisation(normalize):
-    check_combined_kernel(fitted(Localized(l2=0.01), normalize=normalize), as_views(X), as_views(NEW))
+    check_everywhere(Localized(l2=0.01), normalize=normalize)
 
 
 @pytest.mark.parametrize("combiner", [Localized(l2=0.01), Localized(Sigmoid("paper"), l2=0.1)], ids=str)
 def test_gated_sums_with_missing_views(combiner):
-    check_combined_kernel(fitted(combiner, TWO, MISSING), as_views(MISSING), as_views(GAPS))
+    check_everywhere(combiner, TWO, MISSING, GAPS)
 
 
 def test_gated_sums_with_a_closed_kernel():
@@ -228,6 +239,16 @@ def test_projected_kernels(gating, features):
     family, theta = projected_problem.prepared(gating=gating, features=features, gate_tol=0.05)
     for kernel in (family.at(theta), family.finish(theta)):
         check_combined_kernel(kernel, as_views(WIDE), as_views(WIDE_NEW), 1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:.*this model is not localized")
+@pytest.mark.parametrize("gate", [None, Softmax()], ids=str)
+def test_projected_kernels_on_every_stack(gate):
+    """Those of features are in tests/combiners/descent/test_family.py, too."""
+    for kernels, samples, new in (("mixed", WIDE, WIDE_NEW), ("linear", projected_problem.MISSING, FEW)):
+        combiner = Projected(2, gate, inputs=None if gate is None else [0, 5], max_iter=5)
+        if gate is None or samples is WIDE:
+            check_everywhere(combiner, projected_problem.KERNELS[kernels], samples, new, 1e-8)
 
 
 @pytest.mark.parametrize("normalize", NORMALIZATIONS)
@@ -351,16 +372,12 @@ def test_every_combined_kernel_of_the_package_is_here():
     assert ours == {
         "CombinedKernel",
         "DifferenceKernel",
-        "ExplicitGatedSum",  # those with explicit features have no matrix; see tests/combiners/explicit
-        "ExplicitProjectedSum",
-        "ExplicitSum",
         "FormKernel",
         "GatedSum",
-        "KernelWithGates",
+        "KernelsTimesAmplitudes",
         "OutputKernels",
         "PointwiseKernel",
         "ProductKernel",
-        "ProjectedGates",
         "ProjectedKernel",
         "WeightedSum",
     }

@@ -9,9 +9,10 @@ from sklearn.base import clone
 
 from global_in_parts import DENSE, Problem, global_combiners
 from kernelweave.combiners import Combiner, ConvexMKL, FitControl, LpMKL, Mean, PerOutput
-from kernelweave.combiners.similarity import reading
 from kernelweave.kernels.parts.sums import SumInParts
 from kernelweave.solvers.qp import in_parts, program
+from kernelweave.stacks import tiles
+from kernelweave.stacks.tiles import Tiles
 from places import in_every_place
 
 KINDS = ("binary", "one-vs-all", "one-vs-one", "regression", "one-class")
@@ -26,14 +27,14 @@ PLAIN = Problem()
 def _small_parts(monkeypatch):
     """Several rounds and tiles, although the samples are few."""
     monkeypatch.setattr(in_parts, "WORKING_SET", 64)
-    monkeypatch.setattr(reading, "_TILE_VALUES", 2**14)
+    monkeypatch.setattr(tiles, "_TILE_VALUES", 2**14)
 
 
 def both(problem, combiner, kind, tol):
     """The combined kernels of both storages."""
-    machine, y = problem.cases[kind]
+    machine, _ = problem.cases[kind]
     return [
-        clone(combiner).fit(problem.stack(storage), machine, y, FitControl(np.random.RandomState(0), tol))
+        clone(combiner).fit(problem.training(kind, storage), machine, FitControl(np.random.RandomState(0), tol))
         for storage in ("dense", "lazy")
     ]
 
@@ -71,20 +72,17 @@ def test_storages_agree_per_output(kind, normalize):
 @pytest.mark.parametrize("name", DENSE)
 def test_the_reason_for_whole_matrices(name):
     combiner, word = DENSE[name]
-    assert not combiner.takes_parts
-    assert word in combiner.why_dense
+    assert word in combiner.needs()["eigenvalues" if name == "eigenvalue costs" else "gram"]
 
 
 def test_which_combiners_take_parts():
-    assert all(combiner.takes_parts for kind in KINDS for combiner in global_combiners(kind).values())
-    assert PerOutput(Mean()).takes_parts
+    every = [Mean(), PerOutput(Mean()), *(each for kind in KINDS for each in global_combiners(kind).values())]
+    assert all(Tiles.offers >= combiner.needs().keys() for combiner in every)
 
     class Own(Combiner):
-        def fit(self, stack, machine, y, control=None):
-            raise NotImplementedError
+        pass
 
-    assert not Own().takes_parts
-    assert Own().why_dense == "Own reads whole Gram matrices"
+    assert Own().needs()["gram"] == "Own reads whole Gram matrices"
 
 
 @pytest.mark.parametrize("kind", ["binary", "one-vs-one"])
@@ -93,23 +91,23 @@ def test_a_change_of_weights_computes_no_image_afresh(kind, monkeypatch):
     started = []
     zero = SumInParts.zero
     monkeypatch.setattr(SumInParts, "zero", lambda self: started.append(self) or zero(self))
-    machine, y = PLAIN.cases[kind]
-    kernel = ConvexMKL().fit(PLAIN.stack("lazy"), machine, y, FitControl(tol=1e-6))
+    machine, _ = PLAIN.cases[kind]
+    kernel = ConvexMKL().fit(PLAIN.training(kind, "lazy"), machine, FitControl(tol=1e-6))
     assert len(kernel.history) > 3
     assert len(started) == machine.n_outputs
 
 
 def test_the_curvature_from_some_of_the_free_samples(monkeypatch):
     """The certified optimum is the same, after a few more solves."""
-    machine, y = PLAIN.cases["binary"]
-    wanted = ConvexMKL().fit(PLAIN.stack("lazy"), machine, y, FitControl(tol=1e-6))
+    machine, _ = PLAIN.cases["binary"]
+    wanted = ConvexMKL().fit(PLAIN.training("binary", "lazy"), machine, FitControl(tol=1e-6))
     monkeypatch.setattr(program, "MOST_WHOLE", 20)
     sizes = []
     block = SumInParts.block
     monkeypatch.setattr(
         program.DualProgram, "matrix", lambda self, K, chosen: sizes.append(len(chosen)) or block(K, chosen)
     )
-    found = ConvexMKL().fit(PLAIN.stack("lazy"), machine, y, FitControl(tol=1e-6))
+    found = ConvexMKL().fit(PLAIN.training("binary", "lazy"), machine, FitControl(tol=1e-6))
     assert set(sizes) == {20}
     assert found.solution.objective == pytest.approx(wanted.solution.objective, rel=1e-5)
     assert len(found.history) <= 3 * len(wanted.history)
@@ -117,9 +115,9 @@ def test_the_curvature_from_some_of_the_free_samples(monkeypatch):
 
 def test_float32_rows():
     for name in ("convex", "easy", "qcqp"):
-        machine, y = PLAIN.cases["binary"]
+        machine, _ = PLAIN.cases["binary"]
         dense, lazy = (
-            clone(global_combiners("binary")[name]).fit(PLAIN.stack(*stack), machine, y, FitControl(tol=1e-4))
+            clone(global_combiners("binary")[name]).fit(PLAIN.training("binary", *stack), machine, FitControl(tol=1e-4))
             for stack in (("dense", "float64"), ("lazy", "float32"))
         )
         assert_same(dense, lazy, 1e-3, 1e-2)
@@ -129,8 +127,9 @@ def test_float32_rows():
 @pytest.mark.parametrize("name", ["mean", "convex", "best single", "easy", "proportional", "qcqp", "feature space"])
 def test_every_place_gives_the_same(place_of, name):
     problem = Problem(n=60, missing=True)
-    machine, y = problem.cases["one-vs-one"]
+    machine, _ = problem.cases["one-vs-one"]
     combiner, control = global_combiners("one-vs-one")[name], FitControl(np.random.RandomState(0), 1e-6)
-    dense = clone(combiner).fit(problem.stack("dense"), machine, y, control)
+    dense = clone(combiner).fit(problem.training("one-vs-one", "dense"), machine, control)
     control = FitControl(np.random.RandomState(0), 1e-6)
-    assert_same(dense, clone(combiner).fit(problem.stack("lazy", place=place_of()), machine, y, control), 1e-5, 1e-3)
+    lazy = problem.training("one-vs-one", "lazy", place=place_of())
+    assert_same(dense, clone(combiner).fit(lazy, machine, control), 1e-5, 1e-3)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernelweave import MKLClassifier
+from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import (
     AlignmentWeights,
     ConvexMKL,
@@ -11,6 +11,7 @@ from kernelweave.combiners import (
     Localized,
     LpMKL,
     Mean,
+    PerOutput,
     PolynomialMKL,
 )
 from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed
@@ -135,3 +136,11 @@ def test_summary_of_the_gates_of_each_output(multiclass):
         together = part[part["class"] == "all"]
         np.testing.assert_allclose(together["weight"], weights.loc[members, output].mean(), atol=1e-12)
         np.testing.assert_allclose(together["share"], (weights.loc[members, output] > 0).mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("form", [{}, {"storage": "lazy"}, {"approximation": "nystroem"}], ids=str)
+def test_one_output_has_the_weights_of_the_combiner_itself(form):
+    for estimator, y in ((MKLClassifier, Y == "a"), (MKLRegressor, X[:, 0])):
+        each, alone = (estimator(KERNELS, own, tol=1e-6, **form).fit(X, y) for own in (PerOutput(LpMKL()), LpMKL()))
+        np.testing.assert_allclose(each.kernel_weights_.iloc[0], alone.kernel_weights_, atol=1e-3)
+        np.testing.assert_allclose(each.predict(NEW), alone.predict(NEW), atol=1e-2)

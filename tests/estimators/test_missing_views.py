@@ -17,7 +17,7 @@ KERNELS = [Gaussian("a"), Linear("b")]
 
 def combined(combiner, normalize="unit-diagonal"):
     stack = KernelStack(KERNELS, normalize).fit(X)
-    eta = combiner.choose(stack, None, None, None)[0]
+    eta = combiner.choose(stack, None, None)[0]
     return combiner.kernel(stack, eta).gram(), eta, stack
 
 

@@ -1,4 +1,4 @@
-"""The combiner of the page ``docs/extending/combiner.md``: a file outside the package, with everything else."""
+"""The combiners of the page ``docs/extending/combiner.md``: files outside the package, with everything else."""
 
 import numpy as np
 import pytest
@@ -15,14 +15,28 @@ from localized_problem import BOUND, LABELS, MACHINES, MISSING, NEW, TARGET, X
 
 file = module_of("agreement_combiner")
 Agreement, AgreementKernel, AgreementFamily = file.Agreement, file.AgreementKernel, file.AgreementFamily
+OneStep = module_of("one_step_combiner").OneStep
 CLASSES = [Agreement, AgreementKernel]
 KERNELS = [Gaussian([0, 1]), Gaussian([2, 3]), Linear([1, 2])]
 
 
 def test_the_page_shows_the_file_which_is_short(tmp_path):
-    checks = {"check_combined_kernel": check_combined_kernel, "check_family": check_family}
     names = {"kernels": KERNELS, "X": X, "y": LABELS, "new": NEW, "path": tmp_path / "model"}
-    check_page("combiner", "agreement_combiner", machine=MACHINES["binary"], **checks, **names)
+    names |= {"machine": MACHINES["binary"], "check_combined_kernel": check_combined_kernel}
+    check_page("combiner", "one_step_combiner", **names)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_one_step_has_the_weights_that_its_docstring_states(machine):
+    stack, machine = KernelStack(KERNELS).fit(X), MACHINES[machine]
+    solution = machine.solve(sum(stack.gram(m) for m in range(3)) / 3, gap_tol=1e-9)
+    norms = np.sqrt([np.sum(solution.coef * (stack.gram(m) @ solution.coef)) for m in range(3)])
+    for p in (0.5, 1.0, 3.0):
+        eta = OneStep(p).fit(stack, machine, FitControl(tol=1e-6)).weights()
+        assert np.sum(eta**p) == pytest.approx(1.0)
+        np.testing.assert_allclose(eta / eta.max(), (norms / norms.max()) ** (2.0 / (p + 1.0)), rtol=1e-3)
+    with pytest.raises(ValueError, match="p must be positive, not 0"):
+        OneStep(0).fit(stack, machine)
 
 
 @pytest.mark.parametrize("normalize", ["unit-diagonal", "unit-trace", "center", None])
@@ -47,8 +61,8 @@ def test_it_has_the_properties_of_families(machine):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_machine_takes_it(machine):
     stack, machine = KernelStack(KERNELS).fit(X), MACHINES[machine]
-    kernel = Agreement().fit(stack, machine, LABELS, FitControl(tol=1e-5))
-    ends = [combiner.fit(stack, machine, LABELS, FitControl(tol=1e-5)) for combiner in (Mean(), Product())]
+    kernel = Agreement().fit(stack, machine, FitControl(tol=1e-5))
+    ends = [combiner.fit(stack, machine, FitControl(tol=1e-5)) for combiner in (Mean(), Product())]
     assert 0.0 <= kernel.theta[0] <= 1.0 and kernel.solution.converged
     least = min(end.solution.objective for end in ends)
     assert kernel.solution.objective <= least + 1e-4 * abs(least)
@@ -57,7 +71,7 @@ def test_every_machine_takes_it(machine):
 def test_its_ends_are_the_mean_and_the_product():
     stack = KernelStack(KERNELS).fit(X)
     for t, combiner in ((0.0, Mean()), (1.0, Product())):
-        expected = combiner.fit(stack, MACHINES["binary"], LABELS).gram()
+        expected = combiner.fit(stack, MACHINES["binary"]).gram()
         np.testing.assert_allclose(AgreementKernel(stack, np.array([t])).gram(), expected)
 
 

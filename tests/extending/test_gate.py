@@ -12,6 +12,7 @@ from gate_properties import check_gate
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import FitControl, KernelMap, Localized, Projected
 from kernelweave.kernels import Gaussian, Linear
+from kernelweave.stacks import training
 from kernelweave.views import as_views
 from localized_problem import LABELS, MACHINES, NEW, SIDE, STACKS, TARGET, TOY, X
 
@@ -45,9 +46,9 @@ def test_it_is_the_gate_that_its_docstring_states():
 @pytest.mark.parametrize("norm", ["unit", "paper"])
 def test_gated_sums(stack, norm):
     combiner = Localized(StudentGate(norm), l2=0.3)
-    family = combiner.family(STACKS[stack], None, None, FitControl())
+    family = combiner.family(training(STACKS[stack]), None, FitControl())
     family.strength = 0.3
-    theta = 20.0 * family.start(None, None, np.random.RandomState(1))
+    theta = 20.0 * family.start(None, np.random.RandomState(1))
     check_family(family, MACHINES["binary"], theta)
     check_combined_kernel(family.finish(theta), as_views(STACKS[stack].support.X), as_views(NEW))
 

@@ -21,6 +21,7 @@ from kernelweave.machines import (
     TargetsMachine,
 )
 from kernelweave.solvers.qp import in_parts
+from three_stacks import RoundedHinge
 
 N = 120
 rng = np.random.default_rng(0)
@@ -37,6 +38,8 @@ SERVED = {
     "epsilon": EpsilonInsensitive(epsilon=0.1).for_targets(Y, 2.0),
     "one-vs-one": OneVsOneMachine(CLASSES, 2.0),
     "one-vs-all": OneVsAllMachine(CLASSES, 2.0),
+    "bounds and a diagonal": RoundedHinge().for_targets(SIGNS, np.where(np.arange(N) % 9, 2.0, 0.0)),
+    "bounds and a diagonal, one-vs-all": RoundedHinge().one_vs_all(CLASSES, np.full(N, 2.0)),
     "targets": TargetsMachine(EpsilonInsensitive(epsilon=0.1), np.column_stack([Y, X[:, 0]]), 2.0),
 }
 REFUSED = {

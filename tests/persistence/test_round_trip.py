@@ -216,7 +216,7 @@ def test_shared_things_are_shared_again(tmp_path):
 
 
 def test_every_public_class_is_registered():
-    bases = {kernels.Kernel, kernels.ViewKernel, combiners.FitControl}
+    bases = {kernels.Kernel, kernels.ViewKernel, combiners.Combiner, combiners.FitControl}
     bases |= {machines.BinaryLoss, machines.DualTerms, machines.Loss, machines.RegressionLoss}
     for package in (kernelweave, kernels, combiners, machines):
         for name in package.__all__:

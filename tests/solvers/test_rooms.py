@@ -23,7 +23,7 @@ def test_folders_and_modules_are_small():
     for room in (ROOT, *ROOMS):
         assert len(list(room.glob("*.py"))) <= 15, room
     for path in MODULES:
-        assert len(path.read_text().splitlines()) < 400, path
+        assert len(path.read_text().splitlines()) < 450, path
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)

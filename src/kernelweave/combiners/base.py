@@ -1,93 +1,35 @@
 """The protocol of a combiner: a rule that makes one kernel of several, and how its parameters are found.
 
-`Combiner.fit` is given the stack of base kernels, the machine and the targets, and returns a `CombinedKernel` with the
-machine's optimum under it. There are three ways to write a combiner:
+`Combiner.fit` is given the training stack of base kernels, which has the targets too, and the machine. It returns a
+`CombinedKernel` with the machine's optimum under it. There are three ways to write a combiner:
 
 - choose one weight for each kernel, then solve the machine once: `weighted.ChosenWeights`, whose subclasses implement
   `choose`;
 - define a family of kernels K_theta with a gradient, and let the common descent find theta:
   `descent.DescentCombiner`, whose subclasses implement `family`;
-- anything else: implement `fit`, and return a combined kernel.
+- anything else: implement `learn`, and return a combined kernel.
+
+What is written against the operations of the stack (`stacks.base`) works on whole matrices, in tiles and on explicit
+features; `needs` says which operations beyond weighted sums a combiner cannot do without.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from ..kernels import Kernel, KernelStack
+from .._warnings import warn
+from ..kernels import Kernel
 from ..machines import Machine
+from ..stacks import FitControl, TrainingStack, training
 from .combined import CombinedKernel
 from .named import entries_of
 
-Progress = Callable[[int, int], None]
-_FINENESS = 1000  # parts of a solve that progress is reported in
-
-
-@dataclass(frozen=True)
-class FitControl:
-    """What every fit is given beside data.
-
-    Attributes
-    ----------
-    rng : RandomState
-        The source of all random numbers.
-    tol : float
-        Tolerance of the machine's last solve, and the relative progress or gap that ends learning.
-    max_steps : int or None
-        Most solver steps of one solve of the machine.
-    progress : callable or None
-        Called with the number of finished and of all units of work.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.combiners import FitControl, Mean
-    >>> from kernelweave.kernels import KernelStack, Linear
-    >>> from kernelweave.machines import BinaryMachine
-    >>> stack = KernelStack([Linear()]).fit([[1.0], [-1.0]])
-    >>> kernel = Mean().fit(stack, BinaryMachine(np.array([1.0, -1.0]), 10.0), None, FitControl(tol=1e-6))
-    >>> kernel.solution.converged
-    True
-    """
-
-    rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
-    tol: float = 1e-3
-    _: KW_ONLY
-    max_steps: int | None = None
-    progress: Progress | None = None
-
-    def report(self, done: int, total: int) -> None:
-        """Report progress, if there is a callable for it."""
-        if self.progress is not None:
-            self.progress(done, total)
-
-    def share_of(self, n_solves: int) -> Callable[[float], None]:
-        """A callable that reports how much of several solves in a row is done, given the share of the present one.
-
-        Shares grow from 0 to 1 in each solve; a smaller one than the last belongs to the next solve.
-
-        Parameters
-        ----------
-        n_solves : int
-        """
-        finished, last = 0, 0.0
-
-        def report(share: float) -> None:
-            nonlocal finished, last
-            finished += share < last
-            last = share
-            self.report(round(_FINENESS * (min(finished, n_solves - 1) + share)), _FINENESS * n_solves)
-
-        return report
-
-    def quiet(self, seed: int) -> FitControl:
-        """The same for a part of the work: random numbers of its own, and no progress."""
-        return replace(self, rng=np.random.RandomState(seed), progress=None)
+__all__ = ["Combiner", "FitControl", "fit_combiner", "with_targets"]
 
 
 class Combiner(ABC, BaseEstimator):
@@ -95,18 +37,11 @@ class Combiner(ABC, BaseEstimator):
 
     Attributes
     ----------
-    offers : frozenset of str
+    methods : frozenset of str
         The methods of the estimator that its combined kernel supports: "gates", "region", "local_values", "project",
         "gating_space".
     reads_gram : bool
         Whether base Gram matrices are read; if not, it does not help to compute them beforehand.
-    takes_parts : bool
-        Whether `fit` takes a stack with ``storage="lazy"``, of which no Gram matrix is ever whole.
-    why_dense : str or None
-        Why it does not, as a sentence for an error message, which adds sizes and remedies; None where it does.
-    why_exact : str or None
-        Why `fit` does not take kernels with explicit features (``approximation=`` of an estimator), as a sentence for
-        an error message, which adds remedies; None where it does.
     by_kernel : tuple of str
         Parameters that may have an entry for each kernel, by name or in order.
     """
@@ -115,28 +50,27 @@ class Combiner(ABC, BaseEstimator):
     by_kernel: tuple[str, ...] = ()
 
     @property
-    def offers(self) -> frozenset[str]:
-        """None by default."""
-        return frozenset()
+    def methods(self) -> frozenset[str]:
+        """None by default; those of a class for version 0.2, which called them `offers`."""
+        return frozenset(getattr(self, "offers", ()))
 
-    @property
-    def takes_parts(self) -> bool:
-        """Whether there is no reason for whole Gram matrices."""
-        return self.why_dense is None
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """The operations of a stack without which this combiner cannot be fitted, each with the reason.
 
-    @property
-    def why_dense(self) -> str | None:
-        """By default a combiner reads whole Gram matrices."""
-        return f"{type(self).__name__} reads whole Gram matrices"
+        A combiner whose `fit` is its own needs "gram" by default: it may read whole Gram matrices.
 
-    @property
-    def why_exact(self) -> str | None:
-        """By default a combiner reads whole Gram matrices, which kernels with explicit features do not have."""
-        return f"{type(self).__name__} reads whole Gram matrices"
+        Parameters
+        ----------
+        kernels : sequence of (name, Kernel)
+            The kernels of the model; none where it is asked before they are known.
 
-    def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
-        """`why_dense` with these kernels, each given with its name; by default it does not depend on them."""
-        return self.why_dense
+        Returns
+        -------
+        dict from operation to reason
+            Operations are those of `stacks.base.TrainingStack.offers`; a reason is the beginning of a sentence of an
+            error message, which goes on with sizes and remedies.
+        """
+        return {"gram": f"{type(self).__name__} reads whole Gram matrices"}
 
     def largest_value(self, names: list[str], largest: np.ndarray) -> float:
         """A bound of the combined kernel's k(x, x), by which the precision of kernel values is chosen.
@@ -150,25 +84,32 @@ class Combiner(ABC, BaseEstimator):
         """
         return float(largest.max())
 
-    @abstractmethod
     def fit(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
+        self, stack: TrainingStack, machine: Machine, control: FitControl | None = None, *old: Any
     ) -> CombinedKernel:
         """Find the kernel, and solve the machine under it.
 
         Parameters
         ----------
-        stack : KernelStack
-            The base kernels over the training samples; an `engines.stack.ExplicitStack` where they have explicit
-            features, which a combiner is given only if its `why_exact` is None.
+        stack : TrainingStack or KernelStack
+            The base kernels over the training samples, with their targets where these are no labels.
         machine : Machine
-            The dual problem, with its targets and bounds; with explicit features an
-            `engines.training.machine.ExplicitMachine`.
-        y : ndarray or None
-            The targets as the user gave them (encoded labels for classification); None with explicit features, where
-            blocks of samples have them.
+            The loss, with its targets and costs; of explicit features, that of a sample, as the stack has all targets.
         control : FitControl, optional
+        old
+            As ``fit(stack, machine, y, control)`` of version 0.2: y is the third argument then.
         """
+        y = None
+        if old or not (control is None or isinstance(control, FitControl)):
+            y, control = control, old[0] if old else None
+        stack = training(stack)
+        if y is not None or getattr(stack, "targets", None) is None:
+            stack = stack.for_machine(machine, y)
+        return self.learn(stack, machine, control or FitControl())
+
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:
+        """`fit`, as a subclass implements it; parameters are those of `fit`."""
+        raise TypeError(f"{type(self).__name__} needs a method learn(stack, machine, control)")
 
     def for_kernels(self, names: list[str], kept: list[str]) -> Combiner:
         """A copy for a model with some of the kernels: entries of the other kernels leave its parameters.
@@ -193,3 +134,37 @@ class Combiner(ABC, BaseEstimator):
             elif parameter in self.by_kernel:
                 other.set_params(**{parameter: entries_of(value, names, kept)})
         return other
+
+
+def fit_combiner(combiner: Combiner, stack: Any, machine: Machine, control: FitControl) -> CombinedKernel:
+    """``combiner.fit``, also of a class outside the package with the signature of version 0.2."""
+    return with_targets(combiner.fit, stack, machine, control)
+
+
+def with_targets(method: Callable[..., Any], stack: Any, machine: Any, control: Any) -> Any:
+    """Call a method with a stack, a machine and a control; one of version 0.2 takes targets before the control.
+
+    Parameters
+    ----------
+    method : callable
+        ``(stack, machine, control)`` or ``(stack, machine, y, control)``.
+    """
+    if not takes_targets(method):
+        return method(stack, machine, control)
+    warn_of_targets(method)
+    return method(stack, machine, getattr(stack, "targets", None), control)
+
+
+def takes_targets(method: Callable[..., Any]) -> bool:
+    """Whether a method is written for version 0.2, whose methods had a parameter y."""
+    code = getattr(getattr(method, "__func__", method), "__code__", None)
+    return code is not None and "y" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def warn_of_targets(method: Callable[..., Any]) -> None:
+    """Tell that a method is written for version 0.2."""
+    warn(
+        f"the parameter `y` of {method.__qualname__} is deprecated since 0.3 and goes in 0.4; use `stack.targets` "
+        "(targets of explicit features are in blocks, and are not handed beside the stack)",
+        FutureWarning,
+    )

@@ -31,7 +31,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,12 +39,11 @@ from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..kernels.parts.pointwise import PointwiseInParts
 from ..kernels.stacking.memory import lazy_storage_error
+from ..kernels.stacking.stack import NewPart
 from ..machines import Machine, Solution
-from ..solvers.qp.in_parts import KernelInParts
+from ..machines.base import Operand
+from ..stacks import FitControl, training
 from ..views import Views
-
-if TYPE_CHECKING:
-    from .base import FitControl
 
 
 class CombinedKernel(ABC):
@@ -52,7 +51,7 @@ class CombinedKernel(ABC):
 
     Attributes
     ----------
-    stack : KernelStack
+    stack : TrainingStack, or what `restrict` leaves of one
         The base kernels over the training samples.
     theta : ndarray
         The parameters of the kernel, such as one weight for each base kernel.
@@ -68,7 +67,7 @@ class CombinedKernel(ABC):
         Whether `block` and `product` cost less than `gram`, so that a machine may be solved in a working set.
     """
 
-    stack: KernelStack
+    stack: Any  # a TrainingStack, or what `restrict` leaves of one
     theta: np.ndarray
     solution: Solution | None = None
     history: list[dict[str, float]]
@@ -90,6 +89,11 @@ class CombinedKernel(ABC):
         return any(repair.is_left and self.active[m] for m, repair in enumerate(repairs))
 
     @property
+    def of_samples(self) -> bool:
+        """Whether coefficients are those of training samples; else they are weight vectors of explicit features."""
+        return True
+
+    @property
     def takes_fetch(self) -> bool:
         """Whether a view is read only for the samples that need it, see `views.FetchedViews`."""
         return False
@@ -102,10 +106,11 @@ class CombinedKernel(ABC):
     def solve(self, machine: Machine, control: FitControl, begin: float, *, solves: int = 0) -> Self:
         """Solve a machine under this kernel, after earlier solves since the time `begin`."""
         operand: Any = self.operand()
-        if control.progress is not None and not isinstance(operand, np.ndarray):
+        watched = control.progress is not None and not isinstance(operand, np.ndarray)
+        if watched:
             operand.progress = control.share_of(getattr(operand, "n_solves", machine.n_outputs))
         solution = machine.solve(operand, tol=control.tol, max_steps=control.max_steps)
-        if not isinstance(operand, np.ndarray):
+        if watched:
             operand.progress = None
         row = {"objective": solution.objective, "solves": solves + 1, "seconds": time.perf_counter() - begin}
         return self.solved(solution, [row])
@@ -140,15 +145,9 @@ class CombinedKernel(ABC):
         out[...] = K
         return out
 
-    def operand(self, out: np.ndarray | None = None) -> np.ndarray | KernelInParts:
-        """What a machine is solved on: `gram`, or the kernel in parts where the stack has ``storage="lazy"``."""
-        stack = getattr(self, "stack", None)  # kernels without one have a matrix
-        return self.gram(out) if stack is None or stack.storage == "dense" else self.lazy()
-
-    def lazy(self) -> KernelInParts:
-        """The kernel of the training samples in parts; a `LazyStorageError` by default."""
-        what, advice = f"a {type(self).__name__}", "another combiner, such as Mean, ConvexMKL or Localized"
-        raise lazy_storage_error(1, self.n_samples, self.stack.dtype, what, advice)
+    def operand(self, out: np.ndarray | None = None) -> Operand:
+        """What a machine is solved on, over the training samples; `out` is a matrix that may be overwritten."""
+        return self.gram(out)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """K between some training samples and all of them, of shape (len(index), n_samples)."""
@@ -277,6 +276,88 @@ class CombinedKernel(ABC):
         return {}
 
 
+class KernelsTimesAmplitudes(CombinedKernel):
+    """k(x, z) = sum_m a_m(x) k_m(x, z) a_m(z): weights, or gates, as an amplitude of each kernel for each sample.
+
+    A subclass implements `new_parts`, `right` and `whole`. Coefficients are those of training samples, or weights
+    of explicit features, as the stack has it.
+    """
+
+    @property
+    def is_sum(self) -> bool:
+        """It is."""
+        return True
+
+    @property
+    def of_samples(self) -> bool:
+        """Whether the stack compares new samples with training samples."""
+        return self.stack.present is not None
+
+    @abstractmethod
+    def new_parts(self, views: Views) -> tuple[np.ndarray, np.ndarray, Iterator[NewPart]]:
+        """Amplitudes of new samples, which views they have, and for which of them each kernel is computed."""
+
+    @abstractmethod
+    def right(self) -> np.ndarray | None:
+        """Amplitudes of the training samples, of shape (n_samples, n_kernels); None where coefficients have them."""
+
+    def gram(self, out: np.ndarray | None = None) -> np.ndarray:
+        """K of the training samples."""
+        K = self.operand(out)
+        if isinstance(K, np.ndarray):
+            return K
+        advice = "another combiner, such as Mean, ConvexMKL or Localized"
+        raise lazy_storage_error(1, self.n_samples, "float64", f"the matrix of a {type(self).__name__}", advice)
+
+    def cross(self, views: Views) -> np.ndarray:
+        """K between new samples and the training samples, or amplitudes times explicit features of new samples."""
+        left, _, parts = self.new_parts(views)
+        return self.crossed(parts, left)
+
+    def crossed(self, parts: Iterator[NewPart], left: np.ndarray) -> np.ndarray:
+        """`cross` of some new samples for each kernel, with their amplitudes."""
+        return self.stack.crossed(parts, left, self.right())
+
+    def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any) -> np.ndarray:
+        """Kernel m of new samples times coefficients, without their amplitudes."""
+        return self.stack.scores(m, views, present, coef, right)
+
+    def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """The values of new samples, kernel by kernel."""
+        values = np.zeros((views.n_samples, coef.shape[1]))
+        for _, rows, share in self._shares(views, coef):
+            values[rows] += share
+        return values
+
+    def shares(self, views: Views, coef: np.ndarray) -> np.ndarray:
+        """What each kernel adds to `values`."""
+        shares = np.zeros((views.n_samples, coef.shape[1], self.n_kernels))
+        for m, rows, share in self._shares(views, coef):
+            shares[rows, :, m] = share
+        return shares
+
+    def _shares(self, views: Views, coef: np.ndarray) -> Iterator[tuple[int, Any, np.ndarray]]:
+        """Each kernel, the samples that it is computed for, and what it adds to their values."""
+        left, _, parts = self.new_parts(views)
+        right = self.right()
+        for m, rows, part, present in parts:
+            own = None if right is None else right[:, m]
+            yield m, rows, left[rows, m, None] * self.scores(m, part, present, coef, own)
+
+    def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
+        """`values` in a place; amplitudes are computed on the host."""
+        left, present, _ = self.new_parts(views)
+        return self.stack.values_in(place, views, present, left, self.right(), coef)
+
+    def values_per_sample(self, coef: np.ndarray) -> int:
+        """What the stack holds of the kernel that has the most."""
+        return self.stack.values_per_sample(self.active, coef)
+
+    def evaluations(self, coef: np.ndarray) -> np.ndarray:
+        """With how many support vectors, or landmarks, each kernel compares a new sample."""
+        return self.active * self.stack.n_compared(coef)
+
+
 class PointwiseKernel(CombinedKernel):
     """k(x, z) = f(k_1(x, z), ..., k_P(x, z); theta): a function of the values of the base kernels.
 
@@ -326,7 +407,11 @@ class PointwiseKernel(CombinedKernel):
         out[...] = K
         return out
 
-    def lazy(self) -> PointwiseInParts:
+    def operand(self, out: np.ndarray | None = None) -> Operand:
+        """K of the training samples: whole, or in parts."""
+        return training(self.stack).elementwise(self, out)
+
+    def in_parts(self) -> PointwiseInParts:
         """K of the training samples in parts; `combine` is given NumPy arrays, and its result goes to the place."""
         self.check(self.stack.present, self.stack.support)
         parts = self.stack.in_parts()

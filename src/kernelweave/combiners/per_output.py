@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,16 +9,14 @@ import numpy as np
 from sklearn.base import clone
 
 from ..arrays import Place
-from ..engines.block import Block
-from ..engines.stack import ExplicitStack
-from ..engines.training.machine import ExplicitMachine
-from ..kernels import Kernel, KernelStack
+from ..kernels import Kernel
 from ..machines import Machine
 from ..machines.independent import in_threads
 from ..machines.solution import join
+from ..stacks import FitControl, TrainingStack
 from ..validation import Constraints, Instance, check_parameters
 from ..views import Views
-from .base import Combiner, FitControl
+from .base import Combiner, fit_combiner
 from .combined import CombinedKernel
 
 
@@ -56,88 +53,42 @@ class PerOutput(Combiner):
     def __init__(self, combiner: Combiner):
         self.combiner = combiner
 
-    def fit(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
-    ) -> OutputKernels:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> OutputKernels:
         """Fit a copy of the combiner to each output."""
-        control = control or FitControl()
         check_parameters(self)
         stack.check_memory(3, "the combined kernel")
-        if stack.storage == "explicit":
-            return self._fit_explicit(stack, machine, control)
-        outputs = machine.outputs()
+        outputs = stack.outputs(machine, reads_gram=self.combiner.reads_gram)
         self.combiners_ = [clone(self.combiner) for _ in outputs]
         seeds = control.rng.randint(np.iinfo(np.int32).max, size=len(outputs))
-        if self.combiner.reads_gram and any(len(rows) < stack.n_samples for rows, _ in outputs):
-            stack.matrices() if stack.storage == "dense" else stack.in_parts()  # once for all pairs
 
         def fit_one(output: int) -> CombinedKernel:
-            rows, part = outputs[output]
-            inner = stack if len(rows) == stack.n_samples else stack.subset(rows)
-            return self.combiners_[output].fit(inner, part, _targets(part, y, output), control.quiet(seeds[output]))
+            inner, part, _ = outputs[output]
+            return fit_combiner(self.combiners_[output], inner, part, control.quiet(seeds[output]))
 
         kernels = in_threads(fit_one, range(len(outputs)), machine.n_jobs)
-        coef = np.zeros((stack.n_samples, len(outputs)))
-        for output, (rows, _) in enumerate(outputs):
-            coef[rows, output] = kernels[output].solution.coef[:, 0]
         control.report(len(outputs), len(outputs))
+        solutions: list[Any] = [kernel.solution for kernel in kernels]
+        pairs = zip((own for _, _, own in outputs), solutions, strict=True)
+        rows = [np.arange(len(solution.coef)) if own is None else own for own, solution in pairs]
+        n = max(map(len, rows)) if outputs[0][2] is None else stack.n_samples
+        coef = np.zeros((n, len(rows)))
+        for output, (own, solution) in enumerate(zip(rows, solutions, strict=True)):
+            coef[own, output] = solution.coef[:, 0]
         history = [{"output": output, **line} for output, part in enumerate(kernels) for line in part.history]
-        solution = join([part.solution for part in kernels], coef)
-        return OutputKernels(kernels, [rows for rows, _ in outputs]).solved(solution, history)
+        return OutputKernels(kernels, rows).solved(join(solutions, coef), history)
 
-    def _fit_explicit(self, stack: Any, machine: Any, control: FitControl) -> OutputKernels:
-        """Fit to explicit features: blocks keep their features and have the losses of one output."""
-        parts = machine.sample.outputs()
-        self.combiners_ = [clone(self.combiner) for _ in parts]
-        seeds = control.rng.randint(np.iinfo(np.int32).max, size=len(parts))
-        kernels: list[Any] = []
-        for output, (_, part) in enumerate(parts):
-            blocks = stack.engine.replace(_one_output, output, part.strata is not None)
-            own = ExplicitStack(stack.reservoir, stack.maps, blocks, stack.n_samples)
-            alone = ExplicitMachine(part, machine.n_samples)
-            kernels.append(self.combiners_[output].fit(own, alone, None, control.quiet(seeds[output])))
-            control.report(output + 1, len(parts))
-        coef = np.hstack([kernel.solution.coef for kernel in kernels])
-        history = [{"output": output, **line} for output, part in enumerate(kernels) for line in part.history]
-        solution = join([part.solution for part in kernels], coef)
-        return OutputKernels(kernels, [np.arange(len(coef))] * len(kernels)).solved(solution, history)
-
-    @property
-    def why_dense(self) -> str | None:
-        """What the combiner gives as its reason."""
-        return self.combiner.why_dense
-
-    @property
-    def why_exact(self) -> str | None:
-        """What the combiner gives as its reason."""
-        return self.combiner.why_exact
-
-    def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
-        """The reason of the combiner."""
-        return self.combiner.why_dense_with(kernels)
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """What the combiner needs."""
+        return self.combiner.needs(kernels)
 
     def largest_value(self, names: list[str], largest: np.ndarray) -> float:
         """What the combiner gives."""
         return self.combiner.largest_value(names, largest)
 
     @property
-    def offers(self) -> frozenset[str]:
+    def methods(self) -> frozenset[str]:
         """Gates, if the combiner has them; other methods are for one kernel only."""
-        return self.combiner.offers & {"gates"}
-
-
-def _targets(machine: Machine, y: np.ndarray | None, output: int) -> np.ndarray | None:
-    """What the combiner of one output is given as y: two classes as 1 and 0, or the values of one target."""
-    if machine.strata is not None:
-        return (np.asarray(machine.strata) > 0).astype(int)
-    return y if y is None or y.ndim == 1 else y[:, output]
-
-
-def _one_output(block: Block, output: int, has_classes: bool) -> Block:
-    """The same samples with the losses and targets of one output: two classes as 1 and 0, or one target."""
-    y = np.asarray(block.y)
-    y = (y == output).astype(int) if has_classes else y[:, output]
-    return dataclasses.replace(block, losses=block.losses.column(output), y=y)
+        return self.combiner.methods & {"gates"}
 
 
 class OutputKernels(CombinedKernel):
@@ -161,16 +112,16 @@ class OutputKernels(CombinedKernel):
         return self.kernels[0].names
 
     @property
-    def n_samples(self) -> int:
-        """Number of training samples, or of those that `restrict` kept."""
-        if self.is_explicit:
-            return self.kernels[0].n_samples
-        return 1 + max((int(rows.max()) for rows in self.rows_of if len(rows)), default=-1)
+    def of_samples(self) -> bool:
+        """Whether the kernels' coefficients are."""
+        return self.kernels[0].of_samples
 
     @property
-    def is_explicit(self) -> bool:
-        """Whether coefficients are those of explicit features."""
-        return getattr(getattr(self.kernels[0], "stack", None), "storage", None) == "explicit"
+    def n_samples(self) -> int:
+        """Number of training samples, or of those that `restrict` kept."""
+        if not self.of_samples:
+            return self.kernels[0].n_samples
+        return 1 + max((int(rows.max()) for rows in self.rows_of if len(rows)), default=-1)
 
     @property
     def is_indefinite(self) -> bool:
@@ -284,7 +235,7 @@ class OutputKernels(CombinedKernel):
 
     def evaluations(self, coef: np.ndarray) -> np.ndarray:
         """With how many support vectors, or landmarks, each kernel compares a new sample, for some output."""
-        if self.is_explicit:
+        if not self.of_samples:
             return np.max([kernel.evaluations(coef) for kernel in self.kernels], axis=0)
         needed = np.zeros((len(coef), self.n_kernels), dtype=bool)
         for column, kernel in zip(coef.T, self.kernels, strict=True):
@@ -293,7 +244,7 @@ class OutputKernels(CombinedKernel):
 
     def restrict(self, index: np.ndarray) -> OutputKernels:
         """Keep support vectors (of any output) and each output's own active kernels."""
-        if self.is_explicit:
+        if not self.of_samples:
             return OutputKernels([kernel.restrict(index) for kernel in self.kernels], self.rows_of)
         kernels, places = [], []
         for kernel, own_rows in zip(self.kernels, self.rows_of, strict=True):

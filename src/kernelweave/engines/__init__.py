@@ -10,10 +10,10 @@ and its gradient.
 the two operations on blocks           `base`; `memory`, `from_files`, `cluster` and `device` are where blocks are
 blocks as given, and a sample of       `rows`, `reservoir`
 them on which features are fitted
-blocks ready for training              `block` (features), `losses`, `targets`
+blocks ready for training              `block` (features), `targets`
 P, its gradient, two ways down, and    `training`; compiled passes in `host`, the same in torch in `device`
 the duality gap
-what combiners get                     `stack` (in the place of a `KernelStack`), `moments` of features
+what similarities read                 `moments` of features
 =====================================  ===========================================================================
 """
 

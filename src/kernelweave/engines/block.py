@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..machines.terms import DualTerms
 from .host.products import HeldRows, HeldTiles, Products
-from .losses import Losses
 from .slices import ranges, spans_of
 
 Respond = Callable[[slice, np.ndarray], np.ndarray | None]
@@ -124,7 +124,7 @@ class Block:
     first : int
         Position of the first sample in the whole data.
     features : FeatureBlock
-    losses : Losses
+    losses : DualTerms
         What values of these samples cost.
     y : ndarray or None
         Targets as combiners take them (encoded labels).
@@ -139,7 +139,7 @@ class Block:
 
     first: int
     features: FeatureBlock
-    losses: Losses
+    losses: DualTerms
     y: Any
     weight: np.ndarray
     present: np.ndarray | None = None

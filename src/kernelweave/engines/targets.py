@@ -1,4 +1,10 @@
-"""Targets of blocks: what makes the machine of some samples from their y and weights, wherever they are."""
+"""Targets of blocks: what is counted in them before a fit, and what makes the machine of some samples from their y.
+
+`count_samples`, `count_labels` and `count_numbers` are functions of a block (`rows.Rows`) that check its targets where
+they are and whose results add up. From their sum an estimator makes a `ClassTargets`, `NumberTargets` or
+`NoveltyTargets`, ``(y, weight, posterior=None) -> (machine, targets)``: small, so that it can be sent to wherever the
+samples are, and the same for blocks and for samples that are whole in memory.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +12,156 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from sklearn.utils.class_weight import compute_class_weight
 
-from ..machines import BinaryLoss, Machine, RegressionLoss, SquaredOneClassMachine
+from .._warnings import warn
+from ..machines import BinaryLoss, Machine, OneClassMachine, RegressionLoss, SquaredOneClassMachine
+from ..validation import shown
+from .rows import Rows
+
+# Counts
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is known of all samples before a fit; counts of blocks add up.
+
+    Attributes
+    ----------
+    n_samples : int
+    weight : float
+        The sum of the sample weights.
+    lightest, heaviest : float
+        The smallest and the largest sample weight.
+    """
+
+    n_samples: int
+    weight: float
+    lightest: float
+    heaviest: float
+
+    def _sums(self, other: Counts) -> tuple[int, float, float, float]:
+        return (
+            self.n_samples + other.n_samples,
+            self.weight + other.weight,
+            min(self.lightest, other.lightest),
+            max(self.heaviest, other.heaviest),
+        )
+
+    def __add__(self, other: Any) -> Counts:
+        return Counts(*self._sums(other))
+
+
+@dataclass(frozen=True)
+class LabelCounts(Counts):
+    """The same with the labels.
+
+    Attributes
+    ----------
+    classes : ndarray
+        Sorted.
+    counts : ndarray of int
+        Samples of each.
+    class_weight : ndarray
+        The sum of the sample weights of each.
+    """
+
+    classes: np.ndarray
+    counts: np.ndarray
+    class_weight: np.ndarray
+
+    def __add__(self, other: Any) -> LabelCounts:
+        if not len(self.classes) or not len(other.classes):
+            found = self if len(self.classes) else other
+            return LabelCounts(*self._sums(other), found.classes, found.counts, found.class_weight)
+        classes, places = _sorted_labels(np.concatenate([self.classes, other.classes]))
+        counts = np.bincount(places, weights=np.concatenate([self.counts, other.counts])).astype(np.int64)
+        weight = np.bincount(places, weights=np.concatenate([self.class_weight, other.class_weight]))
+        return LabelCounts(*self._sums(other), classes, counts, weight)
+
+    def class_weights(self, class_weight: Any) -> np.ndarray:
+        """Factors of C by class, as scikit-learn's `compute_class_weight` gives them for all labels."""
+        if isinstance(class_weight, str) and class_weight == "balanced":
+            return self.n_samples / (len(self.classes) * self.counts)
+        return compute_class_weight(class_weight, classes=self.classes, y=self.classes)
+
+
+@dataclass(frozen=True)
+class NumberCounts(Counts):
+    """The same with the ranges of the targets.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_targets,)
+        The smallest and the largest number of each target.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+
+    def __add__(self, other: Any) -> NumberCounts:
+        return NumberCounts(*self._sums(other), np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def count_samples(rows: Rows) -> Counts:
+    """Counts of a block without targets."""
+    return Counts(*_of_weights(rows))
+
+
+def _of_weights(rows: Rows) -> tuple[int, float, float, float]:
+    weight = rows.weight
+    least, most = float(weight.min(initial=np.inf)), float(weight.max(initial=0.0))
+    return rows.n_samples, float(weight.sum()), least, most
+
+
+def count_labels(rows: Rows) -> LabelCounts:
+    """Counts of a block of labels; a `ValueError` where there are other targets, which names the first such sample."""
+    y = _targets_of(rows)
+    wrong = np.flatnonzero(pd.isna(y))
+    if len(wrong):
+        raise ValueError(f"Input y contains NaN: sample {rows.first + wrong[0]}; leave such samples out")
+    if y.dtype.kind == "f":
+        wrong = np.flatnonzero(y != np.floor(y))
+        if len(wrong):
+            raise ValueError(
+                f"Unknown label type: continuous. y of sample {rows.first + wrong[0]} is {y[wrong[0]]!r}: a classifier "
+                "needs classes, numbers without a fraction or text; for numbers to predict use MKLRegressor"
+            )
+    classes, places = _sorted_labels(y)
+    counts = (np.bincount(places, weights=each, minlength=len(classes)) for each in (None, rows.weight))
+    return LabelCounts(*_of_weights(rows), classes, *counts)
+
+
+def count_numbers(rows: Rows) -> NumberCounts:
+    """Counts of a block of numbers; a `ValueError` where one is missing or infinite, which names the first sample."""
+    y = _targets_of(rows).reshape(rows.n_samples, -1)
+    wrong = np.flatnonzero(~np.isfinite(y).all(axis=1))
+    if len(wrong):
+        what = "NaN" if np.isnan(y[wrong[0]]).any() else "infinity"
+        raise ValueError(f"Input y contains {what}: sample {rows.first + wrong[0]}; leave such samples out")
+    low, high = y.min(axis=0, initial=np.inf), y.max(axis=0, initial=-np.inf)
+    return NumberCounts(*_of_weights(rows), low, high)
+
+
+def _targets_of(rows: Rows) -> np.ndarray:
+    y = np.asarray(rows.y)
+    if len(y) != rows.n_samples:
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: in the block from sample {rows.first} on, {rows.n_samples} "
+            f"and {len(y)}"
+        )
+    return y
+
+
+def _sorted_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        raise ValueError("y mixes labels of types that cannot be sorted, such as numbers and text") from None
+
+
+# Machines
 
 
 @dataclass(frozen=True)
@@ -22,20 +176,55 @@ class ClassTargets:
     C : float
     by_class : ndarray of shape (n_classes,)
         Factors of C.
+    multiclass : {"one-vs-all", "one-vs-one", "joint"}
+        How more than two classes are divided.
+    n_jobs : int or None
+        Threads that solve their machines.
     """
 
     loss: BinaryLoss
     classes: np.ndarray
     C: float
     by_class: np.ndarray
+    multiclass: str = "one-vs-all"
+    n_jobs: int | None = None
 
-    def __call__(self, y: Any, weight: np.ndarray) -> tuple[Machine, np.ndarray]:
-        """The machine of some samples, and their labels as numbers from 0."""
+    def __call__(self, y: Any, weight: np.ndarray, posterior: np.ndarray | None = None) -> tuple[Machine, np.ndarray]:
+        """The machine of some samples, and their labels as numbers from 0; posteriors have a column for each class."""
         labels = np.searchsorted(self.classes, y)
-        bound = self.C * weight * self.by_class[labels]
+        return self._machine(labels, self.C * weight * self.by_class[labels], posterior), labels
+
+    def _machine(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
+        """The machine of encoded labels, or one error where parameters do not go together."""
         if len(self.classes) == 2:
-            return self.loss.for_targets(2.0 * labels - 1.0, bound), labels
-        return self.loss.one_vs_all(labels, bound, n_classes=len(self.classes)), labels
+            signs = 2.0 * labels - 1.0
+            return self.loss.for_targets(signs, bound) if posterior is None else self._soft(posterior, bound, signs)
+        if self.multiclass == "joint":
+            return self.loss.joint(labels, bound, posterior)
+        if posterior is not None:
+            raise ValueError(
+                f'soft labels of more than two classes need multiclass="joint", not {shown(self.multiclass)}: the '
+                "posterior-probability machine is defined for two classes and for all classes at once"
+            )
+        if self.multiclass == "one-vs-one":
+            return self.loss.one_vs_one(labels, bound, n_jobs=self.n_jobs)
+        return self.loss.one_vs_all(labels, bound, n_jobs=self.n_jobs, n_classes=len(self.classes))
+
+    def _soft(self, posterior: np.ndarray, bound: np.ndarray, signs: np.ndarray) -> Machine:
+        """The machine for posteriors of two classes; samples that it drops are reported."""
+        machine = self.loss.for_posteriors(posterior[:, 1], bound, signs)
+        sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
+        if not ((sides > 0).any() and (sides < 0).any()):
+            raise ValueError(
+                "the posteriors are on the side of one class only (after samples near 1/2 are left out); soft labels "
+                "need samples on both sides"
+            )
+        if machine.dropped.any():
+            warn(
+                f"{machine.dropped.sum()} of {len(signs)} samples have a posterior within {machine.threshold / 2:g} "
+                "of 1/2 and are left out of the fit",
+            )
+        return machine
 
 
 @dataclass(frozen=True)
@@ -46,35 +235,42 @@ class NumberTargets:
     ----------
     loss : RegressionLoss
     C : float
+    n_jobs : int or None
+        Threads that solve the machines of several targets.
     """
 
     loss: RegressionLoss
     C: float
+    n_jobs: int | None = None
 
-    def __call__(self, y: Any, weight: np.ndarray) -> tuple[Machine, np.ndarray]:
+    def __call__(self, y: Any, weight: np.ndarray, posterior: None = None) -> tuple[Machine, np.ndarray]:
         """The machine of some samples, and their targets."""
         bound = self.C * weight
         if y.ndim == 2 and y.shape[1] > 1:
-            return self.loss.several_targets(y, bound), y
+            return self.loss.several_targets(y, bound, n_jobs=self.n_jobs), y
         y = y.reshape(-1)
         return self.loss.for_targets(y, bound), y
 
 
 @dataclass(frozen=True)
 class NoveltyTargets:
-    """Machines of samples without targets; the offset is moved afterwards, by `novelty.at_quantile`.
+    """Machines of samples without targets.
 
     Attributes
     ----------
     C : float
-        `machines.squared_one_class.default_cost` of the sum of all weights where the user gives none.
     nu : float
         The share of samples that is rejected.
+    squared : bool
+        Whether the loss is squared, as explicit features need it; the offset is moved afterwards then, by
+        `novelty.at_quantile`.
     """
 
     C: float
     nu: float
+    squared: bool = True
 
-    def __call__(self, y: Any, weight: np.ndarray) -> tuple[Machine, None]:
+    def __call__(self, y: Any, weight: np.ndarray, posterior: None = None) -> tuple[Machine, None]:
         """The machine of some samples."""
-        return SquaredOneClassMachine(self.C * weight, nu=self.nu), None
+        bound = self.C * weight
+        return (SquaredOneClassMachine(bound, nu=self.nu) if self.squared else OneClassMachine(bound)), None

@@ -1,8 +1,9 @@
 """What the three estimators share: from X and kernels to a fitted machine, and from new X to decision values.
 
-An estimator checks its input, builds the machine (`_machine`), lets the combiner find the kernel and the machine's
-optimum, and stores the combined kernel over the support vectors. Everything that differs between methods is in the
-combiner and its kernel.
+A fit opens the samples wherever they are (`samples`), makes the machine (`_targets`) and the stack of kernels
+(`training`), lets the combiner find the kernel and the machine's optimum, and stores the combined kernel over the
+support vectors or the weight vectors of explicit features. Everything that differs between methods is in the combiner
+and its kernel, and everything that differs between forms of kernels is in the stack.
 """
 
 from __future__ import annotations
@@ -15,44 +16,35 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Place, chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
+from ..combiners.base import fit_combiner
 from ..combiners.named import as_numbers
+from ..combiners.per_output import OutputKernels
 from ..engines.rows import Rows
+from ..engines.targets import Counts
 from ..features.choosing import APPROXIMATION
-from ..kernels import KernelStack
-from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
-from ..machines import Machine, Solution
+from ..machines import Loss, Machine, Solution
+from ..stacks import TrainingStack
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
-from ..validation.inputs import (
-    check_new_data,
-    check_posterior,
-    check_row_labels,
-    check_sample_weight,
-    check_training_data,
-    unchanged_on_failure,
-)
+from ..validation.inputs import check_new_data, unchanged_on_failure
 from ..views import FetchedViews, Views
 from ..views.fetched import Fetch
 from .convergence import warn_unless_converged
 from .explanations import Explanations
-from .explicit.fit import fit_explicit
-from .explicit.on_dask import check_in_memory
-from .explicit.prediction import wherever_X_is
-from .explicit.samples import Counts
-from .explicit.stored import read_whole
 from .fitted import FittedKernels
 from .kernel_lists.parameters import KernelParameters
 from .local_methods import LocalMethods
+from .prediction import wherever_X_is
 from .progress import progress_bar
-from .storage import TrainingKernels
+from .samples import Samples, samples_of
 from .summary import summarize
+from .training import ExactKernels, check_features, rounding, telling_of_memory, training_of
 
 DEVICES = Choice("cpu", "cuda", "auto")
-_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_"
+_STORED_BY_SOME = "support_", "dual_coef_", "feature_coef_", "trace_shares_", "gating_summary_"
 
 
 class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelParameters, ABC):
@@ -94,91 +86,77 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         with unchanged_on_failure(self):
             given = check_parameters(self)
             combiner = clone(Mean() if given.combiner is None else given.combiner)
+            check_parameters(combiner)
+            check_features(self, combiner, posterior)
             max_steps = None if given.max_iter == -1 else given.max_iter
             control = FitControl(given.random_state, given.tol, max_steps=max_steps)
-            if given.approximation is not None:
-                return fit_explicit(self, X, y, sample_weight, posterior, combiner, control)
-            check_in_memory(self, X)
-            X, y, sample_weight = read_whole(self, X, y, sample_weight)
-            check_row_labels(X, y=y, sample_weight=sample_weight, posterior=posterior)
-            views = Views(*check_training_data(self, X))
-            weight = check_sample_weight(sample_weight, views.n_samples)
-            y = self._check_target(y, views.n_samples)
-            posterior = None if posterior is None else check_posterior(posterior, views.n_samples)
-            # A sample of weight 0 is left out: it must not enter any constant.
-            kept = np.flatnonzero(weight)
-            if len(kept) < len(weight):
-                views, weight, y = views.rows(kept), weight[kept], None if y is None else y[kept]
-                posterior = None if posterior is None else _safe_indexing(posterior, kept)
-            if len(kept) < 2:
-                raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
-            training = TrainingKernels(self, views, weight, y)
-            machine, targets = self._machine(y, weight, posterior, training)
-            if self._start is not None:
-                machine = machine.starting_at(self._start)
-            self.combiner_ = self._combiner_for(combiner, machine)
-            stack = training.stack_for(self.combiner_, machine)
-            watched = progress_bar(f"Fitting {type(self).__name__}") if given.verbose else nullcontext()
-            with watched as progress:
-                kernel = self._combined(stack, machine, targets, replace(control, progress=progress))
-            vars(stack).pop("instead", None)  # of use while memory may run out
-            solution: Any = kernel.solution
-            # The gap of the kernel as it was computed, and what rounding of its values may add.
-            gap = solution.gap + training.rounding(self.combiner_, stack, solution.coef)
-            kernel.solution = replace(solution, gap=float("nan") if kernel.is_indefinite else gap)
-            warn_unless_converged(self, kernel.solution)
-            self._store_exact(kernel, machine, stack, kept)
-            self._store_summary(kernel, y)
+            samples = samples_of(self, X, y, sample_weight, posterior)
+            with samples.engine:
+                return self._fit_to(samples, combiner, control)
+
+    def _fit_to(self, samples: Samples, combiner: Combiner, control: FitControl) -> CombinedKernel:
+        """Fit to checked samples: the machine and the stack, the combined kernel, and what is stored of it."""
+        counts: Any = samples.engine.sum(self._count)
+        if counts.n_samples < 2:
+            raise ValueError("only one sample has a positive sample_weight; at least 2 samples are needed")
+        targets = self._targets(counts)
+        self.combiner_ = self._combiner_for(combiner)
+        stack, machine, storage = training_of(self, samples, counts.n_samples, targets, self.combiner_, control.rng)
+        if self._start is not None:
+            machine = machine.starting_at(self._start)
+        watched = progress_bar(f"Fitting {type(self).__name__}") if self.verbose else nullcontext()
+        with watched as progress, telling_of_memory(stack):
+            kernel = fit_combiner(self.combiner_, stack, machine, replace(control, progress=progress))
+        solution: Any = kernel.solution
+        # The gap of the kernel as it was computed, and what rounding of its values may add.
+        gap = solution.gap + rounding(self.combiner_, stack, solution.coef)
+        solution = replace(solution, gap=float("nan") if kernel.is_indefinite else gap)
+        warn_unless_converged(self, solution, explicit=not kernel.of_samples)
+        kernel.solution = self._finished(kernel, solution)
+        self.storage_ = storage
+        self._store(kernel, machine, stack, samples)
         return kernel
 
-    def _combined(self, stack: KernelStack, machine: Machine, y: Any, control: FitControl) -> CombinedKernel:
-        """The combined kernel, or an error that names it if memory runs out."""
-        try:
-            return self.combiner_.fit(stack, machine, y, control)
-        except KernelMemoryError:
-            raise
-        except MemoryError as error:
-            if stack.storage == "lazy":
-                raise KernelMemoryError(
-                    f"out of memory: {stack.n_kernels} kernels of {stack.n_samples} samples are computed in parts, and "
-                    "memory does not hold these; use kernelweave.set_config(cache_bytes=0), fewer samples or columns"
-                ) from error
-            needed = 3, stack.n_samples, stack.dtype, "the combined kernel"
-            raise kernel_memory_error(*needed, instead=stack.instead()) from error
+    _machines = "svm", "squared-hinge"  # the machines of exact kernels and of explicit features, by default
 
     @property
-    @abstractmethod
     def _machine_name(self) -> str:
         """What `machine_` is: the name of the loss, with the default resolved, or the class of a loss object."""
+        machine = getattr(self, "machine", "auto")
+        if not isinstance(machine, str):
+            return type(machine).__name__
+        return self._machines[self.approximation is not None] if machine == "auto" else machine
 
     @abstractmethod
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray | None:
         """The user's y, checked; all of it, before samples of weight 0 go."""
 
-    @abstractmethod
-    def _machine(
-        self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
-    ) -> tuple[Machine, np.ndarray | None]:
-        """The machine for these targets, sample weights and posteriors, and the targets as combiners take them.
-
-        Kernels are fitted later, with the storage that goes with the machine; ``training.dense_stack`` is for machines
-        that are made from Gram matrices.
-        """
-
     @staticmethod
     @abstractmethod
     def _count(rows: Rows) -> Counts:
-        """What is counted in a block of samples before a fit on explicit features; a check of its targets, too."""
+        """What is counted in a block of samples before a fit; a check of its targets, too."""
 
     @abstractmethod
     def _targets(self, counts: Any) -> Any:
-        """What makes the machine of a block of samples, from the sum of `_count`; see `engines.targets`."""
+        """What makes the machine of some samples, from the sum of `_count`; see `engines.targets`."""
+
+    def _loss(self) -> Loss | None:
+        """The loss of each output, with the default resolved; None where there are no targets."""
+        return None
+
+    def _posteriors(self, posterior: Any, y: Any, kernels: ExactKernels) -> np.ndarray | None:
+        """Soft labels as machines take them, from those that the user gave; none by default.
+
+        Kernels are fitted later, with the storage that goes with the machine; ``kernels.whole_stack`` is for machines
+        that are made from Gram matrices.
+        """
+        return None
 
     def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:
-        """What is stored of a solution on explicit features; as it is, by default."""
+        """What is stored of a solution; as it is, by default."""
         return solution
 
-    def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
+    def _combiner_for(self, combiner: Combiner) -> Combiner:
         """The combiner to fit, from a copy of the user's."""
         return combiner
 
@@ -186,40 +164,42 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         """What the machine's outputs are called, where there are several."""
         return list(range(len(self.intercept_)))
 
-    def _store_exact(self, kernel: CombinedKernel, machine: Machine, stack: KernelStack, kept: np.ndarray) -> None:
-        solution: Any = kernel.solution
-        support = np.flatnonzero(solution.coef.any(axis=1))
-        self._forget()
-        self.support_ = kept[support]
-        self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
-        self.storage_ = stack.storage
-        self._store(kernel, kernel.restrict(support), machine.without_samples(), stack)
-
-    def _forget(self) -> None:
-        """Remove what only some fits store."""
+    def _store(self, kernel: CombinedKernel, machine: Machine, stack: TrainingStack, samples: Samples) -> None:
+        """Store what prediction reads, and what users do; nothing is left of an earlier fit."""
         earlier = self.__dict__.get("_kernel")
         for name in (*_STORED_BY_SOME, *(() if earlier is None else earlier.shows)):
             self.__dict__.pop(name, None)
-
-    def _store(self, kernel: CombinedKernel, kept: CombinedKernel, rule: Machine, stack: Any) -> None:
-        """Store what exact fits and those on explicit features have in common; `kept` is the kernel of prediction."""
         solution: Any = kernel.solution
-        self._rule, self._kernel = rule, kept
+        support = np.flatnonzero(solution.coef.any(axis=1)) if kernel.of_samples else np.empty(0, dtype=int)
+        self._rule, self._kernel = machine.without_samples(), kernel.restrict(support)
         self.machine_ = self._machine_name
         self.kernels_ = stack.kernels
         self.kernel_names_ = stack.names
+        if kernel.of_samples:
+            self.support_ = np.asarray(samples.kept)[support]
+            self.dual_coef_ = np.ascontiguousarray(solution.coef[support].T)
+        else:
+            own = kernel.kernels[0] if isinstance(kernel, OutputKernels) else kernel
+            self._store_features(solution.coef, getattr(own, "stack", stack))  # a combiner may have learned others
+        self.intercept_ = solution.intercept
         weights = kernel.weights()
         if weights.ndim == 1:
             self.kernel_weights_ = pd.Series(weights, stack.names, copy=True)
         else:
             self.kernel_weights_ = pd.DataFrame(weights, self._output_names(), stack.names, copy=True)
-        self.intercept_ = solution.intercept
         self.objective_ = solution.objective
         self.duality_gap_ = solution.gap
         self.history_ = self._labelled_history(kernel)
         self.n_iter_ = len(kernel.history)
         self._store_use(kernel)
         self.__dict__.update(kernel.attributes())
+        self._store_summary(kernel, samples, support)
+
+    def _store_features(self, coef: np.ndarray, stack: Any) -> None:
+        """Store what a model has in the place of support vectors and their coefficients."""
+        parts = [part.copy() for part in np.split(coef, stack.offsets[1:-1])]
+        self.feature_coef_ = dict(zip(stack.names, parts, strict=True))
+        self.trace_shares_ = pd.Series([own.trace_share for own in stack.maps], stack.names, dtype=float)
 
     def _labelled_history(self, kernel: CombinedKernel) -> pd.DataFrame:
         """The history, with names of outputs where each has weights of its own."""
@@ -242,21 +222,16 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             if not is_active and (base.reads_ids or not np.isin(base.columns(), read).any())
         ]
 
-    def _store_summary(self, kernel: CombinedKernel, y: np.ndarray | None) -> None:
+    def _store_summary(self, kernel: CombinedKernel, samples: Samples, support: np.ndarray) -> None:
         """Store a summary of the weights of the training samples, if samples have weights of their own."""
-        self.__dict__.pop("gating_summary_", None)
-        weights = kernel.training_weights()
-        if weights is None:
-            return
-        labels = y if is_classifier(self) else None
-        solution: Any = kernel.solution
-        support = np.flatnonzero(solution.coef.any(axis=1))
-        self.gating_summary_ = summarize(
-            self._labelled_weights(weights),
-            labels,
-            {"training": slice(None), "support": support},
-            "gates" in self.combiner_.offers,
-        )
+        totals, weights = getattr(kernel, "totals", None), kernel.training_weights()
+        if totals is not None:  # over the blocks
+            self.gating_summary_ = totals.table(kernel.names, getattr(self, "classes_", None))
+        elif weights is not None:
+            labels = samples.whole.y if is_classifier(self) else None
+            chosen = {"training": slice(None), "support": support}
+            gated = "gates" in self.combiner_.methods
+            self.gating_summary_ = summarize(self._labelled_weights(weights), labels, chosen, gated)
 
     def _coefficients(self) -> np.ndarray:
         """What the combined kernel's values of new samples are multiplied with, of shape (n_terms, n_outputs)."""
@@ -289,7 +264,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
         """Public decision values."""
-        values = self._values(X, fetch)
+        values = self._values(X, fetch)  # an error where the model is not fitted, so that it has no rule
         return self._rule.decision(values)
 
     def _new_views(self, X: Any, fetch: Fetch | None = None) -> Views:
@@ -322,6 +297,10 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
             Columns are kernel names, or pairs of output and kernel name where each output has weights of its own. A
             sample that lacks a view has weight 0 there, and correspondingly more elsewhere.
         """
+        return self._kernel_weights(X, fetch)
+
+    def _kernel_weights(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
+        """`kernel_weights` of samples in memory."""
         views = self._new_views(X, fetch)
         weights = views.in_blocks(self._values_per_sample(), self._kernel.sample_weights)
         return self._labelled_weights(weights, X.index if isinstance(X, pd.DataFrame) else None)
@@ -354,7 +333,7 @@ class KernelMachineEstimator(Explanations, LocalMethods, FittedKernels, KernelPa
         """
         check_is_fitted(self)
         if X is not None:
-            return summarize(self.kernel_weights(X), y, {"given": slice(None)}, "gates" in self.combiner_.offers)
+            return summarize(self.kernel_weights(X), y, {"given": slice(None)}, "gates" in self.combiner_.methods)
         if not hasattr(self, "gating_summary_"):
             raise ValueError(
                 f"{type(self.combiner_).__name__} keeps no weights of the training samples, see kernel_weights_; for "

@@ -6,27 +6,21 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 
 from ..combiners import Combiner, PerOutput
-from ..engines.targets import ClassTargets
-from ..machines import BinaryLoss, Hinge, Machine, SquaredHinge, SquaredMargin
-from ..validation import Choice, Constraints, Instance, Number, Whole, shown
-from ..validation.inputs import check_labels, encode_labels, one_class_error
+from ..engines.targets import ClassTargets, LabelCounts, count_labels
+from ..machines import BinaryLoss, Hinge, SquaredHinge, SquaredMargin
+from ..validation import Choice, Constraints, Instance, Number, Whole
+from ..validation.inputs import check_labels, one_class_error
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
-from .explicit.prediction import wherever_X_is
-from .explicit.refusals import refuse_multiclass
-from .explicit.samples import LabelCounts, count_labels
-from .explicit.scoring import ScoredAnywhere
-from .soft_labels import as_class_posteriors, neighbour_posteriors, soft_machine
-from .storage import TrainingKernels
+from .prediction import ScoredAnywhere, wherever_X_is
+from .soft_labels import as_class_posteriors, neighbour_posteriors
 from .ties import rounding_of, without_ties
+from .training import ExactKernels, check_multiclass
 
 _MULTICLASS = ("one-vs-all", "one-vs-one", "joint")
 _LOSSES = {"svm": Hinge(), "least-squares": SquaredMargin(), "squared-hinge": SquaredHinge()}
-
-_COSTS = "C, class_weight and sample_weight must together give every sample a positive finite cost"
 
 
 class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
@@ -302,7 +296,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
             ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
             gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
-        values = self.decision_function(X, fetch)
+        values = self._decide(X, fetch)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
 
     def _decide(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
@@ -318,35 +312,29 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
     def _check_target(self, y: Any, n_samples: int) -> np.ndarray:
         return check_labels(self, y, n_samples)
 
-    def _machine(
-        self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
-    ) -> tuple[Machine, np.ndarray]:
-        self.classes_, labels = encode_labels(self, y)
-        self.class_count_ = np.bincount(labels, weights=weight)
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        bound = float(self.C) * weight * by_class[labels]
-        if not (np.isfinite(bound).all() and (bound > 0).all()):
-            raise ValueError(_COSTS)
-        if posterior is not None:
-            posterior = as_class_posteriors(posterior, self.classes_)
-        elif self.soft_labels is not None:
-            why = f'soft_labels="{self.soft_labels}" compares all pairs of samples'
-            stack = training.dense_stack(why, "soft_labels=None")
-            posterior = neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
-        return self._machine_of(labels, bound, posterior), labels
-
     _count = staticmethod(count_labels)
 
     def _targets(self, counts: LabelCounts) -> ClassTargets:
         self.classes_, self.class_count_ = counts.classes, counts.class_weight
         if len(self.classes_) < 2:
             raise one_class_error(self, self.classes_)
-        refuse_multiclass(self, len(self.classes_))
+        check_multiclass(self, len(self.classes_))
         by_class = counts.class_weights(self.class_weight)
         costs = float(self.C) * by_class * np.array([[counts.lightest], [counts.heaviest]])
         if not (np.isfinite(costs).all() and (costs > 0).all()):
-            raise ValueError(_COSTS)
-        return ClassTargets(self._loss(), self.classes_, float(self.C), by_class)
+            raise ValueError("C, class_weight and sample_weight must together give every sample a positive finite cost")
+        n_jobs = self.n_jobs if self.approximation is None else None  # explicit features are solved for all classes
+        return ClassTargets(self._loss(), self.classes_, float(self.C), by_class, self.multiclass, n_jobs)
+
+    def _posteriors(self, posterior: Any, y: Any, kernels: ExactKernels) -> np.ndarray | None:
+        if posterior is not None:
+            return as_class_posteriors(posterior, self.classes_)
+        if self.soft_labels is None:
+            return None
+        why = f'soft_labels="{self.soft_labels}" compares all pairs of samples'
+        labels = np.searchsorted(self.classes_, y)
+        stack = kernels.whole_stack(why, "soft_labels=None")
+        return neighbour_posteriors(stack, labels, len(self.classes_), self.n_neighbors)
 
     _smooth = "squared-hinge", "least-squares"
 
@@ -354,13 +342,7 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
         """The loss, with the default resolved."""
         return _LOSSES[self._machine_name] if isinstance(self.machine, str) else self.machine
 
-    @property
-    def _machine_name(self) -> str:
-        if not isinstance(self.machine, str):
-            return type(self.machine).__name__
-        return ("svm" if self.approximation is None else "squared-hinge") if self.machine == "auto" else self.machine
-
-    def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
+    def _combiner_for(self, combiner: Combiner) -> Combiner:
         if self.weights == "shared" or len(self.classes_) == 2:
             return combiner
         if self.multiclass == "joint":
@@ -372,22 +354,8 @@ class MKLClassifier(ScoredAnywhere, ClassifierMixin, KernelMachineEstimator):
 
     def _output_names(self) -> list[Any]:
         k = len(self.classes_)
+        if len(self.intercept_) == 1:
+            return [self.classes_[1]]
         if self.multiclass != "one-vs-one" or k == 2:
             return list(self.classes_)
         return [f"{self.classes_[a]} vs {self.classes_[b]}" for a in range(k) for b in range(a + 1, k)]
-
-    def _machine_of(self, labels: np.ndarray, bound: np.ndarray, posterior: np.ndarray | None) -> Machine:
-        """The machine for encoded labels, or one error where parameters do not go together."""
-        loss = self._loss()
-        signs = 2.0 * labels - 1.0
-        if len(self.classes_) == 2:
-            return loss.for_targets(signs, bound) if posterior is None else soft_machine(loss, posterior, bound, signs)
-        if self.multiclass == "joint":
-            return loss.joint(labels, bound, posterior)
-        if posterior is not None:
-            raise ValueError(
-                f'soft labels of more than two classes need multiclass="joint", not {shown(self.multiclass)}: the '
-                "posterior-probability machine is defined for two classes and for all classes at once"
-            )
-        scheme = loss.one_vs_all if self.multiclass == "one-vs-all" else loss.one_vs_one
-        return scheme(labels, bound, n_jobs=self.n_jobs)

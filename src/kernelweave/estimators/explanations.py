@@ -24,7 +24,7 @@ from ..machines import Machine
 from ..validation import shown
 from ..views import Views
 from ..views.fetched import Fetch
-from .explicit.prediction import in_files_too
+from .prediction import in_files_too
 
 INTERCEPT = "intercept"
 

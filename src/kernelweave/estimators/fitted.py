@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import CombinedKernel
 from ..combiners.per_output import OutputKernels
-from ..engines.stack import ExplicitStack
 from ..features import FeatureMap
 from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
 from ..kernels.stacking.normalization import check_known
+from ..stacks.features import Features
 from ..validation.inputs import check_new_data
 from ..views import Views
 from .blocks import extension
@@ -139,7 +139,7 @@ class FittedKernels:
         kernel: Any = getattr(self, "_kernel", None)
         kernels: list[Any] = kernel.kernels if isinstance(kernel, OutputKernels) else [kernel]
         stacks = [getattr(own, "stack", None) for own in kernels]
-        if not all(isinstance(stack, ExplicitStack) for stack in stacks):
+        if not all(isinstance(stack, Features) for stack in stacks):
             raise AttributeError(f"this {type(self).__name__} has no approximation_: it is exact, or not fitted")
         return {
             name: own.stack.maps[m] for own in kernels for m, name in enumerate(self.kernel_names_) if own.active[m]

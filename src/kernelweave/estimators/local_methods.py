@@ -25,15 +25,15 @@ from ..combiners.projected.kernel import component_names
 from ..machines import Machine
 from ..views import Views
 from ..views.fetched import Fetch
-from .explicit.prediction import in_files_too
+from .prediction import in_files_too, wherever_X_is
 
 
 def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
-    """Whether the estimator's combiner offers a method, for `available_if`."""
+    """Whether a method is one of the estimator's combiner, for `available_if`."""
 
     def check(estimator: Any) -> bool:
         combiner = getattr(estimator, "combiner_", estimator.combiner)
-        if name in getattr(combiner, "offers", ()):
+        if name in getattr(combiner, "methods", ()):
             return True
         raise AttributeError(f"{name} needs {remedy}, not {combiner!r:.80}")
 
@@ -41,13 +41,13 @@ def _offered(name: str, remedy: str) -> Callable[[Any], bool]:
 
 
 class LocalMethods:
-    """Mixin of estimators: the methods that only some combiners offer, see `Combiner.offers`."""
+    """Mixin of estimators: the methods that only some combiners have, see `Combiner.methods`."""
 
     kernel_names_: list[str]
     active_kernels_: list[str]
     _coefficients: Callable[[], np.ndarray]
     intercept_: np.ndarray
-    kernel_weights: Callable[..., pd.DataFrame]
+    _kernel_weights: Callable[..., pd.DataFrame]
     _kernel: Any
     _rule: Machine
     _new_views: Callable[..., Views]
@@ -124,13 +124,13 @@ class LocalMethods:
         ndarray of object, shape (n_samples,)
             None for a sample whose gates are all closed.
         """
-        weights = self.kernel_weights(X).to_numpy()
+        weights = self._kernel_weights(X).to_numpy()
         names = np.asarray(self.kernel_names_, dtype="O")[weights.argmax(axis=1)]
         names[weights.max(axis=1) == 0.0] = None
         return names
 
     @available_if(_offered("gates", "a combiner with gates, such as Localized()"))
-    @in_files_too
+    @wherever_X_is
     def gates(self, X: Any, fetch: Fetch | None = None) -> pd.DataFrame:
         """How open each kernel is for each sample: g_m(x), whose squares are `kernel_weights`.
 
@@ -145,7 +145,7 @@ class LocalMethods:
         DataFrame of shape (n_samples, n_kernels)
             Columns as in `kernel_weights`. Squares sum to 1, unless the gating model has ``norm="paper"``.
         """
-        return np.sqrt(self.kernel_weights(X, fetch))
+        return np.sqrt(self._kernel_weights(X, fetch))
 
     @available_if(_offered("local_values", "a combiner with gates, such as Localized()"))
     @in_files_too

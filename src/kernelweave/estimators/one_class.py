@@ -8,16 +8,14 @@ import numpy as np
 from sklearn.base import OutlierMixin
 
 from ..combiners import CombinedKernel
-from ..engines.targets import NoveltyTargets
+from ..engines.targets import Counts, NoveltyTargets, count_samples
 from ..engines.training.novelty import at_quantile
-from ..machines import Machine, OneClassMachine, Solution
+from ..machines import Solution
 from ..machines.squared_one_class import default_cost
 from ..validation import Constraints, Number
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
-from .explicit.prediction import wherever_X_is
-from .explicit.samples import Counts, count_samples
-from .storage import TrainingKernels
+from .prediction import wherever_X_is
 
 
 class MKLOneClass(OutlierMixin, KernelMachineEstimator):
@@ -150,7 +148,7 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
             ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
             gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
-        return self.decision_function(X, fetch) + self.offset_
+        return self._decide(X, fetch) + self.offset_
 
     @wherever_X_is
     def predict(self, X: Any, fetch: Fetch | None = None) -> np.ndarray:
@@ -163,27 +161,23 @@ class MKLOneClass(OutlierMixin, KernelMachineEstimator):
             ``fetch(view, rows)`` returns the columns of a view for the samples at these positions. It is called where a
             gate of `Localized` is open and X lacks the view (NaN, or columns absent from a data frame).
         """
-        return np.where(self.decision_function(X, fetch) >= 0, 1, -1)
+        return np.where(self._decide(X, fetch) >= 0, 1, -1)
 
     def _check_target(self, y: Any, n_samples: int) -> None:
         return None
 
-    def _machine(self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels) -> tuple[Machine, None]:
-        total = weight.sum()
-        C = 1.0 / (float(self.nu) * total) if self.C is None else float(self.C)
-        if C * total < 1 - 1e-12:
-            raise ValueError(f"C must be at least 1/n = {1 / total:.4g} for these {len(weight)} samples, not {C!r}")
-        return OneClassMachine(C * weight), None
-
-    @property
-    def _machine_name(self) -> str:
-        return "svm" if self.approximation is None else "squared-hinge"
-
     _count = staticmethod(count_samples)
 
     def _targets(self, counts: Counts) -> NoveltyTargets:
-        C = default_cost(counts.weight) if self.C is None else float(self.C)
-        return NoveltyTargets(C, float(self.nu))
+        total, nu = counts.weight, float(self.nu)
+        if self.approximation is not None:
+            return NoveltyTargets(default_cost(total) if self.C is None else float(self.C), nu)
+        C = 1.0 / (nu * total) if self.C is None else float(self.C)
+        if C * total < 1 - 1e-12:
+            raise ValueError(
+                f"C must be at least 1/n = {1 / total:.4g} for these {counts.n_samples} samples, not {C!r}"
+            )
+        return NoveltyTargets(C, nu, squared=False)
 
     def _finished(self, kernel: CombinedKernel, solution: Solution) -> Solution:
-        return at_quantile(kernel.operand(), solution, float(self.nu))
+        return solution if kernel.of_samples else at_quantile(kernel.operand(), solution, float(self.nu))

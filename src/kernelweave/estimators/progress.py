@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import local
+from typing import Any
 
 _shown = local()  # has `bars` while some are on the screen: there is one display
 
@@ -44,3 +46,8 @@ def progress_bar(description: str, *, transient: bool = False) -> Iterator[Calla
             bars.update(bar, completed=total, total=total)
         finally:
             _shown.bars = None
+
+
+def bars_of(estimator: Any, description: str) -> Any:
+    """What shows how far each pass over files is; None where the estimator is not verbose."""
+    return partial(progress_bar, description, transient=True) if estimator.verbose else None

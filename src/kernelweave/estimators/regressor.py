@@ -9,16 +9,14 @@ from sklearn.base import RegressorMixin
 
 from .._warnings import warn
 from ..combiners import Combiner, PerOutput
-from ..engines.targets import NumberTargets
-from ..machines import EpsilonInsensitive, Machine, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
+from ..engines.targets import NumberCounts, NumberTargets, count_numbers
+from ..machines import EpsilonInsensitive, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
 from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_numeric_target
 from ..views.fetched import Fetch
 from .base import KernelMachineEstimator
-from .explicit.prediction import wherever_X_is
-from .explicit.samples import NumberCounts, count_numbers, set_target_names
-from .explicit.scoring import ScoredAnywhere
-from .storage import TrainingKernels
+from .prediction import ScoredAnywhere, wherever_X_is
+from .samples import set_target_names
 
 
 class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
@@ -175,20 +173,6 @@ class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
         set_target_names(self, names)
         return y
 
-    def _machine(
-        self, y: Any, weight: np.ndarray, posterior: Any, training: TrainingKernels
-    ) -> tuple[Machine, np.ndarray]:
-        loss = self._loss()
-        bound = float(self.C) * weight
-        if y.ndim == 2 and y.shape[1] > 1:
-            machine = loss.several_targets(y, bound, n_jobs=self.n_jobs)
-        else:
-            y = y.reshape(-1)
-            machine = loss.for_targets(y, bound)
-        if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
-            self._warn_of_the_tube(np.ptp(y.reshape(len(y), -1), axis=0), float(loss.epsilon))
-        return machine, y
-
     def _warn_of_the_tube(self, spread: np.ndarray, epsilon: float) -> None:
         """Warn of targets that vary so little that no error counts; `spread` is the range of each."""
         inside = np.flatnonzero((spread > 0.0) & (spread <= 2.0 * epsilon)).tolist()
@@ -208,8 +192,9 @@ class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
         loss = self._loss()
         if isinstance(loss, EpsilonInsensitive | SquaredEpsilonInsensitive):
             self._warn_of_the_tube(counts.high - counts.low, float(loss.epsilon))
-        return NumberTargets(loss, float(self.C))
+        return NumberTargets(loss, float(self.C), self.n_jobs if self.approximation is None else None)
 
+    _machines = "svm", "squared-epsilon-insensitive"
     _smooth = "squared-epsilon-insensitive", "least-squares"
 
     def _loss(self) -> RegressionLoss:
@@ -221,14 +206,7 @@ class MKLRegressor(ScoredAnywhere, RegressorMixin, KernelMachineEstimator):
         }
         return by_name[self._machine_name] if isinstance(self.machine, str) else self.machine
 
-    @property
-    def _machine_name(self) -> str:
-        if not isinstance(self.machine, str):
-            return type(self.machine).__name__
-        squared = "squared-epsilon-insensitive"
-        return ("svm" if self.approximation is None else squared) if self.machine == "auto" else self.machine
-
-    def _combiner_for(self, combiner: Combiner, machine: Machine) -> Combiner:
+    def _combiner_for(self, combiner: Combiner) -> Combiner:
         several = self.weights == "per-target" and hasattr(self, "target_names_")
         return PerOutput(combiner) if several else combiner
 

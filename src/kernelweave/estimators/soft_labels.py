@@ -11,10 +11,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from .._warnings import warn
 from ..combiners import WeightedSum
-from ..kernels import KernelStack
-from ..machines import BinaryLoss, Machine
+from ..stacks import TrainingStack
 
 _BLOCK_ROWS = 512
 
@@ -59,7 +57,7 @@ def _in_order(posterior: np.ndarray | pd.Series | pd.DataFrame, classes: np.ndar
     return np.asarray(posterior)
 
 
-def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int, n_neighbors: int) -> np.ndarray:
+def neighbour_posteriors(stack: TrainingStack, labels: np.ndarray, n_classes: int, n_neighbors: int) -> np.ndarray:
     """Share of each class among the nearest other samples, of shape (n_samples, n_classes)."""
     n = len(labels)
     if n_neighbors >= n:
@@ -76,20 +74,3 @@ def neighbour_posteriors(stack: KernelStack, labels: np.ndarray, n_classes: int,
         nearest = np.argpartition(distance, n_neighbors - 1, axis=1)[:, :n_neighbors]
         np.add.at(posterior, (np.repeat(rows, n_neighbors), labels[nearest].ravel()), 1.0 / n_neighbors)
     return np.clip(posterior, 0.0, 1.0)
-
-
-def soft_machine(loss: BinaryLoss, posterior: np.ndarray, bound: np.ndarray, signs: np.ndarray) -> Machine:
-    """The machine for posteriors of two classes; samples that it drops are reported."""
-    machine = loss.for_posteriors(posterior[:, 1], bound, signs)
-    sides = np.sign(posterior[~machine.dropped, 1] - 0.5)
-    if not ((sides > 0).any() and (sides < 0).any()):
-        raise ValueError(
-            "the posteriors are on the side of one class only (after samples near 1/2 are left out); soft labels need "
-            "samples on both sides"
-        )
-    if machine.dropped.any():
-        warn(
-            f"{machine.dropped.sum()} of {len(signs)} samples have a posterior within {machine.threshold / 2:g} "
-            "of 1/2 and are left out of the fit",
-        )
-    return machine

@@ -21,14 +21,15 @@ dual side
     and second derivatives; `outputs` takes independent outputs apart; `starting_at` sets where solves begin by default.
     `least_objective` is what J counts as where it is 0 and a gap is relative to it.
 primal side
-    `loss`, `slope` and `conjugate`, for solvers that work with explicit features instead of K.
+    `terms`, which state the loss of each sample and output once, for dual solvers and for descent on explicit
+    features; `loss`, `slope` and `conjugate` follow from them.
 samples
     `subset`, `two_class_problems`, and `without_samples`: what a fitted model keeps.
 predictions
     `decision` turns raw values into what an estimator returns; `losses` and `risk` judge them by the measure that users
     judge by (wrong classes, squared errors), where `loss` is what the machine minimises.
 capabilities, as attributes
-    `n_jobs`, `detects_novelty`, `has_box_dual`, `takes_parts`, `total`.
+    `n_jobs`, `detects_novelty`, `is_separable`, `is_smooth`, `has_box_dual`, `takes_parts`, `total`.
 
 `losses.Loss` makes a machine with one output from a few lines that state the terms of its dual, and is what
 ``MKLClassifier(machine=...)`` and ``MKLRegressor(machine=...)`` take. The multiclass machines take any of them.
@@ -48,15 +49,38 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, TypeGuard, cast
 
 import numpy as np
 
 from ..solvers import DualProgram, Result, solve_box_qp, solve_ridged_qp
-from ..solvers.qp.in_parts import KernelInParts, is_in_parts, solve_in_parts
+from ..solvers.qp.in_parts import KernelInParts, RidgedInParts, is_in_parts, solve_in_parts
 from ..solvers.qp.working_set import KernelBlocks, solve_in_working_set
 from .solution import Solution
-from .terms import DualTerms
+from .terms import TERMS, DualTerms
+
+
+class KernelInBlocks(Protocol):
+    """A kernel with explicit features over blocks of samples, which have the targets: machines are solved by descent.
+
+    Coefficients of a `Solution` are then weight vectors of the features, of shape (n_features, n_outputs).
+    """
+
+    n_features: int
+
+    def solve(self, machine: Machine, start: Any, tol: float, gap_tol: float | None, max_steps: int | None) -> Solution:
+        """Minimise the machine's loss over weight vectors and biases; parameters are those of `Machine.solve`."""
+
+    def refine(self, machine: Machine, solution: Solution, tol: float, max_steps: int | None) -> Solution:
+        """Bring a solution on this kernel to a relative duality gap of `tol`."""
+
+
+Operand = np.ndarray | KernelInParts | KernelInBlocks
+
+
+def is_in_blocks(K: Any) -> TypeGuard[KernelInBlocks]:
+    """Whether a kernel has explicit features in blocks of samples."""
+    return not isinstance(K, np.ndarray) and hasattr(K, "n_features") and hasattr(K, "refine")
 
 
 class Machine(ABC):
@@ -81,6 +105,12 @@ class Machine(ABC):
         Threads on which independent outputs are solved.
     detects_novelty : bool
         Whether the machine has no targets and separates the samples from the origin.
+    n_classes : int
+        Number of classes; 0 where targets are no labels.
+    is_separable : bool
+        Whether the loss is a sum over samples, so that the slope of a sample depends on its own scores only.
+    is_smooth : bool
+        Whether the loss has a slope everywhere, which descent on explicit features takes.
     has_box_dual : bool
         Whether the dual is one box QP, whose arguments for `solvers.solve_box_qp` the method `problem` returns.
     takes_parts : bool
@@ -97,6 +127,8 @@ class Machine(ABC):
     total: float = 0.0
     n_jobs: int | None = None
     detects_novelty: bool = False
+    n_classes: int = 0
+    is_separable: bool = True
     start: np.ndarray | None = None
     decides_with: tuple[str, ...] = ()
 
@@ -115,21 +147,31 @@ class Machine(ABC):
         """Whether `solve` takes a kernel in parts; False by default."""
         return False
 
-    @abstractmethod
+    @property
+    def terms(self) -> DualTerms | None:
+        """The loss of each sample and output by the terms of its dual; None where it has no such form."""
+        return None
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the loss has `terms`, and these have a slope everywhere."""
+        return self.terms is not None and self.terms.is_smooth
+
     def solve(
         self,
-        K: np.ndarray | KernelInParts,
+        K: Operand,
         start: np.ndarray | Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> Solution:
-        """Solve the dual on the Gram matrix K of this machine's samples.
+        """Solve the machine on a kernel of its samples: the dual on a Gram matrix or in parts, the primal in blocks.
 
         Parameters
         ----------
-        K : ndarray of shape (n_samples, n_samples), or KernelInParts
-            Symmetric positive semidefinite, float64 or float32; read only. Kernels in parts where `takes_parts`.
+        K : ndarray of shape (n_samples, n_samples), KernelInParts or KernelInBlocks
+            Symmetric positive semidefinite, float64 or float32; read only. Kernels in parts where `takes_parts`, those
+            in blocks where `is_smooth`: the blocks have the targets then, and those of this machine are not read.
         start : ndarray of shape (n_samples, n_outputs) or Solution, optional
             Coefficients to start from, usually the solution on a nearby kernel; `self.start` by default.
         tol : float, default=1e-3
@@ -139,18 +181,33 @@ class Machine(ABC):
         max_steps : int, optional
             Most pair updates for each output.
         """
+        if is_in_blocks(K):
+            return K.solve(self, start, tol, gap_tol, max_steps)
+        return self.solve_dual(cast(Any, K), start, tol, gap_tol, max_steps)
 
-    def refine(
-        self, K: np.ndarray | KernelInParts, solution: Solution, tol: float, max_steps: int | None = None
+    def solve_dual(
+        self,
+        K: np.ndarray | KernelInParts,
+        start: np.ndarray | Solution | None,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
     ) -> Solution:
+        """`solve` on a Gram matrix or a kernel in parts, which a subclass implements."""
+        raise TypeError(f"{type(self).__name__} needs a method solve_dual, or solve")
+
+    def refine(self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
         """Bring a solution on this very K to a KKT violation of `tol`; outputs that are there already are kept.
 
         One that did not reach the gap that was asked for may have all that `tol` asks for, which a solve sees at once.
+        In blocks `tol` is a relative duality gap.
         """
+        if is_in_blocks(K):
+            return K.refine(self, solution, tol, max_steps)
         is_there = solution.converged and solution.violation <= tol
         return solution if is_there else self.solve(K, solution, tol=tol, max_steps=max_steps)
 
-    def least_objective(self, K: np.ndarray | KernelInParts) -> float:
+    def least_objective(self, K: Operand) -> float:
         """What J counts as at least where a gap is relative to it: 0, unless J is 0 for coefficients that are not.
 
         Parameters
@@ -211,17 +268,22 @@ class Machine(ABC):
             return None
         return columns(start.coef if isinstance(start, Solution) else start, self.n_outputs, self.n_samples)
 
-    @abstractmethod
     def loss(self, values: np.ndarray) -> float:
         """Return what raw values of shape (n_samples, n_outputs) cost, costs C_i included, summed over samples."""
+        return float(self._terms().loss(columns(values, self.n_outputs, self.n_samples)).sum())
 
-    @abstractmethod
     def slope(self, values: np.ndarray) -> np.ndarray:
         """Return the derivative of `loss` by raw values, of shape (n_samples, n_outputs); a subgradient at kinks."""
+        return self._terms().slope(columns(values, self.n_outputs, self.n_samples))
 
-    @abstractmethod
     def conjugate(self, coef: np.ndarray) -> float:
         """Return the convex conjugate of `loss` at ``-coef``; infinite where no coefficients may be."""
+        return float(self._terms().conjugate(columns(coef, self.n_outputs, self.n_samples)).sum())
+
+    def _terms(self) -> DualTerms:
+        if self.terms is None:
+            raise TypeError(f"{type(self).__name__} has no terms: it needs methods loss, slope and conjugate")
+        return self.terms
 
     @abstractmethod
     def programs(self) -> list[DualProgram]:
@@ -285,21 +347,25 @@ class PlainMachine(Machine):
 
     @property
     def takes_parts(self) -> bool:
-        """True where the dual is one box QP."""
-        return self.has_box_dual
+        """True where coefficients have bounds: the dual is then a box QP on the kernel, or on it and a diagonal."""
+        return self.terms.is_bounded
 
     @cached_property
     def terms(self) -> DualTerms:
-        """What the dual has besides the kernel."""
-        return DualTerms(**self.problem())
+        """What the dual has besides the kernel, in columns."""
+        given = self.problem()
+        for name in TERMS:
+            if name in given:
+                given[name] = np.asarray(given[name], dtype=np.float64)[:, None]
+        return DualTerms(**given)
 
-    def solve(  # noqa: D102
+    def solve_dual(  # noqa: D102
         self,
         K: np.ndarray | KernelInParts,
-        start: np.ndarray | Solution | None = None,
-        tol: float = 1e-3,
-        gap_tol: float | None = None,
-        max_steps: int | None = None,
+        start: np.ndarray | Solution | None,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
     ) -> Solution:
         first = self.first(start)
         given: dict[str, Any] = {
@@ -309,8 +375,10 @@ class PlainMachine(Machine):
             "max_steps": max_steps,
         }
         if self.takes_parts and is_in_parts(K):
-            image = start.image if isinstance(start, Solution) else None
-            return self._solution(solve_in_parts(K, **self.problem(), image=image, **given))
+            image, problem = start.image if isinstance(start, Solution) else None, self.problem()
+            ridge = problem.pop("quadratic", None)
+            kernel = K if ridge is None else RidgedInParts(K, ridge)
+            return self._solution(solve_in_parts(kernel, **problem, image=image, **given))
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
         return self._solution(solver(self.matrix(K), **self.problem(), **given))
 
@@ -337,15 +405,6 @@ class PlainMachine(Machine):
             rounds=result.rounds,
             image=result.image,
         )
-
-    def loss(self, values: np.ndarray) -> float:  # noqa: D102
-        return float(self.terms.loss(columns(values, 1, self.n_samples)[:, 0]).sum())
-
-    def slope(self, values: np.ndarray) -> np.ndarray:  # noqa: D102
-        return self.terms.slope(columns(values, 1, self.n_samples)[:, 0])[:, None]
-
-    def conjugate(self, coef: np.ndarray) -> float:  # noqa: D102
-        return float(self.terms.conjugate(columns(coef, 1, self.n_samples)[:, 0]).sum())
 
     def programs(self) -> list[DualProgram]:  # noqa: D102
         return [box_program(**self.problem(), sample=np.arange(self.n_samples))]

@@ -33,6 +33,8 @@ class BinaryMachine(PlainMachine):
     0.0
     """
 
+    n_classes = 2
+
     def __init__(self, y_signed: np.ndarray, bound: float | np.ndarray):
         self.y_signed = np.asarray(y_signed, dtype=np.float64)
         if self.y_signed.ndim != 1 or not np.isin(self.y_signed, (-1.0, 1.0)).all():

@@ -10,6 +10,7 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from os import cpu_count
 from typing import Any, Protocol
 
@@ -18,8 +19,9 @@ import numpy as np
 from ..solvers import DualProgram
 from ..solvers.qp.in_parts import KernelInParts, is_in_parts
 from ..validation import Whole, check
-from .base import Machine, columns
+from .base import Machine, Operand, is_in_blocks
 from .solution import Solution, join
+from .terms import TERMS, DualTerms
 
 FEW = 64  # samples of a single machine up to which a start saves less than it costs
 FINE = 1e-4  # KKT violation below which the gap itself is computed
@@ -52,19 +54,21 @@ class IndependentMachines(Machine):
     def parts(self) -> list[tuple[np.ndarray | None, np.ndarray]]:
         """Return, for each column, the samples that take part (None for all) and their targets."""
 
-    def solve(  # noqa: D102
+    def solve_dual(  # noqa: D102
         self,
         K: np.ndarray | KernelInParts,
-        start: np.ndarray | Solution | None = None,
-        tol: float = 1e-3,
-        gap_tol: float | None = None,
-        max_steps: int | None = None,
+        start: np.ndarray | Solution | None,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
     ) -> Solution:
         return self._solve(K, self._starts(start), [None] * self.n_outputs, tol, gap_tol, max_steps)
 
     def refine(  # noqa: D102
-        self, K: np.ndarray | KernelInParts, solution: Solution, tol: float, max_steps: int | None = None
+        self, K: Operand, solution: Solution, tol: float, max_steps: int | None = None
     ) -> Solution:
+        if is_in_blocks(K):
+            return super().refine(K, solution, tol, max_steps)
         kept = [part if part.converged and part.violation <= tol else None for part in solution.outputs]
         return self._solve(K, self._starts(solution), kept or [None] * self.n_outputs, tol, None, max_steps)
 
@@ -120,27 +124,21 @@ class IndependentMachines(Machine):
         chosen = [(everybody if rows is None else rows, targets) for rows, targets in self.parts()]
         return [(rows, self.maker.for_targets(targets, self.bound[rows])) for rows, targets in chosen]
 
-    def loss(self, values: np.ndarray) -> float:
-        """The losses of the single machines, summed; each counts its own samples only."""
-        values = columns(values, self.n_outputs, self.n_samples)
-        return float(sum(machine.loss(values[rows, k]) for k, rows, machine in self._used_outputs()))
-
-    def slope(self, values: np.ndarray) -> np.ndarray:
-        """The slopes of the single machines, 0 for samples that do not take part."""
-        values = columns(values, self.n_outputs, self.n_samples)
-        slopes = np.zeros_like(values)
-        for k, rows, machine in self._used_outputs():
-            slopes[rows, k] = machine.slope(values[rows, k])[:, 0]
-        return slopes
-
-    def conjugate(self, coef: np.ndarray) -> float:
-        """The conjugates of the single machines, summed; infinite where a sample of another pair has a coefficient."""
-        coef = columns(coef, self.n_outputs, self.n_samples)
-        found, counted = 0.0, np.zeros(coef.shape, dtype=bool)
-        for k, rows, machine in self._used_outputs():
-            found += machine.conjugate(coef[rows, k])
-            counted[rows, k] = True
-        return np.inf if coef[~counted].any() else float(found)
+    @cached_property
+    def terms(self) -> DualTerms | None:
+        """Those of the single machines as columns; 0 for samples that do not take part."""
+        used = self._used_outputs()
+        parts = [(k, rows, machine.terms) for k, rows, machine in used]
+        smooth = all(machine.is_smooth for _, _, machine in used)
+        found = {name: np.zeros((self.n_samples, self.n_outputs)) for name in TERMS}
+        found["quadratic"] += 1.0 if smooth else 0.0
+        for k, rows, terms in parts:
+            if terms is None:
+                return None
+            for name in TERMS:
+                found[name][rows, k] = getattr(terms, name)[:, 0]
+        tube = max((terms.insensitivity for _, _, terms in parts if terms is not None), default=0.0)
+        return DualTerms(found["linear"], found["lower"], found["upper"], found["quadratic"], tube)
 
     def _used_outputs(self) -> list[tuple[int, np.ndarray, Machine]]:
         """Column, samples and machine of each output that has samples."""

@@ -82,13 +82,13 @@ class JointMachine(Machine):
         own = self.posterior[np.arange(self.n_samples), self.labels]
         return 2.0 * (own[:, None] - self.posterior)
 
-    def solve(  # noqa: D102
+    def solve_dual(  # noqa: D102
         self,
         K: np.ndarray | KernelInParts,
-        start: np.ndarray | Solution | None = None,
-        tol: float = 1e-3,
-        gap_tol: float | None = None,
-        max_steps: int | None = None,
+        start: np.ndarray | Solution | None,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
     ) -> Solution:
         first = self.first(start)
         result = solve_joint_qp(self.matrix(K), self.labels, self.margins(), self.bound, first, tol, gap_tol, max_steps)

@@ -34,6 +34,7 @@ from ..solvers.qp.ridged import check_rounding
 from .base import Machine, as_bound, columns
 from .labels import as_labels, predicted_classes
 from .solution import Solution
+from .terms import DualTerms
 
 MOST_STEPS = 8  # conjugate gradient steps after which a new factorisation costs less
 POLISH = 20  # steps after a factorisation, which rounding may make necessary
@@ -97,13 +98,13 @@ class LeastSquaresMachine(Machine):
             raise ValueError("bound (C times the sample weight) of a least-squares machine must be positive")
         self.strata = None
 
-    def solve(  # noqa: D102
+    def solve_dual(  # noqa: D102
         self,
         K: np.ndarray | KernelInParts,
-        start: np.ndarray | Solution | None = None,
-        tol: float = 1e-3,
-        gap_tol: float | None = None,
-        max_steps: int | None = None,
+        start: np.ndarray | Solution | None,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
     ) -> FactoredSolution:
         first = self.first(start)
         K = self.matrix(K)
@@ -142,18 +143,11 @@ class LeastSquaresMachine(Machine):
         everybody = np.arange(self.n_samples)
         return [(everybody, LeastSquaresMachine(target, self.bound)) for target in self.targets.T]
 
-    def loss(self, values: np.ndarray) -> float:
-        """Half the squared errors, times the costs."""
-        return 0.5 * float((self.bound[:, None] * self._errors(values) ** 2).sum())
-
-    def slope(self, values: np.ndarray) -> np.ndarray:
-        """Errors times the costs."""
-        return self.bound[:, None] * self._errors(values)
-
-    def conjugate(self, coef: np.ndarray) -> float:
-        """``sum 1/2 c^2 / C_i - y c``, for any coefficients."""
-        coef = columns(coef, self.n_outputs, self.n_samples)
-        return float((0.5 * coef**2 / self.bound[:, None] - self.targets * coef).sum())
+    @property
+    def terms(self) -> DualTerms:
+        """Errors of any size, in both directions."""
+        everywhere = np.full(self.targets.shape, np.inf)
+        return DualTerms(self.targets, -everywhere, everywhere, quadratic=1.0 / self.bound[:, None])
 
     def _errors(self, values: np.ndarray) -> np.ndarray:
         return columns(values, self.n_outputs, self.n_samples) - self.targets

@@ -157,6 +157,7 @@ class LossMachine(PlainMachine):
         self.n_samples = len(self.y)
         self.bound = as_bound(bound, self.n_samples)
         self.has_classes = loss.has_classes
+        self.n_classes = 2 if loss.has_classes else 0
         if self.y.ndim != 1 or not np.isfinite(self.y).all():
             raise ValueError("y must be one-dimensional and finite")
         if self.has_classes and not np.isin(self.y, (-1.0, 1.0)).all():

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..solvers.qp.box import least_size
 from ..solvers.qp.in_parts import KernelInParts, is_in_parts
-from .base import PlainMachine, as_bound, columns
+from .base import Operand, PlainMachine, as_bound, columns
 from .solution import Solution
 
 BOUND_ROUNDING = 1e-12  # coefficients this close to their bound, relatively, are at it
@@ -75,20 +75,20 @@ class OneClassMachine(PlainMachine):
             "insensitivity": 0.0,
         }
 
-    def solve(
+    def solve_dual(
         self,
         K: np.ndarray | KernelInParts,
-        start: np.ndarray | Solution | None = None,
-        tol: float = 1e-3,
-        gap_tol: float | None = None,
-        max_steps: int | None = None,
+        start: np.ndarray | Solution | None,
+        tol: float,
+        gap_tol: float | None,
+        max_steps: int | None,
     ) -> Solution:
         """As every plain machine, with the bias at which no sample below its bound is rejected.
 
         Samples of free coefficients lie on the boundary up to `tol` and rounding; on its inner side, nu bounds the
         share of rejected ones at every tolerance.
         """
-        solution = super().solve(K, start, tol, gap_tol, max_steps)
+        solution = super().solve_dual(K, start, tol, gap_tol, max_steps)
         coef = solution.coef[:, 0]
         within = coef < self.bound * (1.0 - BOUND_ROUNDING)
         if not within.any():
@@ -102,7 +102,7 @@ class OneClassMachine(PlainMachine):
         bias = BOUNDARY_WIDTH * abs(lowest) - lowest
         return dataclasses.replace(solution, intercept=np.array([bias]))
 
-    def least_objective(self, K: np.ndarray | KernelInParts) -> float:
+    def least_objective(self, K: Operand) -> float:
         """As in the solver's own rule: J is 0 where the origin is among the mixtures that the bounds allow."""
         return least_size(K.diagonal if is_in_parts(K) else np.diagonal(np.asarray(K)), self.total)
 

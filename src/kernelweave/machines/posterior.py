@@ -57,6 +57,8 @@ class PosteriorMachine(PlainMachine):
     0.0
     """
 
+    n_classes = 2
+
     def __init__(
         self,
         posterior: np.ndarray,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from .._extras import optional
 from ..engines.from_files import FromFiles
-from ..estimators.explicit.stored import StoredFrames
+from ..estimators.prediction import StoredFrames
 from ..estimators.progress import progress_bar
 from ..validation import shown
 from ..views import TableInBlocks

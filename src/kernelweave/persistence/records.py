@@ -12,8 +12,8 @@ record              combined kernel
 `DifferenceState`   `DifferenceKernel`
 `GatedStack`        `GatedSum`
 `ProjectedStack`    `ProjectedKernel`
-`ExplicitState`     `ExplicitSum`
-`ExplicitGates`     `ExplicitGatedSum`, `ExplicitProjectedSum`
+`ExplicitState`     `WeightedSum` with explicit features
+`ExplicitGates`     `GatedSum`, `ProjectedKernel` with explicit features
 `OutputStates`      `OutputKernels`, with a record for each output
 the kernel itself   any other class, which `load(classes=...)` names
 ==================  =====================================================================
@@ -27,18 +27,15 @@ from typing import Any
 import numpy as np
 
 from ..combiners import CombinedKernel, Combiner, Product, Projected, WeightedSum
-from ..combiners.explicit.gates.kernel import ExplicitGatedSum
-from ..combiners.explicit.kernel import ExplicitSum
-from ..combiners.explicit.projections.kernel import ExplicitProjectedSum
 from ..combiners.localized.kernel import GatedSum
 from ..combiners.nonlinear.difference import DifferenceKernel
 from ..combiners.nonlinear.forms import FormKernel
 from ..combiners.nonlinear.product import ProductKernel
 from ..combiners.per_output import OutputKernels
 from ..combiners.projected.kernel import ProjectedKernel
-from ..engines.stack import ExplicitStack
 from ..features import FeatureMap
 from ..kernels import KernelStack
+from ..stacks.features import Features
 from ..views import Views
 
 
@@ -114,7 +111,7 @@ class OutputStates(Record):
 
 def record_of(kernel: CombinedKernel) -> Any:
     """The record of a combined kernel that was restricted to its support vectors."""
-    make = _RECORDS.get(type(kernel))
+    make = (_RECORDS if kernel.of_samples else _EXPLICIT).get(type(kernel))
     return kernel if make is None else make(kernel)
 
 
@@ -198,7 +195,7 @@ def _explicit_fields(kernel: Any) -> dict[str, Any]:
     return {"stack": stack.reservoir, "maps": stack.maps, "n_samples": stack.n_samples}
 
 
-def _explicit_gates(kernel: ExplicitGatedSum) -> ExplicitGates:
+def _explicit_gates(kernel: GatedSum) -> ExplicitGates:
     return ExplicitGates(
         **_explicit_fields(kernel),
         inputs=kernel.inputs,
@@ -222,7 +219,7 @@ def _active_of(kernel: CombinedKernel) -> np.ndarray:
     return kernel.stack.active if isinstance(record_of(kernel), KernelStack) else kernel.active
 
 
-def _of_stack(combiner: Any, stack: KernelStack, theta: np.ndarray) -> CombinedKernel:
+def _of_stack(combiner: Any, stack: Any, theta: np.ndarray) -> CombinedKernel:
     if hasattr(combiner, "kernel_form"):
         return FormKernel(stack, theta, combiner.kernel_form(stack.n_kernels), None)
     if isinstance(combiner, Product):
@@ -233,24 +230,21 @@ def _of_stack(combiner: Any, stack: KernelStack, theta: np.ndarray) -> CombinedK
 
 
 def _of_explicit(combiner: Any, record: ExplicitState, theta: np.ndarray) -> CombinedKernel:
-    stack = ExplicitStack(record.stack, record.maps, None, record.n_samples)
-    if hasattr(combiner, "kernel"):
-        return combiner.kernel(stack, theta)
-    return ExplicitSum(stack, theta, owner=type(combiner).__name__)
+    return _of_stack(combiner, Features(record.stack, record.maps, None, record.n_samples), theta)
 
 
-def _of_explicit_gates(combiner: Any, record: ExplicitGates, theta: np.ndarray) -> ExplicitGatedSum:
-    stack = ExplicitStack(record.stack, record.maps, None, record.n_samples)
+def _of_explicit_gates(combiner: Any, record: ExplicitGates, theta: np.ndarray) -> GatedSum:
+    stack = Features(record.stack, record.maps, None, record.n_samples)
     options: dict[str, Any] = {
         "gate_tol": combiner.gate_tol,
         "active": record.active,
         "mean_weights": record.mean_weights,
         "open_share": record.open_share,
     }
+    parts = stack, theta, combiner.gating_, record.inputs, None
     if isinstance(combiner, Projected):
-        parts = stack, theta, combiner.gating_, record.inputs
-        return ExplicitProjectedSum(*parts, layout=combiner.layout_, **options)
-    return ExplicitGatedSum(stack, theta, combiner.gating_, record.inputs, **options)
+        return ProjectedKernel(*parts, combiner.layout_, record.maps, None, **options)
+    return GatedSum(*parts, **options)
 
 
 def _of_augmented(combiner: Any, record: AugmentedStack, theta: np.ndarray) -> FormKernel:
@@ -313,9 +307,12 @@ _RECORDS: dict[type, Callable[[Any], Any]] = {
     DifferenceKernel: _difference_record,
     GatedSum: lambda kernel: GatedStack(**_gated_fields(kernel)),
     ProjectedKernel: _projected_record,
-    ExplicitSum: lambda kernel: ExplicitState(**_explicit_fields(kernel)),
-    ExplicitGatedSum: _explicit_gates,
-    ExplicitProjectedSum: _explicit_gates,
+    OutputKernels: _output_record,
+}
+_EXPLICIT: dict[type, Callable[[Any], Any]] = {
+    WeightedSum: lambda kernel: ExplicitState(**_explicit_fields(kernel)),
+    GatedSum: _explicit_gates,
+    ProjectedKernel: _explicit_gates,
     OutputKernels: _output_record,
 }
 _KERNELS: dict[type, Callable[[Any, Any, np.ndarray], CombinedKernel]] = {

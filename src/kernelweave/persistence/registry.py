@@ -28,13 +28,10 @@ from sklearn.model_selection import (
 
 from .. import combiners, estimators, features, kernels, machines, recipes, reduction
 from ..arrays import HOST
-from ..combiners.explicit.projections.maps import ProjectedMap
-from ..combiners.explicit.projections.terms import FourierTerm, LinearTerm, NystroemTerm
 from ..combiners.gates.even import EvenGate
 from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
 from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
 from ..combiners.projected.layout import Layout
-from ..engines.stack import NoFeatures
 from ..estimators.ensembles.discriminant import Discriminant
 from ..features.exact import ExactMap
 from ..features.fourier import FourierMap
@@ -43,7 +40,7 @@ from ..features.transformer import TransformerMap
 from ..kernels.distance import DistanceMatrix
 from ..kernels.points.projected import PointKernel
 from ..kernels.preparation import Preparation
-from ..kernels.stacking.stack import CACHE_BYTES
+from ..kernels.stacking.stack import CACHE_BYTES, Made
 from ..recipes import rivals
 from ..recipes.calibration import Calibration
 from ..recipes.layout import TableLayout, ViewColumns
@@ -52,6 +49,8 @@ from ..recipes.likeness.summary import CohortSummary
 from ..recipes.rivals.design import Design
 from ..recipes.rivals.linear import LinearScores
 from ..recipes.rivals.trees import TreeSum
+from ..stacks.features import NoFeatures
+from ..stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
 from ..views import Views
 from ..views.handed import TableKind
 from ..views.kept import KeptColumns
@@ -243,8 +242,7 @@ TRANSIENT: dict[type, dict[str, Callable[[], Any]]] = {
         "dtypes": dict,
     },
     kernels.KernelStack: {
-        "_matrices": lambda: None,
-        "_parts": lambda: None,
+        "_made": Made,
         "storage": lambda: "dense",
         "place": lambda: HOST,
         "cache_bytes": lambda: CACHE_BYTES,

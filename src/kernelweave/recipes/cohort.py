@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base import APPROXIMATION
 from ..estimators.explanations import part_names
-from ..estimators.explicit.prediction import wherever_X_is
-from ..estimators.explicit.stored import targets_given, whole_targets
 from ..estimators.fitted import lookups_of
+from ..estimators.prediction import wherever_X_is
+from ..estimators.samples import targets_given, whole_targets
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
 from ..validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
 from ..validation.tables import as_pandas

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from ..estimators.explicit.stored import check_fits, targets_given
+from ..estimators.samples import check_fits, targets_given
 from ..views import TableInBlocks
 from .calibration import Calibration
 

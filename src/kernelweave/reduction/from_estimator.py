@@ -111,7 +111,7 @@ class FromEstimator(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     def _check(self) -> None:
         check_parameters(self)
-        if "project" not in getattr(self.estimator.combiner, "offers", ()):
+        if "project" not in getattr(self.estimator.combiner, "methods", ()):
             raise ValueError(
                 f"estimator must have the combiner Projected(...), which learns projections, not "
                 f"{self.estimator.combiner!r}"

@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import CombinedKernel, DescentCombiner, FitControl, KernelFamily, PolynomialMKL
-from kernelweave.combiners.descent.held_out import Watch
 from kernelweave.estimators.path import fit_path
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine
 from kernelweave.solvers import ProductSpace, Space, Sphere
+from kernelweave.stacks.descent import Watch
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -51,7 +51,7 @@ class Scales(KernelFamily):
     def at(self, theta):
         return ScaledKernel(self.stack, theta)
 
-    def start(self, machine, y, rng):
+    def start(self, machine, rng):
         return np.array([self.combiner.begin + self.combiner.spread * rng.normal()])
 
     def pullback(self, kernel, coef):
@@ -78,7 +78,7 @@ class Scale(DescentCombiner):
         self.max_iter = max_iter
         self.optimizer = optimizer
 
-    def family(self, stack, machine, y, control):
+    def family(self, stack, machine, control):
         return self.kind(stack, self)
 
 
@@ -100,7 +100,7 @@ def stack_of(*kernels):
 def fit(combiner, machine=None, stack=None, **options):
     machine = BinaryMachine(Y, 1.0) if machine is None else machine
     stack = stack_of(Gaussian()) if stack is None else stack
-    return combiner.fit(stack, machine, None, FitControl(np.random.RandomState(0), **options))
+    return combiner.fit(stack, machine, FitControl(np.random.RandomState(0), **options))
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "armijo"])
@@ -163,8 +163,8 @@ def test_the_best_start_wins_whatever_the_threads():
     assert found.theta == again.theta
     np.testing.assert_array_equal(found.solution.coef, again.solution.coef)
     seeds = np.random.RandomState(0).randint(np.iinfo(np.int32).max, size=6)
-    family = many.family(found.stack, None, None, None)
-    starts = [family.start(None, None, np.random.RandomState(seed))[0] for seed in seeds]
+    family = many.family(found.stack, None, None)
+    starts = [family.start(None, np.random.RandomState(seed))[0] for seed in seeds]
     ends = [fit(Scale(begin=start, wave=8.0)).history[-1]["objective"] for start in starts]
     assert found.history[-1]["objective"] == min(ends) < max(ends) - 1.0
 
@@ -191,7 +191,7 @@ class SharesFamily(KernelFamily):
         P = self.stack.n_kernels
         return [(slice(0, P), Sphere()), (slice(P, P + 1), Space())] if self.combiner.in_blocks else None
 
-    def start(self, machine, y, rng):
+    def start(self, machine, rng):
         return np.append(np.ones(self.stack.n_kernels), 0.0)
 
     def pullback(self, kernel, coef):
@@ -211,7 +211,7 @@ class Shares(DescentCombiner):
         self.optimizer = optimizer
         self.seen = []
 
-    def family(self, stack, machine, y, control):
+    def family(self, stack, machine, control):
         return SharesFamily(stack, self)
 
 
@@ -290,7 +290,7 @@ def test_held_out_samples_choose_theta():
 
 
 def test_patience_ends(monkeypatch):
-    monkeypatch.setattr("kernelweave.combiners.descent.run.PATIENCE", 2)
+    monkeypatch.setattr("kernelweave.stacks.descent.PATIENCE", 2)
     combiner = Watched(begin=-3.0)
     combiner.target = -3.0
     found = fit(combiner, stack=stack_of(Gaussian(scale="nearest")), tol=1e-9)

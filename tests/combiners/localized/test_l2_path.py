@@ -7,10 +7,10 @@ import pytest
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import ClusterGate, FitControl, InstanceGate, Localized, Mean, Sigmoid, Softmax
-from kernelweave.combiners.descent.held_out import held_out_parts
-from kernelweave.combiners.localized.l2_path import one_standard_error
 from kernelweave.kernels import Gaussian, KernelStack, Linear
-from kernelweave.machines import OneVsAllMachine, RegressionMachine
+from kernelweave.machines import OneVsAllMachine
+from kernelweave.stacks import training
+from kernelweave.stacks.held_out import positions_of_parts
 from localized_problem import KERNELS, LABELS, MACHINES, MISSING, NEW, SIDE, SIGNS, TARGET, TOY, N, X, toy_model
 
 HALVES = np.arange(80) % 2 == 1
@@ -20,67 +20,19 @@ PENALTIES = [np.inf, 0.3, 0.1, 0.03, 0.01, 0.003]  # as the docstring of `Locali
 LEAST_SQUARES = {"machine": "least-squares", "multiclass": "one-vs-all"}
 
 
-@pytest.mark.parametrize("counts", [[1, 2, 3, 5, 30], [1, 1, 40], [7], [2, 2, 2]])
-def test_parts_keep_a_training_sample_of_every_class(counts):
-    strata = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
-    parts = held_out_parts(OneVsAllMachine(strata, 1.0, n_classes=max(2, len(counts))), np.random.RandomState(0))
-    everybody = np.concatenate(parts)
-    assert len(np.unique(everybody)) == len(everybody)
-    alone = np.isin(strata, np.flatnonzero(np.array(counts) == 1))
-    np.testing.assert_array_equal(np.sort(everybody), np.flatnonzero(~alone))
-    for part in parts:
-        assert set(strata) == set(np.delete(strata, part))
-
-
-def test_many_samples_are_split_once():
-    """From 1000 on, as the docstring of `Localized` says."""
-    labels = np.arange(1000) % 7
-    for machine in (OneVsAllMachine(labels, 1.0), RegressionMachine(labels, 1.0, epsilon=0.1)):
-        (part,) = held_out_parts(machine, np.random.RandomState(0))
-        assert len(part) == 250
-    assert np.abs(np.bincount(labels[part]) - 250 / 7).max() < 15
-    assert len(held_out_parts(RegressionMachine(labels[1:], 1.0, epsilon=0.1), np.random.RandomState(0))) == 4
-
-
 def test_no_class_with_two_samples_leaves_the_mean_kernel():
-    assert held_out_parts(OneVsAllMachine(np.arange(4), 1.0), np.random.RandomState(0)) == []
+    assert positions_of_parts(OneVsAllMachine(np.arange(4), 1.0), np.random.RandomState(0)) == []
     model = MKLClassifier(KERNELS, Localized(), random_state=0)
     with pytest.warns(UserWarning, match="no class has a second sample that could be held out"):
         model.fit(X[:3], [0, 1, 2])
     assert np.isinf(model.combiner_.l2_)
 
 
-def test_one_standard_error():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        losses = (rng.random((60, len(PENALTIES))) < 0.3).astype(float)
-        chosen, path = one_standard_error(losses, np.full(60, 3.0))
-        best = min(range(len(PENALTIES)), key=lambda k: losses[:, k].mean())
-        for k in range(chosen + 1):
-            d = losses[:, k] - losses[:, best]
-            error = d.std(ddof=1) / np.sqrt(60)
-            assert path["difference"].iloc[k] == pytest.approx(d.mean()) and path["error"].iloc[k] == pytest.approx(
-                error
-            )
-            assert (d.mean() <= error) == (k == chosen)
-        assert list(path.index) == PENALTIES
-    assert one_standard_error(np.zeros((5, len(PENALTIES))), np.ones(5))[0] == 0  # equal losses: the mean kernel
-
-
-def test_samples_count_by_their_weight():
-    losses = np.random.default_rng(1).random((40, len(PENALTIES)))
-    weight = np.r_[np.full(20, 2.0), np.full(20, 1e-12)]
-    chosen, path = one_standard_error(losses, weight)
-    alone, expected = one_standard_error(losses[:20], np.ones(20))
-    assert chosen == alone
-    np.testing.assert_allclose(path[["risk", "difference"]], expected[["risk", "difference"]], rtol=1e-9)
-
-
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_penalty_is_relative_to_the_mean_kernel(machine):
     stack, machine = KernelStack(KERNELS).fit(X), MACHINES[machine]
     combiner = Localized(Sigmoid(), l2=0.02)
-    found = combiner.fit(stack, machine, None, FitControl(tol=1e-5))
+    found = combiner.fit(stack, machine, FitControl(tol=1e-5))
     optimum = abs(machine.solve(stack.matrices().mean(axis=0), gap_tol=1e-8).objective)
     penalty = 0.5 * 0.02 * optimum * found.theta @ found.theta
     expected = found.solution.objective + penalty
@@ -89,9 +41,9 @@ def test_the_penalty_is_relative_to_the_mean_kernel(machine):
 
 
 def test_biases_are_penalised():
-    family = Localized(l2=0.5).family(KernelStack(KERNELS).fit(X), None, None, FitControl())
+    family = Localized(l2=0.5).family(training(KernelStack(KERNELS).fit(X)), None, FitControl())
     family.strength = 0.5
-    theta = np.zeros_like(family.start(None, None, np.random.RandomState(0)))
+    theta = np.zeros_like(family.start(None, np.random.RandomState(0)))
     theta[-1] = 2.0  # a bias
     value, gradient = family.penalty(theta)
     assert value == pytest.approx(1.0) and gradient[-1] == pytest.approx(1.0)
@@ -122,6 +74,7 @@ def test_copies_of_one_kernel_leave_the_stationary_point():
     assert model.score(TOY[160:], SIDE[160:]) > 0.9
     assert model.combiner_.l2_ in PENALTIES[1:]
     path = model.combiner_.l2_path_
+    assert list(path.index) == PENALTIES and list(path) == ["risk", "difference", "error"]
     assert path["risk"].iloc[0] > 0.3 > path["risk"].min()
     assert model.history_["solves"].iloc[0] > 100  # those of the choice are counted
 

@@ -26,6 +26,7 @@ from kernelweave.machines import (
     PosteriorMachine,
     RegressionMachine,
 )
+from kernelweave.stacks import training
 from kernelweave.views import Views
 from localized_problem import (
     BOUND,
@@ -95,8 +96,8 @@ def test_the_kernel_is_what_the_thesis_says_for_training_and_new_samples(gate, n
 @pytest.mark.parametrize("normalize", ["unit-trace", "center", None])
 def test_normalisation_of_new_samples(normalize):
     stack = KernelStack(KERNELS, normalize).fit(X)
-    family = Localized(gate_tol=0.3).family(stack, None, None, FitControl())
-    kernel = family.finish(60.0 * family.start(None, None, np.random.RandomState(1)))
+    family = Localized(gate_tol=0.3).family(training(stack), None, FitControl())
+    kernel = family.finish(60.0 * family.start(None, np.random.RandomState(1)))
     K = kernel.gram()
     np.testing.assert_allclose(kernel.cross(Views(X)), K, atol=1e-10 * np.abs(K).max())
 
@@ -245,7 +246,7 @@ def test_early_stopping_keeps_the_theta_of_least_validation_risk(monkeypatch):
     assert np.isnan(risks.iloc[-1]) and risks.iloc[:-1].notna().all()  # the last row is the solve for all samples
     assert ((risks * 48).dropna() - (risks * 48).round().dropna()).abs().max() < 1e-9  # 48 samples are held out
     assert len(risks) - 2 - np.flatnonzero(risks == risks.min())[-1] <= 10
-    monkeypatch.setattr("kernelweave.combiners.descent.run.PATIENCE", 10**6)
+    monkeypatch.setattr("kernelweave.stacks.descent.PATIENCE", 10**6)
     assert len(clone(model).fit(TOY[:160], noisy[:160]).history_) > len(risks)  # the same descent, to its own end
     values = model.decision_function(TOY[:160])
     margin = np.where(noisy[:160], values, -values)
@@ -255,20 +256,20 @@ def test_early_stopping_keeps_the_theta_of_least_validation_risk(monkeypatch):
 def test_validation_risk_is_that_of_the_held_out_samples():
     stack = KernelStack(KERNELS).fit(X)
     combiner = Localized(l2=0.1, validation_fraction=0.25)
-    family = combiner.family(stack, None, None, FitControl())
+    family = combiner.family(training(stack), None, FitControl())
     machine = MACHINES["regression"]
     family.l2 = 0.1
     watch = family.watch(machine, np.random.RandomState(3))
-    theta = 50.0 * family.start(None, None, np.random.RandomState(1))
+    theta = 50.0 * family.start(None, np.random.RandomState(1))
     solution = watch.machine.solve(watch.family.at(theta).gram())
-    training = watch.family.stack.rows
-    held_out = np.setdiff1d(np.arange(N), training)
+    kept = watch.family.stack.chosen
+    held_out = np.setdiff1d(np.arange(N), kept)
     assert len(held_out) == 8
     # the penalty is measured in the optimum of the part's own mean kernel
     mean = watch.machine.solve(watch.family.stack.matrices().mean(axis=0), gap_tol=1e-8)
     assert watch.family.strength == pytest.approx(0.1 * abs(mean.objective), rel=1e-3)
     K = family.at(theta).gram()
-    values = K[np.ix_(held_out, training)] @ solution.coef + solution.intercept
+    values = K[np.ix_(held_out, kept)] @ solution.coef + solution.intercept
     assert watch.risk(theta, solution) == pytest.approx(machine.subset(held_out).risk(values))
 
 

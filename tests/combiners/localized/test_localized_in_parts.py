@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from kernelweave import MKLClassifier
 from kernelweave.arrays import Place
 from kernelweave.combiners import (
     ClusterGate,
@@ -16,7 +17,8 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
 )
-from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear, Polynomial
+from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
+from kernelweave.kernels.parts.stack import StackInParts
 from kernelweave.machines import (
     BinaryMachine,
     OneClassMachine,
@@ -24,6 +26,7 @@ from kernelweave.machines import (
     OneVsOneMachine,
     RegressionMachine,
 )
+from kernelweave.stacks import training
 from lazy_properties import check_differences, check_lazy_family, check_lazy_kernel, peak_bytes
 
 rng = np.random.default_rng(0)
@@ -51,8 +54,8 @@ STRICT = Place(array_api_strict)
 def prepared(storage, gate=None, samples=X, kernels=KERNELS, normalize="unit-diagonal", **options):
     """A family, and a theta whose gates differ from sample to sample."""
     stack = KernelStack(kernels, normalize, storage=storage, **options).fit(samples)
-    family = Localized(Softmax() if gate is None else clone(gate), l2=0.1).family(stack, None, None, FitControl())
-    theta = family.gate.start(family.codes, len(kernels), np.random.RandomState(1))
+    family = Localized(Softmax() if gate is None else clone(gate), l2=0.1).family(training(stack), None, FitControl())
+    theta = family.gate.start(family.stack.codes, len(kernels), np.random.RandomState(1))
     return family, 15.0 * theta
 
 
@@ -71,7 +74,7 @@ def test_kernel_is_that_of_dense_storage(normalize, samples):
     check_lazy_kernel(*(family.at(theta) for family, theta in families))
     check_lazy_kernel(*(family.finish(theta) for family, theta in families))
     rows = np.arange(0, N, 2)
-    check_lazy_kernel(*(family.subset(rows).at(theta) for family, theta in families))
+    check_lazy_kernel(*(family.over(family.stack.subset(rows)).at(theta) for family, theta in families))
 
 
 @pytest.mark.parametrize("gate", [Softmax(), Sigmoid(norm="paper"), GaussianGate()], ids=repr)
@@ -90,18 +93,18 @@ def test_kept_images_are_read_and_not_computed_again(monkeypatch):
         solution = machine.solve(kernel.operand())
         expected = family.pullback(kernel, solution.coef)
         with monkeypatch.context() as patch:
-            patch.setattr(family, "pullback", None)
+            patch.setattr(StackInParts, "images", None)
             np.testing.assert_allclose(family.gradient(kernel, solution), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_held_out_values_are_those_of_dense_storage(machine):
     (dense, theta), (lazy, _) = (prepared(storage) for storage in ("dense", "lazy"))
-    training, held_out = np.arange(0, N, 2), np.arange(1, N, 2)
-    part = MACHINES[machine].subset(training)
-    solution = part.solve(dense.subset(training).at(theta).gram(), tol=1e-6)
-    expected = dense.held_out_values(theta, solution, training, held_out)
-    np.testing.assert_allclose(lazy.held_out_values(theta, solution, training, held_out), expected, atol=1e-9)
+    kept, held_out = np.arange(0, N, 2), np.arange(1, N, 2)
+    coef = MACHINES[machine].subset(kept).solve(dense.over(dense.stack.subset(kept)).at(theta).gram(), tol=1e-6).coef
+    expected = dense.at(theta).gram()[np.ix_(held_out, kept)] @ coef
+    for family in (dense, lazy):
+        np.testing.assert_allclose(family.at(theta).between(held_out, kept, coef), expected, atol=1e-9)
 
 
 FITS = {
@@ -161,14 +164,14 @@ def test_nothing_of_the_size_of_all_pairs_is_made():
     def evaluate():
         family, theta = prepared("lazy", samples=samples, kernels=kernels)
         family.pullback(family.at(theta), coef)
-        family.held_out_values(theta, BinaryMachine(SIGNS, 1.0).solve(np.eye(N)), np.arange(N), np.arange(n))
+        family.at(theta).between(np.arange(n), np.arange(N), BinaryMachine(SIGNS, 1.0).solve(np.eye(N)).coef)
 
     assert peak_bytes(evaluate) < 0.5 * 8 * n**2
 
 
 def test_kernel_maps_to_all_samples_are_refused():
     combiner = Localized(inputs=KernelMap(Gaussian()))
-    assert not combiner.takes_parts and "KernelMap" in combiner.why_dense
-    assert Localized().takes_parts and Localized(inputs=KernelMap(Gaussian(), n_landmarks=3)).takes_parts
-    with pytest.raises(LazyStorageError, match=r"60 x 60 .* n_landmarks"):
-        combiner.fit(KernelStack(KERNELS, storage="lazy").fit(X), MACHINES["binary"], None)
+    assert "KernelMap" in combiner.needs()["gram"]
+    assert not Localized().needs() and not Localized(inputs=KernelMap(Gaussian(), n_landmarks=3)).needs()
+    with pytest.raises(ValueError, match=r"KernelMap without n_landmarks.*60 x 60"):
+        MKLClassifier(KERNELS, combiner, storage="lazy").fit(X, SIGNS)

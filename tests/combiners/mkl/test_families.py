@@ -40,7 +40,7 @@ FAMILIES = {
 
 
 def fitted(combiner, machine, tol=TOL):
-    return combiner.fit(STACK, machine, None, FitControl(tol=tol))
+    return combiner.fit(STACK, machine, FitControl(tol=tol))
 
 
 POWER_CONES = ["lp 1.3", "lp, costs", "group 4"]  # which the reference cannot do for several columns of C

@@ -11,6 +11,7 @@ from kernelweave.combiners import BinaryMKL, FixedWeights
 from kernelweave.combiners.mkl.base import WeightProblem
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine, JointMachine, OneVsOneMachine
+from kernelweave.stacks import training
 from reference_qp import exactly
 
 rng = np.random.default_rng(7)
@@ -138,7 +139,7 @@ def test_slopes_are_those_of_the_solved_machine():
         def optimum(eta, machine=machine):
             return exactly(machine, np.tensordot(eta, K, 1)).objective
 
-        problem = WeightProblem(stack, machine, np.ones(5), np.ones(40), None)
+        problem = WeightProblem(training(stack), machine, np.ones(5), np.ones(40), None)
         problem.evaluate(eta, None)
         slopes = -0.5 * problem.evaluate(eta, 1e-10).forms
         step = 1e-4

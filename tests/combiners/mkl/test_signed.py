@@ -3,7 +3,7 @@ import pytest
 from sklearn.base import clone
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
-from kernelweave.combiners import AlignmentWeights, FixedWeights, LinearMKL
+from kernelweave.combiners import AlignmentWeights, ChosenWeights, FixedWeights, LinearMKL
 from kernelweave.combiners.mkl import signed as module
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 
@@ -51,13 +51,15 @@ def test_no_other_weights_have_a_smaller_optimum(model, y):
         assert found.combiner_.program_objective_ * (1 - np.sign(J) * 1e-5) <= J
 
 
-class FixedOfAnySign(LinearMKL):
-    """The combiner with given weights instead of the program's."""
+class FixedOfAnySign(ChosenWeights):
+    """Given weights instead of the program's."""
+
+    any_sign = True
 
     def __init__(self, weights):
         self.weights = weights
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         return self.weights, 0
 
 

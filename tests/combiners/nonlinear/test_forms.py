@@ -21,6 +21,7 @@ from kernelweave.machines import (
     PosteriorMachine,
     RegressionMachine,
 )
+from kernelweave.stacks import training
 from kernelweave.views import Views
 from reference_qp import exactly
 
@@ -58,7 +59,10 @@ GAPPY = [Gaussian([0, 1], scale=2.0), Gaussian([2, 3], scale=1.5), Gaussian([3],
 MISSING = X.copy()
 MISSING[1::5, 2:] = np.nan
 MISSING[3::10, :2] = np.nan
-STACKS = {"complete": KernelStack(KERNELS).fit(X), "missing views": KernelStack(GAPPY).fit(MISSING)}
+STACKS = {
+    "complete": training(KernelStack(KERNELS).fit(X)),
+    "missing views": training(KernelStack(GAPPY).fit(MISSING)),
+}
 
 
 def form_kernel(stack, form, eta):
@@ -69,7 +73,7 @@ def form_kernel(stack, form, eta):
 @each("combiner", COMBINERS)
 @each("machine", MACHINES)
 def test_gradient_through_the_solved_machine(machine, combiner, stack):
-    machine, family = MACHINES[machine], COMBINERS[combiner].family(STACKS[stack], None, LABELS, None)
+    machine, family = MACHINES[machine], COMBINERS[combiner].family(STACKS[stack], MACHINES["binary"], None)
     solution = exactly(machine, family.at(ETA).gram())
     gradient = family.pullback(family.at(ETA), solution.coef) + family.penalty(ETA)[1]
     h = 1e-5

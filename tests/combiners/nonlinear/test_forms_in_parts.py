@@ -26,6 +26,8 @@ from kernelweave.machines import (
     OneVsOneMachine,
     RegressionMachine,
 )
+from kernelweave.stacks import training
+from kernelweave.stacks.tiles import Tiles
 from lazy_properties import check_differences, check_lazy_family, check_lazy_kernel, peak_bytes
 
 rng = np.random.default_rng(0)
@@ -59,7 +61,7 @@ STRICT = Place(array_api_strict)
 
 def family(storage, combiner, samples=X, normalize="unit-diagonal", **options):
     stack = KernelStack(KERNELS, normalize, storage=storage, **options).fit(samples)
-    return clone(COMBINERS[combiner]).family(stack, None, SIGNS, FitControl())
+    return clone(COMBINERS[combiner]).family(training(stack), MACHINES["binary"], FitControl())
 
 
 @pytest.mark.parametrize("samples", [X, MISSING], ids=["complete", "missing views"])
@@ -173,7 +175,7 @@ def test_nothing_of_the_size_of_all_pairs_is_made(combiner):
 
     def evaluate():
         lazy = family("lazy", combiner, samples)
-        lazy.start(None, None, None)
+        lazy.start(None, None)
         lazy.pullback(lazy.at(ETA), coef)
         lazy.at(ETA).product(np.arange(n), coef)
 
@@ -181,11 +183,11 @@ def test_nothing_of_the_size_of_all_pairs_is_made(combiner):
 
 
 def test_products_fit_and_differences_are_refused():
-    assert all(combiner.takes_parts for combiner in (Product(), PolynomialMKL(), GeneralizedMKL()))
+    assert all(Tiles.offers >= each.needs().keys() for each in (Product(), PolynomialMKL(), GeneralizedMKL()))
     stack = KernelStack(KERNELS, storage="lazy").fit(X)
     for form, reason in (("absolute", "eigenvalues"), ("difference", "eigenvalues"), ("square", "squares")):
         combiner = KernelDifference(form)
-        assert not combiner.takes_parts and reason in combiner.why_dense
+        assert reason in combiner.needs()["gram"]
         with pytest.raises(LazyStorageError, match=r"60 x 60 float64"):
             combiner.fit(stack, MACHINES["binary"], SIGNS)
     lazy = Product().fit(stack, MACHINES["binary"], SIGNS)

@@ -8,11 +8,14 @@ from sklearn.svm import SVC
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
 from kernelweave.combiners import FixedWeights, GeneralizedMKL
 from kernelweave.kernels import Gaussian, KernelStack, Linear
+from kernelweave.machines import BinaryMachine
+from kernelweave.stacks import training
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 4))
 NEW = rng.normal(size=(25, 4))
 Y = np.abs(X[:, 1]) > 0.7
+MACHINE = BinaryMachine(np.where(Y, 1.0, -1.0), 1.0)
 FEATURES = [(f"x{m}", Linear([m])) for m in range(4)]
 KERNELS = [Gaussian([0], scale=1.5), Gaussian([1], scale=1.5), Gaussian([2, 3], scale=2.0)]
 
@@ -111,7 +114,7 @@ def test_the_product_is_a_local_minimum_as_good_as_scipys(penalty):
         penalised = 2.0 * eta.sum() if penalty == "l1" else eta @ eta
         return np.abs(c).sum() - 0.5 * c @ K @ c + penalised
 
-    start = combiner.family(KernelStack(FEATURES, None).fit(X), None, Y, None).start(None, Y, None)
+    start = combiner.family(training(KernelStack(FEATURES, None).fit(X)), MACHINE, None).start(MACHINE, None)
     theirs = minimize(objective, start, bounds=[(0, None)] * 4, method="L-BFGS-B")
     assert objective(widths) <= theirs.fun * (1 + 1e-3)
     assert model.history_["objective"].iloc[-1] == pytest.approx(objective(widths), rel=1e-4)
@@ -121,7 +124,7 @@ def test_start_is_in_the_units_of_each_view():
     stretched = X * np.array([1.0, 10.0, 1e3, 1e-2])
     combiner = GeneralizedMKL()
     starts = [
-        combiner.family(KernelStack(FEATURES, None).fit(data), None, Y, None).start(None, Y, None)
+        combiner.family(training(KernelStack(FEATURES, None).fit(data)), MACHINE, None).start(MACHINE, None)
         for data in (X, stretched)
     ]
     np.testing.assert_allclose(starts[1] * np.array([1.0, 1e2, 1e6, 1e-4]), starts[0])

@@ -8,6 +8,7 @@ from cases import each
 from kernelweave import MKLClassifier
 from kernelweave.combiners import FitControl, GaussianGate, Localized, Projected, Softmax
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
+from kernelweave.stacks import training
 from kernelweave.views import Views
 from localized_problem import LABELS, MACHINES
 from projected_problem import GATINGS, KERNELS, MISSING, SIDE, WIDE, X, local_model, prepared, solved
@@ -100,8 +101,8 @@ def test_identity_projection_is_localized(kernels, normalize, features, gating):
     family, _ = prepared(kernels, gating, inputs=[0, 5], **options)
     plain = Localized(GATINGS[gating][0], inputs=[0, 5], scaling="standard")
     stack = KernelStack(KERNELS[kernels], normalize).fit(X)
-    gated = plain.family(stack, None, None, FitControl())
-    theta = 60.0 * gated.start(None, None, np.random.RandomState(1))
+    gated = plain.family(training(stack), None, FitControl())
+    theta = 60.0 * gated.start(None, np.random.RandomState(1))
     own = identity_theta(family, theta)
     K = gated.at(theta).gram()
     assert_allclose(family.at(own).gram(), K, atol=1e-9 * np.abs(K).max())
@@ -177,7 +178,7 @@ def test_view_and_kernel_pca_features_of_a_linear_kernel_reach_the_same():
     values, vectors = values[:-7:-1], vectors[:, :-7:-1]
     turn = WIDE.T @ (vectors / np.sqrt(values))  # features of kernel PCA are WIDE @ turn, up to signs
     stack = KernelStack([Linear()], None).fit(WIDE)
-    probe = Projected(2, features="kpca").family(stack, MACHINES["binary"], None, FitControl())
+    probe = Projected(2, features="kpca").family(training(stack), MACHINES["binary"], FitControl())
     turn *= np.sign(np.sum((WIDE @ turn) * probe.features[0], axis=0))
     combiner = Projected(2, features="kpca", init={"linear": turn.T @ start})
     by_kernel = MKLClassifier([Linear()], combiner, **options).fit(WIDE, SIDE)

@@ -16,6 +16,7 @@ from kernelweave.machines import (
     OneVsOneMachine,
     RegressionMachine,
 )
+from kernelweave.stacks import training
 from lazy_properties import check_differences, check_lazy_family, check_lazy_kernel, peak_bytes
 
 rng = np.random.default_rng(0)
@@ -75,8 +76,8 @@ def prepared(storage, kernels="mixed", gating="softmax", samples=X, normalize="u
     """A family, and a theta whose gates differ from sample to sample."""
     stack = KernelStack(KERNELS[kernels], normalize, storage=storage, **rest).fit(samples)
     combiner = Projected(2, l2=0.1, **GATINGS[gating], **(options or {}))
-    family = clone(combiner).family(stack, MACHINES["binary"], None, FitControl())
-    theta = family.start(MACHINES["one-class"], None, np.random.RandomState(1))
+    family = clone(combiner).family(training(stack), MACHINES["binary"], FitControl())
+    theta = family.start(MACHINES["one-class"], np.random.RandomState(1))
     theta[: family.layout.n_gating] *= 10.0
     return family, theta
 
@@ -105,7 +106,7 @@ def test_kernel_is_that_of_dense_storage(kernels, samples):
     check_lazy_kernel(*(family.at(theta) for family, theta in families))
     check_lazy_kernel(*(family.finish(theta) for family, theta in families))
     rows = np.arange(0, N, 2)
-    check_lazy_kernel(*(family.subset(rows).at(theta) for family, theta in families))
+    check_lazy_kernel(*(family.over(family.stack.subset(rows)).at(theta) for family, theta in families))
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
@@ -150,9 +151,9 @@ def test_sparse_views_are_compared_by_the_kernel_itself():
     stacks = [
         KernelStack([Linear(), Gaussian(scale=1.0)], storage=storage).fit(samples) for storage in ("dense", "lazy")
     ]
-    families = [Projected(2).family(stack, MACHINES["binary"], None, FitControl()) for stack in stacks]
-    theta = families[0].start(MACHINES["binary"], None, np.random.RandomState(0))
-    families[1].start(MACHINES["binary"], None, np.random.RandomState(0))
+    families = [Projected(2).family(training(stack), MACHINES["binary"], FitControl()) for stack in stacks]
+    theta = families[0].start(MACHINES["binary"], np.random.RandomState(0))
+    families[1].start(MACHINES["binary"], np.random.RandomState(0))
     check_lazy_family(*families, MACHINES["binary"], theta)
     np.testing.assert_allclose(
         families[1].mean_operand().block(np.arange(N)), families[0].mean_operand(), rtol=0.0, atol=1e-12
@@ -194,8 +195,10 @@ def test_nothing_of_the_size_of_all_pairs_is_made():
 
     def evaluate():
         stack = KernelStack(KERNELS["mixed"], storage="lazy").fit(samples)
-        family = Projected(2, Softmax()).family(stack, BinaryMachine(np.sign(samples[:, 0]), 1.0), None, FitControl())
-        theta = family.start(MACHINES["one-class"], None, np.random.RandomState(1))
+        family = Projected(2, Softmax()).family(
+            training(stack), BinaryMachine(np.sign(samples[:, 0]), 1.0), FitControl()
+        )
+        theta = family.start(MACHINES["one-class"], np.random.RandomState(1))
         family.pullback(family.at(theta), coef)
         assert family.mean_operand().n_samples == n
 
@@ -206,14 +209,14 @@ def test_nothing_of_the_size_of_all_pairs_is_made():
 def test_features_from_kernel_values_are_refused(features):
     kernels = [("a", Linear(A)), ("b", Laplacian(B, scale=2.0))]
     combiner = Projected(2, features=features)
-    assert combiner.takes_parts == (features == "auto")
-    assert "whole Gram" in combiner.why_dense_with(kernels) or features == "map"
-    assert Projected(2).why_dense_with(kernels[:1]) is None
-    with pytest.raises(LazyStorageError, match=r"the kernel '[ab]' needs 4 matrices of 50 x 50 float64 .*view"):
-        combiner.fit(KernelStack(kernels, storage="lazy").fit(X), MACHINES["binary"], None)
+    assert ("gram" in combiner.needs()) == (features != "auto")
+    assert "whole Gram" in combiner.needs(kernels)["gram"] or features == "map"
+    assert not Projected(2).needs(kernels[:1])
+    with pytest.raises(LazyStorageError, match=r"the kernel '[ab]' needs a matrix of 50 x 50 float64 "):
+        combiner.fit(KernelStack(kernels, storage="lazy").fit(X), MACHINES["binary"])
 
 
 def test_precomputed_kernels_are_refused():
     stack = KernelStack([Precomputed(np.eye(N))], storage="lazy").fit(np.arange(N)[:, None])
-    with pytest.raises(LazyStorageError, match="kernel PCA of the kernel"):
-        Projected(2).fit(stack, MACHINES["binary"], None)
+    with pytest.raises(LazyStorageError, match="the kernel 'precomputed' needs a matrix"):
+        Projected(2).fit(stack, MACHINES["binary"])

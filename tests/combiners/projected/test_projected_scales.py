@@ -35,7 +35,7 @@ def test_single_precision_overflows_earlier():
     machine = BinaryMachine(np.where(SIGNS[0] == SIGNS, 1.0, -1.0), 1.0)
     stack = KernelStack([Linear()], None, dtype="float32").fit(1e25 * X)
     with pytest.raises(ValueError, match="the kernel 'linear' gives overflowing values"):
-        Projected(2).fit(stack, machine, None)
+        Projected(2).fit(stack, machine)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(), Gaussian(scale=1.0)])

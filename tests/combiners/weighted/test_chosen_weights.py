@@ -19,7 +19,7 @@ class Own(ChosenWeights):
         self.returned = returned
         self.any_sign = any_sign
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         return self.returned
 
 

@@ -18,7 +18,7 @@ from kernelweave.engines.cluster import engine as module
 from kernelweave.engines.cluster.engine import step_name
 from kernelweave.engines.cluster.placing import places_of, shares
 from kernelweave.engines.reservoir import reservoir_of
-from kernelweave.estimators.explicit.samples import rows_in_memory
+from kernelweave.estimators.samples import rows_in_memory
 from kernelweave.views import Views
 
 pytestmark = pytest.mark.dask

@@ -10,8 +10,8 @@ from kernelweave.engines.device.computed import ComputedFeatures
 from kernelweave.engines.device.held import HeldFeatures
 from kernelweave.engines.targets import NumberTargets
 from kernelweave.engines.training.certificate import best_intercepts, scored
-from kernelweave.engines.training.machine import ExplicitKernel, ExplicitMachine
-from kernelweave.estimators.explicit.fitting import Preparation
+from kernelweave.engines.training.machine import ExplicitKernel
+from kernelweave.estimators.training import Preparation
 from kernelweave.features import ExactFeatures
 from kernelweave.features.nystroem import NystroemMap
 from kernelweave.features.precision import raw_dtype
@@ -102,8 +102,7 @@ def test_a_machine_is_solved_to_the_same_certificate(place_of, storage):
     sample = preparation.machine_of(np.array([0, 1]), np.ones(2))[0]
     D = sum(found.n_features for found in preparation.maps)
     solutions = [
-        ExplicitMachine(sample, N).solve(ExplicitKernel(engine, Steady(np.full(2, 0.5)), D), tol=1e-9)
-        for engine in (host, device)
+        sample.solve(ExplicitKernel(engine, Steady(np.full(2, 0.5)), D), tol=1e-9) for engine in (host, device)
     ]
     for solution in solutions:
         assert solution.gap <= 1e-9 * max(1.0, abs(solution.objective))

@@ -12,8 +12,8 @@ import pytest
 
 from device_problem import KERNELS, N, problem, same, sums
 from kernelweave.arrays import torch_place
-from kernelweave.combiners.explicit.gates.amplitudes import GateAmplitudes
 from kernelweave.combiners.gates.base import Sigmoid, Softmax
+from kernelweave.combiners.gates.function import GateFunction
 from kernelweave.engines.device import blocks_on_device as made_on_device
 from kernelweave.engines.device import fused, gates, making
 from kernelweave.engines.device.landmarks import LandmarkFeatures
@@ -118,7 +118,7 @@ def test_linear_gates(gate, place):
     codes = rng.normal(size=(N, 5))
     block = device.blocks[0].with_codes(codes.astype(np.float32))
     P, theta = len(preparation.maps), 3.0 * rng.normal(size=len(preparation.maps) * 6)
-    amplitudes = GateAmplitudes(gate, np.ones(P, dtype=bool), len(theta))
+    amplitudes = GateFunction(gate, np.ones(P, dtype=bool), len(theta))
     kind = gates.kind_of(block, amplitudes)
     placed = block.place.asarray(theta, "float32")
     found = gates.gates(block, kind, placed)
@@ -133,8 +133,8 @@ def test_linear_gates(gate, place):
 def test_other_gates_are_computed_by_themselves(place):
     device, _, _ = engines(KERNELS["gaussian"], place, "dense", missing=False)
     block, everything = device.blocks[0].with_codes(np.ones((N, 3), dtype=np.float32)), np.ones(2, dtype=bool)
-    assert gates.kind_of(block, GateAmplitudes(Softmax(), everything, 8)) is not None
-    assert gates.kind_of(block, GateAmplitudes(Softmax(), everything, 8, tol=0.1)) is None
-    assert gates.kind_of(block, GateAmplitudes(Softmax(), np.array([True, False]), 8)) is None
+    assert gates.kind_of(block, GateFunction(Softmax(), everything, 8)) is not None
+    assert gates.kind_of(block, GateFunction(Softmax(), everything, 8, tol=0.1)) is None
+    assert gates.kind_of(block, GateFunction(Softmax(), np.array([True, False]), 8)) is None
     lacking = engines(KERNELS["gaussian"], place, "dense")[0].blocks[0].with_codes(np.ones((N, 3), dtype=np.float32))
-    assert gates.kind_of(lacking, GateAmplitudes(Softmax(), everything, 8)) is None
+    assert gates.kind_of(lacking, GateFunction(Softmax(), everything, 8)) is None

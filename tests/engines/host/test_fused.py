@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.host.fused import is_fused
 from kernelweave.engines.host.products import RecomputedRows, RecomputedTiles
 from kernelweave.engines.host.recomputed import feature_block, feature_bytes
-from kernelweave.engines.losses import Losses
 from kernelweave.engines.memory import InMemory
 from kernelweave.engines.training.primal import Pass, Primal, plain_sweep, sweep
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
+from kernelweave.machines import DualTerms
+from kernelweave.stacks.feature_sums import WeightAmplitudes
 from kernelweave.views import Views
 from softmax_amplitudes import SoftmaxAmplitudes
 
@@ -25,19 +25,19 @@ OFFSETS = np.array([0, 7, 7 + 16, 7 + 16 + 33])
 LOSSES = ("squared hinge", "squared", "insensitive", "one-class", "bounded")
 
 
-def losses_of_kind(kind: str, y: np.ndarray, rng: np.random.Generator) -> Losses:
+def losses_of_kind(kind: str, y: np.ndarray, rng: np.random.Generator) -> DualTerms:
     n, q = y.shape
     far = np.full((n, q), np.inf)
     h = 1.0 / rng.uniform(0.5, 2.0, size=(n, 1)) * np.ones((1, q))  # weights of samples
     if kind == "squared hinge":
-        return Losses(np.sign(y), np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0), h)
+        return DualTerms(np.sign(y), np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0), h)
     if kind == "squared":
-        return Losses(y, -far, far, h)
+        return DualTerms(y, -far, far, h)
     if kind == "insensitive":
-        return Losses(y, -far, far, h, insensitivity=0.3)
+        return DualTerms(y, -far, far, h, insensitivity=0.3)
     if kind == "one-class":
-        return Losses(np.zeros((n, q)), np.zeros((n, q)), far, h, total=1.0)
-    return Losses(y, np.full((n, q), -0.2), np.full((n, q), 0.3), h)
+        return DualTerms(np.zeros((n, q)), np.zeros((n, q)), far, h, total=1.0)
+    return DualTerms(y, np.full((n, q), -0.2), np.full((n, q), 0.3), h)
 
 
 def block_of(n: int, q: int, kind: str, dtype: str, *, missing: bool = False, seed: int = 0) -> Block:
@@ -230,7 +230,7 @@ def test_no_temporary_is_larger_than_a_block(held):
     stack, rng = KernelStack(kernels).fit(views.rows(slice(0, 500))), np.random.RandomState(0)
     maps = [NystroemFeatures(128).fit_map(stack, m, rng, dtype=np.dtype("float32")) for m in range(3)]
     y = np.sign(X[:, :1])
-    losses = Losses(y, np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0), np.ones((n, 1)))
+    losses = DualTerms(y, np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0), np.ones((n, 1)))
     features = feature_block(maps, views, np.ones((n, 3), dtype=bool), np.dtype("float32"), held=held)
     block, size = Block(0, features, losses, None, np.ones(n)), feature_bytes(n, features.offsets[-1], "float32")
     amplitudes, at = WeightAmplitudes(np.full(3, 1.0 / 3.0)), (np.ones((features.offsets[-1], 1)), np.zeros(1))

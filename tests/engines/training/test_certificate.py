@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from explicit_problem import CASES, NOVELTY, Twin, X, some_missing
-from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.combiners.weighted.sums import WeightedSum
 from kernelweave.engines import InMemory
-from kernelweave.engines.losses import Losses, losses_of
 from kernelweave.engines.training.certificate import Scored, best_intercepts
-from kernelweave.engines.training.machine import ExplicitKernel, certificate
+from kernelweave.engines.training.machine import certificate
 from kernelweave.engines.training.primal import Primal
 from kernelweave.machines import BinaryLoss, DualTerms, SquaredEpsilonInsensitive, SquaredHinge, SquaredOneClassMachine
+from kernelweave.stacks.feature_sums import WeightAmplitudes
 
 TWINS: dict[str, Twin] = {}
 
@@ -35,10 +34,10 @@ def test_a_gap_is_never_below_the_true_one(case, data):
     rng = np.random.default_rng(seed)
     eta = rng.uniform(size=4) * rng.integers(0, 2, size=4)
     eta[1] += 0.1
-    exact = twin.exact.solve(WeightedSum(twin.dense, eta).gram(), gap_tol=1e-9)
+    exact = twin.machine.solve(WeightedSum(twin.dense, eta).gram(), gap_tol=1e-9)
     n_features, q = twin.explicit.n_features, twin.machine.n_outputs
     primal = Primal(twin.explicit.engine, WeightAmplitudes(eta), n_features, q, total=twin.machine.total)
-    near = twin.machine.solve(ExplicitKernel(twin.explicit.engine, WeightAmplitudes(eta), n_features), gap_tol=1e-6)
+    near = twin.machine.solve(twin.explicit.sum(eta, eta), gap_tol=1e-6)
     w = near.coef + size * rng.normal(size=near.coef.shape) / np.sqrt(n_features)
     found = certificate(primal, primal.join(w, 10.0 * size * rng.normal(size=q), np.empty(0)), 0)
     best = exact.objective + exact.gap
@@ -49,7 +48,7 @@ def test_a_gap_is_never_below_the_true_one(case, data):
     assert found.gap >= upper - best - rounding
 
 
-def scored_blocks(losses: Losses, scores: np.ndarray) -> InMemory:
+def scored_blocks(losses: DualTerms, scores: np.ndarray) -> InMemory:
     cuts = [slice(0, 1), slice(1, 7), slice(7, len(scores))]
     return InMemory([Scored(scores[rows], losses.of(rows), np.ones(len(scores[rows]))) for rows in cuts])
 
@@ -76,11 +75,11 @@ def test_biases_minimise_the_losses(kind, scale, cost, start, seed):
     scores, bound = scale * rng.normal(size=(n, 1)), cost * rng.uniform(0.1, 2.0, n)
     signs = np.where(np.arange(n) < rng.integers(1, n), 1.0, -1.0)
     if kind == "tube":
-        losses = losses_of(SquaredEpsilonInsensitive(epsilon=0.3).for_targets(scale * rng.normal(size=n), bound))
+        losses = SquaredEpsilonInsensitive(epsilon=0.3).for_targets(scale * rng.normal(size=n), bound).terms
     elif kind == "one class":
-        losses, total = losses_of(SquaredOneClassMachine(bound, nu=0.1)), 1.0
+        losses, total = SquaredOneClassMachine(bound, nu=0.1).terms, 1.0
     else:
-        losses = losses_of((SquaredHinge() if kind == "hinge" else Bounded()).for_targets(signs, bound))
+        losses = (SquaredHinge() if kind == "hinge" else Bounded()).for_targets(signs, bound).terms
 
     def excess(b: float) -> float:
         return float(losses.coefficients(scores + b).sum()) - total
@@ -97,7 +96,7 @@ def test_biases_minimise_the_losses(kind, scale, cost, start, seed):
 
 def test_samples_that_are_all_beyond_the_margin_leave_the_bias_free():
     signs = np.array([1.0, 1.0, -1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
-    losses = losses_of(SquaredHinge().for_targets(signs, np.ones(8)))
+    losses = SquaredHinge().for_targets(signs, np.ones(8)).terms
     engine = scored_blocks(losses, 5.0 * signs[:, None])
     assert best_intercepts(engine, np.array([0.5]), 0.0) == [0.5]
     b = best_intercepts(engine, np.array([40.0]), 0.0)[0]
@@ -109,7 +108,7 @@ def test_another_bias_gives_no_bound():
     eta = np.full(4, 1e-9)  # a kernel so small that only the bias counts
     n_features = twin.explicit.n_features
     primal = Primal(twin.explicit.engine, WeightAmplitudes(eta), n_features, 1)
-    exact = twin.exact.solve(WeightedSum(twin.dense, eta).gram(), gap_tol=1e-9).objective
+    exact = twin.machine.solve(WeightedSum(twin.dense, eta).gram(), gap_tol=1e-9).objective
     position = primal.join(np.zeros((n_features, 1)), np.array([30.0]), np.empty(0))
     value, _, far = primal(position)
     assert value - 0.5 * (far.pulled**2).sum() > 2.0 * exact

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.losses import Losses
 from kernelweave.engines.memory import InMemory
 from kernelweave.engines.training.descent import Hessian
-from kernelweave.engines.training.machine import ExplicitKernel, ExplicitMachine, certified_descent
+from kernelweave.engines.training.machine import ExplicitKernel, certified_descent
 from kernelweave.engines.training.primal import Primal
-from kernelweave.machines import SquaredHinge
+from kernelweave.machines import DualTerms, SquaredHinge
 from kernelweave.solvers.descent.smooth import Point
+from kernelweave.stacks.feature_sums import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
 
 N, OFFSETS = 600, np.array([0, 12, 30])
@@ -30,7 +29,7 @@ def blocks(dtype: str = "float64", C: float = 1.0, seed: int = 0, n: int = N) ->
         rows = slice(first, min(first + 200, n))
         own = y[rows]
         bounds = np.where(own > 0, 0.0, -np.inf), np.where(own > 0, np.inf, 0.0)
-        losses = Losses(own, *bounds, np.full((len(own), 1), 1.0 / C))
+        losses = DualTerms(own, *bounds, np.full((len(own), 1), 1.0 / C))
         codes = rng.normal(size=(len(own), 3))
         found.append(Block(first, StoredFeatures(matrix[rows], OFFSETS), losses, None, np.ones(len(own)), None, codes))
     return InMemory(found)
@@ -91,7 +90,7 @@ def test_a_certified_solve_takes_few_passes(dtype, C):
 
 def test_progress_is_reported():
     engine, shares = blocks(), []
-    machine = ExplicitMachine(SquaredHinge().for_targets(np.array([1.0, -1.0]), np.ones(2)), N)
+    machine = SquaredHinge().for_targets(np.array([1.0, -1.0]), np.ones(2))
     operand = ExplicitKernel(engine, WeightAmplitudes(np.array([0.4, 0.6])), 30)
     operand.progress = shares.append
     machine.solve(operand, tol=1e-4)

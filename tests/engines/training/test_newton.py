@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from explicit_problem import CASES, NOVELTY, Twin
-from kernelweave.combiners.explicit.amplitudes import WeightAmplitudes
 from kernelweave.engines import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.losses import Losses
 from kernelweave.engines.training import machine
 from kernelweave.engines.training.machine import certificate, certified_descent
 from kernelweave.engines.training.newton import Newton
 from kernelweave.engines.training.primal import Primal
 from kernelweave.engines.training.scatter import Scatter, scatter, solved
+from kernelweave.machines import DualTerms
+from kernelweave.stacks.feature_sums import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
 
 AMPLITUDES = WeightAmplitudes(np.array([0.4, 0.6]))
@@ -35,7 +35,7 @@ def problem(n: int, D: int, kind: str, *, C: float, shift: float = 0.0, dtype: s
             (-np.inf, np.inf) if kind == "targets" else (np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0))
         )
         low, high = (np.broadcast_to(each, y.shape).copy() for each in (low, high))
-        losses = Losses(y, low, high, np.full(y.shape, 1.0 / C))
+        losses = DualTerms(y, low, high, np.full(y.shape, 1.0 / C))
         features = StoredFeatures(matrix[part], np.array([0, D // 3, D]))
         found.append(Block(first, features, losses, None, np.ones(len(y))))
     return Primal(InMemory(found), AMPLITUDES, D, score.shape[1])
@@ -111,10 +111,7 @@ def test_a_certificate_is_made_once_where_no_step_follows(monkeypatch):
 @pytest.mark.parametrize("case", [*CASES, *NOVELTY])
 def test_it_takes_few_steps_for_each_machine(case):
     twin = Twin(case)
-    K = twin.exact  # targets of all samples
-    amplitudes = WeightAmplitudes(np.full(4, 0.25))
-    primal = Primal(twin.explicit.engine, amplitudes, twin.explicit.n_features, K.n_outputs, total=K.total)
-    solution = certified_descent(primal, np.zeros((primal.shape[0] + 1) * K.n_outputs), 1e-3)[0]
+    solution = twin.machine.solve(twin.explicit.sum(np.full(4, 0.25)))
     assert solution.converged and solution.steps <= 12
     assert solution.gap <= 1e-9 * abs(solution.objective)
 
@@ -192,5 +189,5 @@ def test_least_squares_curve_where_targets_are_met():
     """A coefficient of 0 is no corner of a quadratic loss, as it is of an insensitive one."""
     y, everywhere = np.zeros((4, 1)), np.full((4, 1), np.inf)
     for insensitivity, wanted in ((0.0, 3.0), (0.1, 0.0)):
-        losses = Losses(y, -everywhere, everywhere, np.full((4, 1), 1.0 / 3.0), insensitivity)
+        losses = DualTerms(y, -everywhere, everywhere, np.full((4, 1), 1.0 / 3.0), insensitivity)
         np.testing.assert_allclose(losses.curvature(y), wanted)

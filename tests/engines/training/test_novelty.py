@@ -52,7 +52,7 @@ def test_the_machine_is_that_on_the_kernel_with_a_diagonal(combiner):
 
 def test_the_offset_rejects_the_wanted_share_of_the_weight():
     twin = Twin("one class")
-    kernel = Mean().fit(twin.explicit, twin.machine, None, FitControl(tol=1e-6))
+    kernel = Mean().fit(twin.explicit, twin.machine, FitControl(tol=1e-6))
     values = kernel.values(twin.dense.support, kernel.solution.coef)[:, 0]
     before = (values + kernel.solution.intercept[0] < 0.0).mean()
     assert before > 0.3  # every sample with a coefficient

@@ -37,7 +37,7 @@ def test_what_does_not_fit_is_refused_before_it_is_made(kernel, dtype, monkeypat
     made = stack([("mine", kernel)], dtype=dtype)
     with pytest.raises(KernelMemoryError, match=r'over 50 samples.*0\.\d+ GiB on the device.*use device="cpu", fewer'):
         made.in_parts()
-    assert isinstance(made, KernelStack) and made._parts is None
+    assert isinstance(made, KernelStack) and made._made.parts is None
     monkeypatch.setattr(Place, "free_memory", lambda place: 10**12)
     if kernel.__class__ is not Distance:
         made.in_parts()

@@ -182,7 +182,7 @@ def test_running_out_of_memory_in_the_machine(monkeypatch):
     def none_left(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("kernelweave.combiners.weighted.sums.WeightedSum.gram", none_left)
+    monkeypatch.setattr("kernelweave.stacks.matrices.Matrices.sum", none_left)
     with pytest.raises(
         KernelMemoryError, match=r'the combined kernel needs about .* \(3 matrices of 40 x 40 float64\).*storage="lazy"'
     ):
@@ -193,7 +193,7 @@ def test_running_out_of_memory_in_parts(monkeypatch):
     def none_left(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr("kernelweave.combiners.weighted.sums.WeightedSum.lazy", none_left)
+    monkeypatch.setattr("kernelweave.stacks.tiles.Tiles.sum", none_left)
     model = MKLClassifier(storage="lazy")
     with pytest.raises(KernelMemoryError, match=r"40 samples are computed in parts.*set_config\(cache_bytes=0\)"):
         model.fit(A, TWO)

@@ -9,7 +9,7 @@ from kernelweave.solvers import solve_box_qp
 from kernelweave.solvers.qp import _state, in_parts
 from kernelweave.solvers.qp._rounds import certify
 from kernelweave.solvers.qp._state import State
-from kernelweave.solvers.qp.in_parts import solve_in_parts
+from kernelweave.solvers.qp.in_parts import RidgedInParts, solve_in_parts
 from places import in_every_place
 
 KINDS = ("binary", "regression", "one-class")
@@ -72,6 +72,29 @@ def test_optimum_is_that_of_the_whole_problem(kind, C, place_of):
     check(result, K, given, 1e-6)
     assert result.objective == pytest.approx(whole.objective, abs=2e-6 * max(1.0, abs(whole.objective)))
     assert result.steps > 0 and max(map(len, kernel.blocks)) <= 48
+
+
+@in_every_place
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_diagonal_beside_the_kernel(kind, place_of):
+    X, rows = samples(), np.array([7, 2, 40])
+    ridge = np.linspace(0.1, 2.0, N)
+    K, given = gaussian(X), problem(kind, X)
+    whole = K + np.diag(ridge)
+    kernel = RidgedInParts(DenseParts(K, place=place_of()), ridge)
+    result = solve_in_parts(kernel, *given, gap_tol=1e-6)
+    expected = solve_box_qp(whole, *given, gap_tol=1e-9)
+    assert result.converged and result.objective == pytest.approx(expected.objective, rel=2e-6, abs=2e-6)
+    np.testing.assert_allclose(result.image.sums(), K @ result.solution, atol=1e-9)  # an image is that of K alone
+    again = solve_in_parts(
+        RidgedInParts(kernel.kernel, 1.01 * ridge), *given, start=result.solution, image=result.image
+    )
+    assert again.converged and again.steps < result.steps
+    for part, among in ((kernel, whole), (kernel.subset(rows), whole[np.ix_(rows, rows)])):
+        some = np.arange(3)
+        np.testing.assert_allclose(part.diagonal, np.diag(among))
+        np.testing.assert_allclose(part.block(some), among[:3, :3])
+        np.testing.assert_allclose(part.product(some, some[1:], np.ones((2, 1)))[:, 0], among[:3, 1:3].sum(axis=1))
 
 
 @pytest.mark.parametrize("kind", KINDS)

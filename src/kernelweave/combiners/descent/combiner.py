@@ -9,20 +9,21 @@ from __future__ import annotations
 import itertools
 import time
 from abc import abstractmethod
+from collections.abc import Sequence
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...kernels import KernelStack
+from ...kernels import Kernel
 from ...machines import Machine
 from ...machines.independent import in_threads
 from ...solvers.descent.smooth import Descent
+from ...stacks import FitControl, TrainingStack, training
+from ...stacks.descent import OPTIMIZERS, DescentRun, Loop
 from ...validation import Choice, Constraints, Whole, check_parameters
-from ..base import Combiner, FitControl
+from ..base import Combiner, with_targets
 from ..combined import CombinedKernel
 from .family import KernelFamily
-from .run import OPTIMIZERS, Loop, Run
 
 
 class DescentCombiner(Combiner):
@@ -59,19 +60,24 @@ class DescentCombiner(Combiner):
     n_jobs: int | None = None
 
     @abstractmethod
-    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> KernelFamily:
+    def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> KernelFamily:
         """Check the parameters, and return the kernels to choose from; parameters are those of `fit`."""
+
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """The machine is solved at each step by default."""
+        return {
+            **super().needs(kernels),
+            "nested": f"{type(self).__name__} solves the machine on whole kernels at every step",
+        }
 
     def remember(self, family: KernelFamily, kernel: CombinedKernel) -> None:
         """Set the combiner's fitted attributes; none by default."""
 
-    def fit(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
-    ) -> CombinedKernel:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:
         """Minimise from each start, then solve the machine under the best theta."""
-        begin, control = time.perf_counter(), control or FitControl()
+        begin = time.perf_counter()
         check_parameters(self)
-        family = self.family(stack, machine, y, control)
+        family = with_targets(self.family, stack, machine, control)
         finished = itertools.count(1)  # counting is atomic, so that threads can share it
         loop = Loop(
             self.optimizer,
@@ -80,27 +86,28 @@ class DescentCombiner(Combiner):
             begin,
             lambda: control.report(next(finished), self.n_init * self.max_iter),
         )
-        earlier: list[Run] = []
+        earlier: list[DescentRun] = []
 
-        def learner(part: KernelFamily, its_machine: Machine) -> Run:
-            earlier.append(Run(part, its_machine, None, loop))
+        def learner(part: KernelFamily, its_machine: Machine) -> DescentRun:
+            earlier.append(training(part.stack).descent(part, its_machine, None, loop))
             return earlier[-1]
 
-        starts = family.starts(machine, y, control.rng, self.n_init, learner)
+        starts = family.starts(machine, control.rng, self.n_init, learner)
         watch = family.watch(machine, control.rng)
-        runs = [Run(family, machine, watch, loop) for _ in starts]
-        runs[0].solves = sum(run.total for run in earlier)
+        runs = [training(family.stack).descent(family, machine, watch, loop) for _ in starts]
+        runs[0].count += sum(run.total for run in earlier)
         ends = in_threads(lambda k: runs[k].descend(starts[k]), range(len(starts)), self.n_jobs)
         chosen = min(range(len(starts)), key=lambda k: (runs[k].risk, ends[k].objective))
-        self._warn_unless_converged(ends[chosen], control.tol)
+        self._warn_unless_converged(ends[chosen], runs[chosen].window, control.tol)
         kernel = runs[chosen].close(ends[chosen])
         self.remember(family, kernel)
         return kernel
 
-    def _warn_unless_converged(self, end: Descent, tol: float) -> None:
+    def _warn_unless_converged(self, end: Descent, window: int, tol: float) -> None:
         if end.status == "max_iterations":
             warn(
                 f"{type(self).__name__} stopped after {end.steps} outer iterations with a relative progress of "
-                f"{end.progress:.2g} in the last one (tol is {tol:g}); raise the combiner's max_iter, or tol",
+                f"{end.progress:.2g} in the last {window if window > 1 else 'one'} (tol is {tol:g}); raise the "
+                "combiner's max_iter, or tol",
                 ConvergenceWarning,
             )

@@ -5,7 +5,7 @@
 J(theta) is a solved machine, and by Danskin's theorem its gradient is the contraction -1/2 sum_r c_r' (dK/dtheta) c_r
 at the solution (thesis (3.8) and section 3.3, for any machine). So a family supplies the kernel at theta (`at`), that
 contraction (`pullback`), where to start (`start`) and, if it has them, a penalty and a domain of theta. The descent
-(`DescentCombiner`, `Run`) uses nothing else: it serves weights, gates and projections alike.
+(`DescentCombiner`, `stacks.descent`) uses nothing else: it serves weights, gates and projections alike.
 
 =========  ==========================================
 thesis     here
@@ -20,18 +20,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ...arrays import Place
-from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...solvers.descent.domains import Domain, Space
+from ...stacks import TrainingStack
+from ...stacks.descent import DescentRun, Start, Watch
+from ..base import takes_targets, warn_of_targets
 from ..combined import CombinedKernel
-from .held_out import Watch
-from .run import Run
 
-Learner = Callable[["KernelFamily", Machine], Run]
+Learner = Callable[["KernelFamily", Machine], DescentRun]
 
 
 class KernelFamily(ABC):
@@ -39,7 +39,7 @@ class KernelFamily(ABC):
 
     Parameters
     ----------
-    stack : KernelStack
+    stack : TrainingStack
         The base kernels over the training samples.
 
     Attributes
@@ -50,7 +50,7 @@ class KernelFamily(ABC):
 
     precision = 0.1
 
-    def __init__(self, stack: KernelStack):
+    def __init__(self, stack: TrainingStack):
         self.stack = stack
 
     @property
@@ -79,24 +79,30 @@ class KernelFamily(ABC):
         return self.pullback(kernel, solution.coef)
 
     @abstractmethod
-    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
+    def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
         """A first theta, of shape (n_parameters,)."""
 
-    def starts(
-        self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState, n_init: int, learner: Learner
-    ) -> list[np.ndarray]:
-        """A theta for each of `n_init` descents to begin at; what must be fixed before them is fixed here.
+    def starts(self, machine: Machine, rng: np.random.RandomState, n_init: int, learner: Learner) -> list[Start]:
+        """Where each of `n_init` descents begins; what must be fixed before them is fixed here.
 
         Parameters
         ----------
-        machine, y, rng
-            As in `start`, which gives each of them by default.
+        machine, rng
+            As in `start`, which gives each theta by default.
         n_init : int
         learner : callable
-            ``learner(family, machine)`` minimises over some of the samples, see `Run`.
+            ``learner(family, machine)`` minimises over some of the samples, see `DescentRun`.
         """
         seeds = rng.randint(np.iinfo(np.int32).max, size=n_init)
-        return [self.start(machine, y, np.random.RandomState(seed)) for seed in seeds]
+        return [self.first(machine, np.random.RandomState(seed)) for seed in seeds]
+
+    def first(self, machine: Machine, rng: np.random.RandomState) -> Start:
+        """One start."""
+        start: Any = self.start
+        if not takes_targets(start):
+            return Start(start(machine, rng))
+        warn_of_targets(start)
+        return Start(start(machine, getattr(self.stack, "targets", None), rng))
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What is added to J, and its gradient; nothing by default."""
@@ -123,22 +129,3 @@ def support_rows(coef: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the samples with coefficients, and those coefficients."""
     rows = np.flatnonzero(coef.any(axis=1))
     return rows, np.ascontiguousarray(coef[rows])
-
-
-def kept_images(solution: Solution, rows: np.ndarray, place: Place) -> np.ndarray | None:
-    """The images of each kernel at some samples that a solution in parts holds: (n_rows, n_kernels, n_outputs).
-
-    None where an output holds no images, or images of some of the samples only.
-
-    Parameters
-    ----------
-    solution : Solution
-    rows : ndarray of int
-    place : Place
-        Of the images.
-    """
-    outputs = solution.outputs or (solution,)
-    for output in outputs:
-        if output.image is None or output.image.values.ndim != 2 or len(output.coef) != len(solution.coef):
-            return None
-    return np.stack([place.numpy(place.take(output.image.values, rows)) for output in outputs], axis=2)

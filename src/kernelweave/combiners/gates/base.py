@@ -76,6 +76,11 @@ class Gate(ABC, BaseEstimator):
         """What scores are computed from; by default the inputs themselves."""
         return inputs
 
+    @property
+    def reads_inputs(self) -> bool:
+        """Whether codes are the gating inputs as they are."""
+        return type(self).encode is Gate.encode
+
     @abstractmethod
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
         """A first theta: small and random, so that kernels differ and restarts do too."""

@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator, clone
 
 from ...kernels import KernelStack, Precomputed
 from ...kernels.base import Kernel
-from ...kernels.stacking.memory import lazy_storage_error
 from ...validation import Constraints, Instance, Whole, check_parameters
 from ...views import Views
 
@@ -62,9 +61,6 @@ class KernelMap(BaseEstimator):
     def fit(self, stack: KernelStack, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Fit the kernel and choose the landmarks among the samples of a stack; returns what `read` gives of them."""
         check_parameters(self)
-        if stack.storage == "lazy" and self.n_landmarks is None:
-            advice = "a number of n_landmarks of KernelMap"
-            raise lazy_storage_error(1, stack.n_samples, "float64", "KernelMap without n_landmarks", advice)
         views = stack.support
         self.kernel_ = clone(self.kernel).fit(views, stack.weight, "gating kernel", stack.y)
         present = np.flatnonzero(self.kernel_.present(views))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ..._warnings import warn
-from ...kernels import KernelStack
+from ...kernels import Kernel
 from ...machines import Machine
+from ...stacks import FitControl, TrainingStack
 from ...validation import Choice, Constraints, Flag, Instance, Number, check_parameters
-from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from ..gates.base import Gate
 from ..gates.inputs import SCALINGS, GatingInputs, NoInputs
@@ -50,22 +51,24 @@ class GatedCombiner(DescentCombiner):
     l2_: float
 
     @property
-    def offers(self) -> frozenset[str]:
+    def methods(self) -> frozenset[str]:
         """Gates, the kernel with the largest gate, and the values of each kernel alone."""
         return frozenset({"gates", "region", "local_values"})
 
-    @property
-    def why_dense(self) -> str | None:
-        """Gating inputs that are kernel values to all training samples are a whole matrix; nothing else is."""
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """Whole matrices for kernel values to all samples; samples and solves for what features cannot have."""
+        name, found = type(self).__name__, dict[str, str]()
         if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
-            return "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
-        return None
+            found["gram"] = "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
+        if self.gating is not None and self.gating.per_sample:
+            found["samples"] = f"{type(self.gating).__name__} has parameters of its own for each training sample"
+        if self.optimizer != "lbfgs":
+            found["nested"] = f"{name}(optimizer={self.optimizer!r}) solves the machine on whole kernels at every step"
+        return found
 
-    def fit(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
-    ) -> GatedSum:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> GatedSum:
         """Learn the gating model, close small gates, then solve the machine."""
-        kernel: Any = super().fit(stack, machine, y, control)
+        kernel: Any = super().learn(stack, machine, control)
         self._warn_of_even_gates(kernel, machine)
         return kernel
 
@@ -79,13 +82,14 @@ class GatedCombiner(DescentCombiner):
     def _options(self) -> GatingOptions:
         return GatingOptions(self.l2, self.gate_tol, self.validation_fraction, self.n_jobs)
 
-    def _codes(
-        self, gate: Gate, inputs: GatingInputs | NoInputs, stack: KernelStack, control: FitControl
-    ) -> tuple[Gate, np.ndarray]:
-        """A fitted copy of a gating model, and the training samples as it reads them."""
-        values, gate = inputs.fit(stack, control.rng), clone(gate)
+    def _coded(
+        self, gate: Gate, inputs: GatingInputs | NoInputs, stack: Any, control: FitControl
+    ) -> tuple[Gate, Any, np.ndarray]:
+        """A fitted copy of a gating model, the stack with what it reads of the training samples, and of a sample."""
+        values, gate = inputs.fit(stack.sample(), control.rng), clone(gate)
         gate.prepare(values, control.rng)
-        return gate, gate.encode(values)
+        codes = gate.encode(values)
+        return gate, stack.coded(inputs, gate, codes), codes
 
     def _check(self) -> None:
         """Raise a `ValueError` if the gating model has wrong parameters, or parameters do not go together."""
@@ -96,18 +100,11 @@ class GatedCombiner(DescentCombiner):
 
     def _warn_of_even_gates(self, kernel: GatedSum, machine: Machine) -> None:
         """Warn if gates hardly depend on the sample: a model with one weight for each kernel would do."""
-        whole = kernel.stack.present.all(axis=1)  # samples that lack views have other gates anyway
-        if kernel.n_kernels < 2 or not whole.any() or not self.gating_.learns:
+        if kernel.n_kernels < 2 or not self.gating_.learns:
             return
-        weights = kernel.gates[whole] ** 2
-        average = weights.mean(axis=0)
-        self._warn_of_spread(average, 0.5 * np.abs(weights - average).sum(axis=1).mean(), machine)
-
-    def _warn_of_spread(self, average: np.ndarray, spread: float, machine: Machine) -> None:
-        """Warn if squared gates hardly differ from their average."""
-        if spread > HARDLY * max(average.sum(), TINY):
-            return
-        warn(f"{self._reason()}: this model is not localized; {_advice(average, machine)}")
+        found = kernel.stack.gate_spread(kernel.function)
+        if found is not None and found[1] <= HARDLY * max(found[0].sum(), TINY):
+            warn(f"{self._reason()}: this model is not localized; {_advice(found[0], machine)}")
 
     def _reason(self) -> str:
         if not hasattr(self, "l2_path_") or np.isfinite(self.l2_):

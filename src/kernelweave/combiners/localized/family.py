@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...kernels import KernelStack
 from ...machines import Machine, Solution
-from ...solvers.qp.in_parts import KernelInParts
-from ...solvers.stacks.sums import gated_pullback
-from ..descent.family import KernelFamily, Learner, kept_images, support_rows
-from ..descent.held_out import Watch, split
+from ...machines.base import Operand
+from ...stacks.descent import Start, Watch
+from ...stacks.joint import JointProblem
+from ..descent.family import KernelFamily, Learner, support_rows
 from ..gates.base import Gate
+from ..gates.function import GateFunction
 from ..gates.inputs import GatingInputs, NoInputs
 from ..weighted.sums import WeightedSum
 from .kernel import GatedSum
@@ -55,14 +55,12 @@ class GatedFamily(KernelFamily):
 
     Parameters
     ----------
-    stack : KernelStack
-        All Gram matrices are computed here, unless the kernels are projected or in lazy storage.
+    stack : TrainingStack
+        With codes: the training samples as the gating model reads them.
     gate : Gate
         The gating model, fitted.
     inputs : GatingInputs or NoInputs
         Fitted.
-    codes : ndarray of shape (n_samples, ...)
-        The training samples as the gating model reads them.
     options : GatingOptions
 
     Attributes
@@ -73,21 +71,18 @@ class GatedFamily(KernelFamily):
         How it was chosen.
     strength : float
         By what ||V||^2 / 2 is multiplied: l2 times J0.
+    mean : Solution or None
+        The optimum under the mean kernel, where it was computed.
     """
 
-    def __init__(
-        self,
-        stack: KernelStack,
-        gate: Gate,
-        inputs: GatingInputs | NoInputs,
-        codes: np.ndarray,
-        options: GatingOptions,
-    ):
+    def __init__(self, stack: Any, gate: Gate, inputs: GatingInputs | NoInputs, options: GatingOptions):
         super().__init__(stack)
-        self.gate, self.inputs, self.codes, self.options = gate, inputs, codes, options
+        self.gate, self.inputs, self.options = gate, inputs, options
         self.l2 = 0.0
         self.l2_path: pd.DataFrame | None = None
         self.strength = 0.0
+        self.mean: Solution | None = None
+        self.passes = 0  # over blocks, which the next descent counts as its own
 
     @property
     def n_kernels(self) -> int:
@@ -99,70 +94,89 @@ class GatedFamily(KernelFamily):
         """An infinite penalty leaves the mean kernel."""
         return bool(np.isinf(self.strength))
 
+    @property
+    def amplitudes(self) -> GateFunction:
+        """The gates as a function of samples and of V, all as they are."""
+        return GateFunction(self.gate, np.ones(self.n_kernels, dtype=bool), self.n_parameters)
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of V."""
+        return len(self.gate.start(self.stack.some_codes, self.n_kernels, np.random.RandomState(0)))
+
+    def over(self, stack: Any) -> GatedFamily:
+        """The same over some of the training samples, a stack with their codes."""
+        return GatedFamily(stack, self.gate, self.inputs, self.options)
+
     def at(self, theta: np.ndarray) -> GatedSum:
         """The gated sum with these parameters, all gates as they are."""
-        gates = self.gate.values(theta, self.codes, self.stack.present)
-        return GatedSum(self.stack, theta, self.gate, self.inputs, gates, codes=self.codes)
+        every = np.ones(self.n_kernels, dtype=bool)
+        return self._kernel(theta, self.stack.gates(GateFunction(self.gate, every, fixed=theta)))
 
-    def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
+    def _kernel(self, theta: np.ndarray, gates: np.ndarray | None, **rest: Any) -> GatedSum:
+        return GatedSum(self.stack, theta, self.gate, self.inputs, gates, **rest)
+
+    def pullback(self, kernel: Any, coef: np.ndarray, solution: Solution | None = None) -> np.ndarray:
         """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
         rows, coef = support_rows(coef)
-        if kernel.is_lazy:
-            slopes = gate_slopes(coef, kernel.images(rows, coef))
-        else:
-            slopes = gated_pullback(self.stack.matrices(), kernel.gates, rows, coef)[rows]
-        return self._from_slopes(kernel, rows, slopes)
+        return self._from_slopes(kernel, rows, *kernel.stack.slopes(kernel.gates, kernel.at, rows, coef, solution))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
         """`pullback` of a solution, for nothing where that holds the images k_m (eta_m c) of its coefficients."""
-        rows, coef = support_rows(solution.coef)
-        images = kept_images(solution, rows, kernel.stack.place)
-        if images is None:
-            return self.pullback(kernel, solution.coef)
-        return self._from_slopes(kernel, rows, gate_slopes(coef, images))
+        return self.pullback(kernel, solution.coef, solution)
 
-    def _from_slopes(self, kernel: Any, rows: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def _from_slopes(
+        self, kernel: Any, rows: np.ndarray, by_gates: np.ndarray, by_points: list[np.ndarray]
+    ) -> np.ndarray:
         """dJ/dV from dJ/dgates of some samples."""
-        return self.gate.pullback(kernel.theta, self.codes[rows], kernel.gates[rows], slopes)
+        return self.gate.pullback(kernel.theta, self.stack.codes[rows], kernel.gates[rows], by_gates)
 
-    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
+    def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
         """Small random parameters."""
-        return self.gate.start(self.codes, self.n_kernels, rng)
+        return self.gate.start(self.stack.some_codes, self.n_kernels, rng)
 
-    def starts(
-        self,
-        machine: Machine,
-        y: np.ndarray | None,
-        rng: np.random.RandomState,
-        n_init: int,
-        learner: Learner,
-    ) -> list[np.ndarray]:
+    def starts(self, machine: Machine, rng: np.random.RandomState, n_init: int, learner: Learner) -> list[Start]:
         """Random gating parameters, or those that were learned with the chosen penalty from parts of the samples."""
         scale = self.mean_optimum(machine)
-        random = super().starts(machine, y, rng, n_init, learner)
+        random = super().starts(machine, rng, n_init, learner)
         if self.options.l2 != "auto":
             self.l2 = float(self.options.l2)
         elif machine.detects_novelty:
             self.l2 = ONE_CLASS_L2
         elif self.gate.per_sample:
-            self.l2 = PER_SAMPLE_L2 / machine.n_samples
+            self.l2 = PER_SAMPLE_L2 / self.stack.n_samples
         else:
-            self.l2, learned, self.l2_path = choose_l2(self, machine, random[0], rng, learner)
+            self.l2, learned, self.l2_path = choose_l2(self, machine, random[0].theta, rng, learner)
             self.strength = self.l2 * scale
             if np.isfinite(self.l2):
                 run = learner(self, machine)
-                random[0] = min(learned, key=lambda theta: run.evaluate(theta)[0])
+                random[0] = min(self.candidates(learned), key=run.value)
         self.strength = self.l2 * scale
-        return [np.zeros_like(random[0])] if self.is_settled else random
+        return [Start(np.zeros_like(random[0].theta))] if self.is_settled else random
+
+    def candidates(self, learned: list[Start]) -> list[Start]:
+        """Where a descent may begin, from what parts of the samples taught: their gates, and the mean weights."""
+        return [*learned, *(Start(start.theta, self.mean) for start in learned)] if self.joins else learned
+
+    @property
+    def joins(self) -> bool:
+        """Whether weight vectors are learned together with the gates."""
+        return "nested" not in self.stack.offers
+
+    def joint(self, machine: Machine, start: Start) -> JointProblem:
+        """The descent in weight vectors, biases and V."""
+        return self.stack.gate_problem(self, machine, start.solution)
 
     def mean_optimum(self, machine: Machine) -> float:
         """J0, the size of the optimum under the mean kernel (1 if that is 0), in which the penalty is measured."""
-        if not self.gate.learns:  # there is nothing to penalise
+        if not self.gate.learns and not self.joins:  # there is nothing to penalise
             return 1.0
-        optimum = abs(machine.solve(self.mean_operand(), gap_tol=PRECISION).objective)
+        self.mean = machine.solve(self.mean_operand(), gap_tol=PRECISION)
+        self.passes += self.mean.steps
+        optimum = abs(self.mean.objective) if self.gate.learns else 1.0
         return optimum if optimum > 0.0 else 1.0
 
-    def mean_operand(self) -> np.ndarray | KernelInParts:
+    def mean_operand(self) -> Operand:
         """The mean kernel of the training samples, as a machine is solved on it."""
         return WeightedSum(self.stack, np.full(self.n_kernels, 1.0 / self.n_kernels)).operand()
 
@@ -171,10 +185,6 @@ class GatedFamily(KernelFamily):
         if self.is_settled:
             return 0.0, np.zeros_like(theta)
         return 0.5 * self.strength * float(theta @ theta), self.strength * theta
-
-    def subset(self, rows: np.ndarray) -> GatedFamily:
-        """The same over some of the training samples; copies their Gram matrices where they are stored."""
-        return GatedFamily(self.stack.subset(rows), self.gate, self.inputs, self.codes[rows], self.options)
 
     def watch(self, machine: Machine, rng: np.random.RandomState) -> Watch | None:
         """Hold out a part of the samples for early stopping."""
@@ -185,54 +195,23 @@ class GatedFamily(KernelFamily):
                 f"validation_fraction must be 0 with {type(self.gate).__name__}, which has parameters of its own "
                 "for each sample: those of held-out samples could not be learned"
             )
-        training, held_out = split(machine, self.options.validation_fraction, rng)
-        part, its_machine, judge = self.subset(training), machine.subset(training), machine.subset(held_out)
-        part.strength = self.l2 * part.mean_optimum(its_machine)
-
-        def risk(theta: np.ndarray, solution: Solution) -> float:
-            return judge.risk(self.held_out_values(theta, solution, training, held_out))
-
-        return Watch(part, its_machine, risk)
-
-    def held_out_values(
-        self, theta: np.ndarray, solution: Solution, training: np.ndarray, held_out: np.ndarray
-    ) -> np.ndarray:
-        """Raw values of held-out samples under a solution on the training part: (n_held_out, n_outputs)."""
-        kernel = self.at(theta)
-        rows, coef = support_rows(solution.coef)
-        columns = training[rows]
-        if kernel.is_lazy:
-            return kernel.lazy().product(held_out, columns, coef) + solution.intercept
-        values = np.zeros((len(held_out), coef.shape[1])) + solution.intercept
-        for m in range(self.n_kernels):
-            inner = kernel.training_block(m, held_out, columns) @ (kernel.gates[columns, m, None] * coef)
-            values += kernel.gates[held_out, m, None] * inner
-        return values
+        part = self.stack.split(machine, self.options.validation_fraction, rng)
+        own = self.over(part.stack)
+        own.strength = self.l2 * own.mean_optimum(part.machine)
+        return Watch(own, part.machine, lambda theta, solution: part.risk(self, theta, solution))
 
     def finish(self, theta: np.ndarray) -> GatedSum:
         """Close small gates; kernels that are closed for every sample leave the model."""
-        gates, active = self.closed_gates(self.at(theta))
-        return GatedSum(
-            self.stack,
-            theta,
-            self.gate,
-            self.inputs,
-            gates,
-            gate_tol=self.options.gate_tol,
-            active=active,
-            open_share=(gates > 0.0).mean(axis=0),
-        )
+        function = self.closed(self.stack, theta)
+        gates = self.stack.gates(function)
+        rest = {} if gates is None else {"open_share": (gates > 0.0).mean(axis=0)}
+        return self._kernel(theta, gates, gate_tol=function.tol, active=function.active, **rest)
 
-    def closed_gates(self, kernel: GatedSum) -> tuple[np.ndarray, np.ndarray]:
-        """The gates of the training samples without small ones, and the kernels that are open for some sample."""
-        tol, present = self.options.gate_tol, self.stack.present
-        codes = np.asarray(kernel.codes)
-        active = np.any(self.gate.values(kernel.gate_parameters, codes, present, tol), axis=0)
+    def closed(self, stack: Any, V: np.ndarray) -> GateFunction:
+        """The gates with small ones closed, of kernels that are open for some sample."""
+        tol = self.options.gate_tol
+        every = GateFunction(self.gate, np.ones(self.n_kernels, dtype=bool), fixed=V, tol=tol)
+        active = stack.open_counts(every) > 0
         if not active.any():
             raise ValueError(f"every gate of every sample is below gate_tol ({tol:g}); lower gate_tol, or l2")
-        return self.gate.values(kernel.gate_parameters, codes, present & active, tol), active
-
-
-def gate_slopes(coef: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """dJ/dgates of the samples with these coefficients and images, -sum_r c_ir (k_m (eta_m c_r))_i."""
-    return -np.einsum("ir,imr->im", coef, images)
+        return GateFunction(self.gate, active, fixed=V, tol=tol)

@@ -20,14 +20,14 @@ import pandas as pd
 
 from ...machines import Machine
 from ...machines.independent import in_threads
+from ...stacks.descent import Start
+from ...stacks.held_out import BlockPart, ExactPart, LossSums
 from ..descent.family import Learner
-from ..descent.held_out import held_out_parts
 from ..gates.base import SMALL
 
 if TYPE_CHECKING:
     from .family import GatedFamily
 
-TIE = 1e-12
 PATH = (np.inf, 0.3, 0.1, 0.03, 0.01, 0.003)
 
 
@@ -37,15 +37,15 @@ class ChosenL2(NamedTuple):
     Attributes
     ----------
     l2 : float
-    starts : list of ndarray
-        Parameters learned with it, one for each part of the samples.
+    starts : list of Start
+        What was learned with this penalty from each part of the samples.
     path : DataFrame
-        For each l2 its mean loss on held-out samples, how much more that is than the least, and the standard error of
-        the difference.
+        For each penalty (index) the held-out ``risk``, its ``difference`` from the smallest and the standard ``error``
+        of that.
     """
 
     l2: float
-    starts: list[np.ndarray]
+    starts: list[Start]
     path: pd.DataFrame
 
 
@@ -57,65 +57,42 @@ def choose_l2(
     Parameters
     ----------
     family : GatedFamily
+        Over all samples.
     machine : Machine
     theta : ndarray
         Where the descent at the strongest finite penalty begins.
     rng : RandomState
     learner : callable
-        See `KernelFamily.starts`.
+        ``learner(family, machine)`` minimises over some of the samples, see `DescentRun`.
     """
-    splits = held_out_parts(machine, rng)
-    noise = SMALL * rng.normal(size=(len(splits), len(PATH), len(theta)))
+    parts = family.stack.parts(machine, rng)
+    noise = SMALL * rng.normal(size=(len(parts), len(PATH), len(theta)))
     found = in_threads(
-        lambda k: follow(family, machine, theta, splits[k], noise[k], learner),
-        range(len(splits)),
-        family.options.n_jobs,
+        lambda k: follow(family, theta, parts[k], noise[k], learner), range(len(parts)), family.options.n_jobs
     )
-    if not found:  # no class has a second sample
+    sums: LossSums | None = None
+    for _, losses in found:
+        sums = losses if sums is None else sums + losses
+    if sums is None or sums.count == 0:  # no class has a second sample
         return ChosenL2(np.inf, [], pd.DataFrame(columns=["risk", "difference", "error"], dtype=float))
-    losses = np.vstack([losses for _, losses in found])
-    chosen, path = one_standard_error(losses, machine.bound[np.concatenate(splits)])
-    return ChosenL2(PATH[chosen], [thetas[chosen] for thetas, _ in found], path)
+    chosen, risk, difference, error = sums.strongest()
+    table = {"risk": risk, "difference": difference, "error": error}
+    return ChosenL2(
+        PATH[chosen], [starts[chosen] for starts, _ in found], pd.DataFrame(table, pd.Index(PATH, name="l2"))
+    )
 
 
 def follow(
-    family: GatedFamily,
-    machine: Machine,
-    theta: np.ndarray,
-    held_out: np.ndarray,
-    noise: np.ndarray,
-    learner: Learner,
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Parameters along the path, learned without some samples, and the losses of those: (n_held_out, n_path)."""
-    training = np.setdiff1d(np.arange(machine.n_samples), held_out)
-    part, its_machine, judge = family.subset(training), machine.subset(training), machine.subset(held_out)
-    scale = part.mean_optimum(its_machine)
-    run, thetas, losses = learner(part, its_machine), [], []
+    family: GatedFamily, theta: np.ndarray, part: ExactPart | BlockPart, noise: np.ndarray, learner: Learner
+) -> tuple[list[Start], LossSums]:
+    """What is learned along the path without the samples that a part holds out, and the losses of those."""
+    own, machine = family.over(part.stack), part.machine
+    scale = own.mean_optimum(machine)
+    run, learned = learner(own, machine), list[Start]()
     for k, l2 in enumerate(PATH):
-        part.strength = l2 * scale
-        begin = np.zeros_like(theta) if np.isinf(l2) else theta + noise[k]
-        end = run.descend(begin)
+        own.strength = l2 * scale
+        end = run.descend(Start(np.zeros_like(theta) if np.isinf(l2) else theta + noise[k]))
         theta = theta if np.isinf(l2) else end.solution
-        thetas.append(end.solution)
-        losses.append(judge.losses(family.held_out_values(end.solution, end.detail, training, held_out)))
-    return thetas, np.column_stack(losses)
-
-
-def one_standard_error(losses: np.ndarray, weight: np.ndarray) -> tuple[int, pd.DataFrame]:
-    """The strongest penalty that is within one standard error of the best, and the table of all.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n_samples, n_path)
-    weight : ndarray of shape (n_samples,)
-        How much each sample counts.
-    """
-    share = weight / weight.sum()
-    risk = share @ losses
-    best = np.argmax(risk <= risk.min() + TIE)  # the strongest of equals
-    paired = losses - losses[:, [best]]
-    difference = share @ paired
-    n_samples = len(losses)
-    error = np.sqrt(share**2 @ (paired - difference) ** 2 * n_samples / max(1, n_samples - 1))
-    path = pd.DataFrame({"risk": risk, "difference": difference, "error": error}, index=pd.Index(PATH, name="l2"))
-    return int(np.argmax(difference <= error)), path
+        learned.append(Start(end.solution, end.detail))
+    run.counted(part.passes)
+    return learned, part.losses(family, [(start.theta, start.solution) for start in learned])

@@ -25,20 +25,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..._warnings import warn
-from ...kernels import KernelStack
 from ...machines import Machine
-from ...validation import Constraints, Exactly, Number, check_parameters
-from ..base import FitControl
-from ..explicit.gates.descent import WINDOW
-from ..explicit.gates.fitting import GatedFit
-from ..explicit.gates.kernel import ExplicitGatedSum
-from ..explicit.gates.totals import average_and_spread
+from ...stacks import FitControl
+from ...validation import Constraints, Exactly, Number
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
-from ..gates.kernel_map import KernelMap
 from .combiner import GatedCombiner
 from .family import GatedFamily
 
@@ -180,62 +172,11 @@ class Localized(GatedCombiner):
         self.validation_fraction = validation_fraction
         self.gate_tol = gate_tol
 
-    @property
-    def why_exact(self) -> str | None:
-        """On explicit features no sample has parameters of its own, and nothing is compared with all samples."""
-        if self.gating is not None and self.gating.per_sample:
-            return f"{type(self.gating).__name__} has parameters of its own for each training sample"
-        if isinstance(self.inputs, KernelMap) and self.inputs.n_landmarks is None:
-            return "KernelMap without n_landmarks reads the kernel values of all pairs of samples"
-        if self.optimizer != "lbfgs":
-            return f"Localized(optimizer={self.optimizer!r}) solves the machine on whole kernels at every step"
-        return None
-
-    def fit(self, stack: Any, machine: Any, y: np.ndarray | None, control: FitControl | None = None) -> Any:
-        """Learn the gating model, close small gates, then solve the machine.
-
-        Parameters
-        ----------
-        stack : KernelStack or ExplicitStack
-            The base kernels over the training samples.
-        machine : Machine or ExplicitMachine
-            The dual problem, with its targets and bounds.
-        y : ndarray or None
-            The targets as the user gave them (encoded labels for classification).
-        control : FitControl, optional
-        """
-        if stack.storage != "explicit":
-            return super().fit(stack, machine, y, control)
-        control = control or FitControl()
-        check_parameters(self)
-        self._check()
-        found = GatedFit(self, stack, machine, control).run()
-        if found.end is not None and not found.end.converged:
-            warn(
-                f"Localized stopped after {found.end.steps} iterations with a relative progress of "
-                f"{found.end.progress:.2g} in the last {WINDOW} (tol is {control.tol:g}); raise the combiner's "
-                "max_iter, or tol",
-                ConvergenceWarning,
-            )
-        self.remember(found, found.kernel)
-        self._warn_of_even_explicit_gates(found.kernel, machine)
-        return found.kernel
-
-    def _warn_of_even_explicit_gates(self, kernel: ExplicitGatedSum, machine: Any) -> None:
-        """Warn if gates hardly depend on the sample."""
-        if kernel.n_kernels < 2 or not self.gating_.learns or kernel.engine is None:
-            return
-        amplitudes: Any = kernel.operand().amplitudes
-        found = average_and_spread(kernel.engine, amplitudes)
-        if found is not None:
-            self._warn_of_spread(*found, machine)
-
-    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> GatedFamily:
-        """Check the parameters, compute the gating inputs and, in dense storage, all Gram matrices."""
+    def family(self, stack: Any, machine: Machine, control: FitControl) -> GatedFamily:
+        """Check the parameters, compute the gating inputs and what else all gates share."""
         self._check()
         stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
-        gate, codes = self._codes(Softmax() if self.gating is None else self.gating, inputs, stack, control)
-        if stack.storage == "dense":
-            stack.matrices()
-        return GatedFamily(stack, gate, inputs, codes, self._options())
+        gate, coded, _ = self._coded(Softmax() if self.gating is None else self.gating, inputs, stack, control)
+        coded.prepare()
+        return GatedFamily(coded, gate, inputs, self._options())

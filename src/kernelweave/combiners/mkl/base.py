@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +18,12 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...engines.training.machine import size_of
-from ...kernels import KernelStack
+from ...kernels import Kernel
 from ...machines import Machine
 from ...solvers.weights.bundle import Bundle
+from ...stacks import FitControl, TrainingStack
 from ...validation import Constraints, Whole, check_parameters
-from ..base import Combiner, FitControl
-from ..explicit.kernel import ExplicitSum
+from ..base import Combiner
 from ..named import NamedNumbers, as_numbers
 from ..weighted.sums import WeightedSum
 from .problem import WeightProblem
@@ -78,29 +77,19 @@ class OptimalWeights(NamedNumbers, Combiner):
     costs: Any
     max_iter: int
 
-    @property
-    def why_dense(self) -> str | None:
-        """The reason of the costs, where they are computed from the kernels."""
-        if not hasattr(self.costs, "costs") or getattr(self.costs, "takes_parts", False):
-            return None
-        return f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"
-
-    @property
-    def why_exact(self) -> str | None:
-        """The reason of the costs, where they are computed from the kernels."""
-        if not hasattr(self.costs, "costs") or getattr(self.costs, "takes_features", False):
-            return None
-        return f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """What the costs need, where they are computed from the kernels."""
+        if not hasattr(self.costs, "costs"):
+            return {}
+        reads = {"gram": f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"}
+        return self.costs.needs() if hasattr(self.costs, "needs") else reads
 
     @abstractmethod
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
 
-    def fit(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
-    ) -> WeightedSum:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
-        control = control or FitControl()
         check_parameters(self)
         costs = self.costs_of(stack)
         what = "the kernels and their combination"
@@ -112,14 +101,14 @@ class OptimalWeights(NamedNumbers, Combiner):
         def tell(bundle: Bundle) -> None:
             control.report(len(problem.history), self.max_iter)
 
-        found = self.learn(problem, costs, control.tol, tell)
+        found = self.minimize(problem, costs, control.tol, tell)
         kernel = self.kernel(stack, problem.scale * found.point)
         final = kernel.scaling()
         solution = problem.finish(kernel.theta, final, control.tol)
         reached = solution.objective + found.penalty if np.array_equal(factor, final) else found.upper
         gap = max(reached - found.lower, 0.0)
         size = max(abs(reached), problem.least)
-        small = control.tol * (size_of(reached, machine.total) if stack.storage == "explicit" else size)
+        small = control.tol * stack.size_of(reached, machine, problem.least)
         if not found.converged and gap > small and solution.coef.any():  # without any J = 0 whatever the weights are
             self._warn(len(problem.history) - 1, gap, size, control.tol)
         self.costs_ = pd.Series(costs, stack.names)
@@ -138,13 +127,11 @@ class OptimalWeights(NamedNumbers, Combiner):
         factor = min(costs.values()) / least if least > 0.0 else 1.0
         return other.set_params(costs={name: costs[name] * factor for name in kept})
 
-    def kernel(self, stack: Any, eta: np.ndarray) -> Any:
+    def kernel(self, stack: Any, eta: np.ndarray) -> WeightedSum:
         """The weighted sum with given weights, which may leave a sample without any: its row is then zero."""
-        if stack.storage == "explicit":
-            return ExplicitSum(stack, eta, missing="warn", owner=type(self).__name__)
         return WeightedSum(stack, eta, missing="warn", owner=type(self).__name__)
 
-    def costs_of(self, stack: KernelStack) -> np.ndarray:
+    def costs_of(self, stack: TrainingStack) -> np.ndarray:
         """The cost d_m of each kernel, positive."""
         if hasattr(self.costs, "costs"):
             costs = self.costs.costs(stack)

@@ -14,11 +14,12 @@ for every machine. De Bie et al. (2007) put lower limits on the weights, so that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...kernels import Kernel
 from ...solvers.weights.conic import minimize_conic
 from ...solvers.weights.methods import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
 from ...solvers.weights.sets import Simplex
@@ -104,19 +105,13 @@ class ConvexMKL(OptimalWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    @property
-    def why_dense(self) -> str | None:
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
         """The cone solver takes whole matrices."""
         if self.solver == "conic":
-            return 'ConvexMKL with solver="conic" hands whole Gram matrices to a cone solver'
-        return super().why_dense
+            return {"gram": 'ConvexMKL with solver="conic" hands whole Gram matrices to a cone solver'}
+        return super().needs(kernels)
 
-    @property
-    def why_exact(self) -> str | None:
-        """The cone solver takes whole matrices."""
-        return self.why_dense if self.solver == "conic" else super().why_exact
-
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex by the chosen solver."""
         simplex = Simplex(self._limits(problem.names, costs))
         if self.solver == "conic":

@@ -6,24 +6,22 @@ The margin problem is between the convex hulls of the two classes, gamma being a
 
 K being the sum of the kernels, here divided by their number, so that `lam` does not depend on it. It is the hard-margin
 machine on K' = (1 - lam) K + lam I: if alpha maximises sum(alpha) - 1/2 alpha'YK'Y alpha with alpha >= 0 and
-alpha'y = 0, then gamma = 2 alpha / sum(alpha). With explicit features that is the squared-hinge machine on K at
-C = (1 - lam) / lam, whose dual has K + I / C: see `easy_explicit`.
+alpha'y = 0, then gamma = 2 alpha / sum(alpha). Up to the scale of alpha that is the squared-hinge machine on K at
+C = (1 - lam) / lam, whose dual has K + I / C; at lam = 1 gamma is 1/n for each class.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...machines import BinaryMachine, Machine, Solution
+from ...machines import DualTerms, Machine, SquaredHinge
+from ...stacks import FitControl, TrainingStack
 from ...validation import Constraints, Number, check_parameters
-from ..base import FitControl
 from ..weighted.sums import ChosenWeights
-from .easy_explicit import explicit_margins
-from .operands import operands_of
 
 
 class EasyMKL(ChosenWeights):
@@ -61,45 +59,79 @@ class EasyMKL(ChosenWeights):
     True
     """
 
-    why_dense = None
-    why_exact = None
-
     _constraints = Constraints(lam=Number(above=0, high=1))
 
     def __init__(self, lam: float = 0.1):
         self.lam = lam
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """The weights, averaged over the machine's binary problems."""
         check_parameters(self)
         if machine.strata is None:
             raise ValueError("EasyMKL compares classes, so it needs a classifier; use ConvexMKL or LpMKL instead")
-        if stack.storage == "explicit":
-            return explicit_margins(stack, machine, float(self.lam), control)
-        operands = operands_of(stack)
-        K = operands.sum(np.full(stack.n_kernels, (1.0 - self.lam) / stack.n_kernels), ridge=self.lam)
-        problems = binary_problems(machine)
-        total = np.zeros(stack.n_kernels)
-        for done, (rows, signs) in enumerate(problems):
-            solution = self._distribution(operands.among(K, rows), signs, control)
-            forms = np.maximum(operands.images([(rows, solution)]).forms(), 0.0)
-            total += forms / forms.sum() if forms.any() else 1.0 / stack.n_kernels
+        shares: list[np.ndarray] = []
+        problems = stack.margins(machine, Margin(float(self.lam), stack.n_samples))
+        for done, (part, its_machine) in enumerate(problems):
+            forms = np.maximum(self._forms(part, its_machine, control), 0.0)  # of shape (n_kernels, n_outputs)
+            sizes = forms.sum(axis=0)
+            shares += list(np.divide(forms, sizes, out=np.full(forms.shape, 1.0 / len(forms)), where=sizes > 0.0).T)
             control.report(done + 1, len(problems))
-        return total / total.sum(), len(problems)
+        total = np.sum(shares, axis=0)
+        return total / total.sum(), len(shares)
 
-    def _distribution(self, K: Any, signs: np.ndarray, control: FitControl) -> Solution:
-        """gamma with the signs of the classes, up to a factor, as the coefficients of a machine."""
-        # K' - lam I is positive semidefinite, so gamma'YK'Y gamma >= lam (1/n+ + 1/n-) and alpha stays below this:
-        bound = 4.0 / (self.lam * ((1.0 / (signs > 0).sum()) + 1.0 / (signs < 0).sum()))
-        solution = BinaryMachine(signs, bound).solve(K, tol=control.tol, max_steps=control.max_steps)
+    def _forms(self, stack: TrainingStack, machine: Machine, control: FitControl) -> np.ndarray:
+        """gamma'Y K_m Y gamma of each output, up to a factor."""
+        if self.lam == 1.0:
+            return stack.forms_of(ClassMeans(stack.class_counts(machine), machine.n_outputs))
+        sums, P = stack.sums(), stack.n_kernels
+        solution = machine.solve(sums.at(np.full(P, 1.0 / P)), tol=control.tol, max_steps=control.max_steps)
         if not solution.converged:
             warn(
                 f"EasyMKL's margin problem stopped after {solution.steps} solver steps; raise max_iter or lam",
                 ConvergenceWarning,
             )
-        return solution
+        return sums.by_output(machine, solution)
 
 
-def binary_problems(machine: Machine) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Samples and signs of each two-class problem of the machine that has samples of both classes."""
-    return [(rows, signs) for rows, signs in machine.two_class_problems() if (signs > 0).any() and (signs < 0).any()]
+class Margin(SquaredHinge):
+    """The squared hinge at C = (1 - lam) / lam, whatever a sample costs; with bounds that no coefficient reaches.
+
+    1/2 c_i^2 / C is a part of the optimum J, which is at most the loss of f = 0, n C / 2.
+
+    Parameters
+    ----------
+    lam : float
+    n_samples : int
+        n: at least as many as the machine has.
+    """
+
+    def __init__(self, lam: float, n_samples: int):
+        self.lam, self.n_samples = lam, n_samples
+
+    def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
+        """Those of the squared hinge."""
+        C = (1.0 - self.lam) / self.lam if self.lam < 1.0 else 1.0
+        most = 1.1 * C * np.sqrt(self.n_samples)
+        return DualTerms(y, np.where(y > 0.0, 0.0, -most), np.where(y > 0.0, most, 0.0), quadratic=1.0 / C)
+
+
+@dataclass(frozen=True)
+class ClassMeans:
+    """Coefficients at lam = 1: the sign of each problem, divided by the number of samples on its side.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_classes,)
+        Samples of each class.
+    n_outputs : int
+        1 for two classes, else one for each class against the others.
+    """
+
+    counts: np.ndarray
+    n_outputs: int
+
+    def __call__(self, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Of shape (n_samples, n_outputs)."""
+        chosen = np.arange(self.n_outputs) if self.n_outputs > 1 else np.ones(1, dtype=int)
+        inside = self.counts[chosen]
+        return np.where(y[:, None] == chosen, 1.0 / inside, -1.0 / (self.counts.sum() - inside))

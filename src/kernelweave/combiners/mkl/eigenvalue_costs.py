@@ -13,14 +13,10 @@ The thesis counts eigenvalues above 1/2, which is tr(K_m) / (2 n) for kernels of
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from scipy.linalg import get_lapack_funcs
 from sklearn.base import BaseEstimator
 
-from ...engines.moments import means_of, products_of
-from ...kernels import KernelStack
+from ...stacks import TrainingStack, training
 from ...validation import Constraints, Number, check_parameters, shown
 
 _LARGEST = 100  # of the logarithms of costs, whose squares are used
@@ -59,14 +55,13 @@ class EigenvalueCosts(BaseEstimator):
     def __init__(self, gamma: float = 0.5):
         self.gamma = gamma
 
-    takes_features = True  # explicit ones: eigenvalues of their second moments are those of the kernel
+    def needs(self) -> dict[str, str]:
+        """Eigenvalues, where some are to be counted."""
+        if np.all(self.gamma == 0):
+            return {}
+        return {"eigenvalues": f"{type(self).__name__} counts eigenvalues of whole Gram matrices"}
 
-    @property
-    def takes_parts(self) -> bool:
-        """Whether a stack with ``storage="lazy"`` will do: where nothing is to be counted."""
-        return bool(np.all(self.gamma == 0))
-
-    def costs(self, stack: KernelStack) -> np.ndarray:
+    def costs(self, stack: TrainingStack) -> np.ndarray:
         """One cost per kernel, each at least 1.
 
         Parameters
@@ -81,45 +76,7 @@ class EigenvalueCosts(BaseEstimator):
         gamma = check_parameters(self).gamma
         if gamma == 0:
             return np.ones(stack.n_kernels)
-        explicit = stack.storage == "explicit"
-        found = (
-            _counts_of_features(stack) if explicit else [_n_large_eigenvalues(stack, m) for m in range(stack.n_kernels)]
-        )
-        counts = np.array(found, dtype=float)
+        counts = np.array(training(stack).eigenvalue_counts(), dtype=float)
         if gamma * np.log10(counts.max()) > _LARGEST:
             raise ValueError(f"gamma of EigenvalueCosts is {shown(gamma)}: costs overflow; take a smaller one")
         return counts**gamma
-
-
-def _counts_of_features(stack: Any) -> list[int]:
-    """e_m of kernels with explicit features: F'F has the eigenvalues of F F' that are not 0."""
-    none = np.zeros(stack.n_features)
-    n_present, _ = means_of(stack.engine, stack.offsets, weighted=False)
-    moments = products_of(stack.engine, stack.offsets, none, pairs=False, weighted=False)
-    counts = []
-    for m, n in enumerate(n_present.tolist()):
-        values = np.linalg.eigvalsh(moments[m, m])
-        counts.append(max(1, int((values > values.sum() / (2 * max(1.0, n))).sum())))
-    return counts
-
-
-def _n_large_eigenvalues(stack: KernelStack, m: int) -> int:
-    """e_m, at least 1: the largest eigenvalue exceeds half of their mean, unless all are zero."""
-    present = stack.present[:, m]
-    K = stack.gram(m)
-    if not present.all():
-        K = K[np.ix_(present, present)]
-    threshold = np.trace(K) / (2 * max(1, len(K)))  # Bach et al. (2005): 1 / (2 n) at unit trace
-    K.flat[:: len(K) + 1] -= threshold
-    return max(1, _n_positive_eigenvalues(K))
-
-
-def _n_positive_eigenvalues(A: np.ndarray) -> int:
-    """By Sylvester's law of inertia, from the signs of D in A = L D L' (Bunch and Kaufman 1977); overwrites A."""
-    factorize, workspace = get_lapack_funcs(("sytrf", "sytrf_lwork"), (A,))
-    n_work, _ = workspace(len(A), lower=1)
-    # The transpose of a symmetric matrix in row order is the matrix in LAPACK's column order: no copy is made.
-    D, pivots, _ = factorize(A.T, lwork=int(n_work), lower=1, overwrite_a=1)
-    single = pivots > 0
-    # A 2 x 2 block of D has one positive and one negative eigenvalue, and stands in two entries of `pivots`.
-    return int((np.diagonal(D)[single] > 0).sum() + np.count_nonzero(~single) // 2)

@@ -64,7 +64,7 @@ class ElasticMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex, with the pull."""
         simplex = Simplex(np.zeros(len(costs)), float(self.l2))
         return WeightResult.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))

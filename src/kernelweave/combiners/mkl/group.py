@@ -88,7 +88,7 @@ class GroupMKL(OptimalWeights):
             groups = entries_of(self.groups, names, kept)
         return other.set_params(groups=groups)
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball of the mixed norm."""
         if self.p == 1.0:
             feasible: WeightSet = Simplex(np.zeros(len(costs)))

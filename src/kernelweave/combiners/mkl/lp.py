@@ -70,7 +70,7 @@ class LpMKL(OptimalWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball; on the simplex for p = 1."""
         n_kernels, p = len(costs), float(self.p)
         if p == 1.0:

@@ -23,10 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import KernelStack
 from ...machines import Machine, Solution
 from ...solvers.weights.bundle import Evaluation
-from .operands import operands_of
+from ...stacks import TrainingStack
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too
 FIRST_TOLERANCE = 1e-2  # largest KKT violation of the first solve, far from the optimal weights
@@ -55,10 +54,9 @@ class WeightProblem:
     """
 
     def __init__(
-        self, stack: KernelStack, machine: Machine, scale: np.ndarray, factor: np.ndarray, max_steps: int | None
+        self, stack: TrainingStack, machine: Machine, scale: np.ndarray, factor: np.ndarray, max_steps: int | None
     ):
-        self._stack, self.names, self.operands = stack, stack.names, operands_of(stack)
-        self.operands.scale(factor)
+        self._stack, self.names, self.sums = stack, stack.names, stack.sums(factor)
         self.views = [tuple(kernel.columns()) for kernel in stack.kernels]
         self.machine, self.scale, self.factor, self.max_steps = machine, scale, factor, max_steps
         self.last: Solution | None = None
@@ -69,7 +67,7 @@ class WeightProblem:
 
     def evaluate(self, point: np.ndarray, gap: float | None) -> Evaluation:
         """J at a point to within a gap; None for a first, rough solve. The curvature is of the latest point only."""
-        K, n_samples = self._kernel(self.scale * point), self.machine.n_samples
+        K, n_samples = self._kernel(self.scale * point), self._stack.n_samples
         most = min(max(MOST_STEPS, 50 * n_samples), self.max_steps or MOST_STEPS * n_samples)
         if gap is None or self.last is None:
             solution = self.machine.solve(K, tol=FIRST_TOLERANCE, max_steps=most)
@@ -82,7 +80,7 @@ class WeightProblem:
         else:
             # The machine's rule is gap <= gap_tol * max(1, |J|) for each output.
             gap_tol = gap / (self.machine.n_outputs + abs(self.last.objective))
-            solution = self.machine.solve(K, self.operands.start(self.last), gap_tol=gap_tol, max_steps=most)
+            solution = self.machine.solve(K, self.sums.start(self.last), gap_tol=gap_tol, max_steps=most)
         return self.record(point, solution)
 
     def finish(self, eta: np.ndarray, factor: np.ndarray, tol: float) -> Solution:
@@ -92,20 +90,20 @@ class WeightProblem:
             solution = self.machine.refine(self._K, self.last, tol, self.max_steps)
         else:
             self.factor = factor
-            self.operands.scale(factor)
-            K, start = self._kernel(eta), None if self.last is None else self.operands.start(self.last)
+            self.sums.scale(factor)
+            K, start = self._kernel(eta), None if self.last is None else self.sums.start(self.last)
             solution = self.machine.solve(K, start, tol=tol, max_steps=self.max_steps)
         self._note(solution)
         return solution
 
     def record(self, point: np.ndarray, solution: Solution) -> Evaluation:
         """An evaluation, and a line of the history, from a solution."""
-        found = self.operands.found(self.machine, solution)
+        found = self.sums.found(self.machine, solution)
         forms = self.scale * found.forms()
         self._note(solution)
 
         def bend() -> np.ndarray:
-            H = self.operands.curvature(self.machine, self._K, solution, found)
+            H = self.sums.curvature(self.machine, self._K, solution, found)
             return self.scale[:, None] * H * self.scale
 
         return Evaluation(point, solution.objective, solution.gap, forms, bend, solution, self.least)
@@ -120,8 +118,9 @@ class WeightProblem:
         self.last = solution
         now = time.perf_counter()
         line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock}
-        if self._stack.storage != "explicit":  # else coefficients are of features
-            line["n_support"] = int(np.count_nonzero(solution.coef.any(axis=1)))
+        support = self._stack.n_support(solution)
+        if support is not None:
+            line["n_support"] = support
         self.history.append(line)
         self._clock = now
 
@@ -131,5 +130,5 @@ class WeightProblem:
 
     def _kernel(self, eta: np.ndarray) -> Any:
         """What the machine is solved on; overwritten by the next call."""
-        self._weights, self._K = eta.copy(), self.operands.sum(eta)
+        self._weights, self._K = eta.copy(), self.sums.at(eta)
         return self._K

@@ -75,9 +75,6 @@ class BinaryMKL(ChosenWeights):
     dtype: float64
     """
 
-    why_dense = None
-    why_exact = None
-
     _constraints = Constraints(n_selected=Whole(1), max_iter=Whole(1))
 
     def __init__(self, n_selected: int, max_iter: int = 500):
@@ -88,15 +85,13 @@ class BinaryMKL(ChosenWeights):
         """A copy that selects no more kernels than there are."""
         return super().for_kernels(names, kept).set_params(n_selected=min(self.n_selected, len(kept)))
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """Weight 1 for the kernels with the largest relaxed weights."""
         given = check_parameters(self)
         n_selected, max_iter = given.n_selected, given.max_iter
         if n_selected > stack.n_kernels:
             raise ValueError(f"n_selected is {n_selected}, but there are only {stack.n_kernels} kernels")
-        explicit = stack.storage == "explicit"
-        unscaled = np.zeros(stack.n_kernels) if explicit else np.ones(stack.n_samples)  # no sample has a factor
-        problem = WeightProblem(stack, machine, np.ones(stack.n_kernels), unscaled, control.max_steps)
+        problem = WeightProblem(stack, machine, np.ones(stack.n_kernels), stack.unscaled(), control.max_steps)
 
         def tell(bundle: Bundle) -> None:
             control.report(bundle.evaluations, max_iter)

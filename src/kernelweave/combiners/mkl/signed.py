@@ -21,9 +21,10 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...solvers import Result, solve_alignment_program, solve_margin_program
 from ...solvers.weights.semidefinite import joint_rank
+from ...stacks.missing import check_every_view
 from ...validation import Choice, Constraints, Number, check_parameters
-from ..similarity.inner_products import ideal_factor, similarities
-from ..weighted.sums import ChosenWeights, check_every_view
+from ..similarity.inner_products import compared_with_targets
+from ..weighted.sums import ChosenWeights
 
 CRITERIA = ("margin", "alignment")
 LARGEST_RANK = 100
@@ -80,8 +81,6 @@ class LinearMKL(ChosenWeights):
     """
 
     any_sign = True
-    why_dense = "LinearMKL solves a semidefinite program of whole Gram matrices"
-    why_exact = "LinearMKL gives weights of both signs, under which a kernel has no explicit features"
 
     _constraints = Constraints(criterion=Choice(*CRITERIA), trace=Number(above=0) | None)
 
@@ -89,12 +88,15 @@ class LinearMKL(ChosenWeights):
         self.criterion = criterion
         self.trace = trace
 
-    def choose(self, stack, machine, y, control):
+    def needs(self, kernels=()):
+        """The matrices of the program."""
+        return {"gram": "LinearMKL solves a semidefinite program of whole Gram matrices"}
+
+    def choose(self, stack, machine, control):
         """The weights at the optimum of the semidefinite program."""
         given = check_parameters(self)
-        check_every_view(type(self).__name__, stack, stack.present, stack.reference)
+        check_every_view(type(self).__name__, stack.names, stack.present, stack.reference)
         problem = self._problem(machine) if self.criterion == "margin" else None
-        factor: Any = ideal_factor(machine, y, stack.weight, self) if self.criterion == "alignment" else None
         matrices = stack.matrices()
         rank = joint_rank(matrices)
         if rank > LARGEST_RANK:
@@ -108,7 +110,7 @@ class LinearMKL(ChosenWeights):
             result = solve_margin_program(matrices, **problem, trace=trace)
             eta, self.program_objective_, self.gap_ = result.solution, result.objective, result.gap
         else:
-            found = similarities(stack, factor, centered=False, pairs=True)
+            found = compared_with_targets(stack, machine, self, centered=False, pairs=True)
             result = solve_alignment_program(matrices, found.to_target, found.between)
             eta = result.solution * trace / (traces @ result.solution)
             self.program_objective_, self.gap_ = result.objective / found.target_norm, result.gap / found.target_norm

@@ -80,7 +80,7 @@ class SparseMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def learn(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """Convex problems with costs from the tangents, until J stops falling."""
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)

@@ -20,22 +20,22 @@ training samples.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...kernels import KernelStack
+from ...kernels import Kernel, KernelStack
 from ...kernels.stacking.repair import Repair
 from ...machines import Machine, Solution
+from ...stacks import FitControl, TrainingStack, training
+from ...stacks.missing import check_every_view
 from ...validation import Choice, Constraints, Number, check_parameters
 from ...views import Views
-from ..base import Combiner, FitControl
+from ..base import Combiner
 from ..combined import CombinedKernel
-from ..similarity.inner_products import labels_of
-from ..weighted.sums import check_every_view
 
 FORMS = ("absolute", "difference", "square")
 
@@ -86,23 +86,19 @@ class KernelDifference(Combiner):
         self.tau = tau
         self.repair = repair
 
-    why_exact = "KernelDifference subtracts Gram matrices, and their difference has no explicit features"
-
-    @property
-    def why_dense(self) -> str:
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
         """The square is a product of whole matrices; the forms with labels need the eigenvalues of the whole kernel."""
         if self.form == "square":
-            return "KernelDifference squares the whole matrix of differences"
-        return "KernelDifference repairs the combined kernel by the eigenvalues of its whole matrix"
+            return {"gram": "KernelDifference squares the whole matrix of differences"}
+        return {"gram": "KernelDifference repairs the combined kernel by the eigenvalues of its whole matrix"}
 
-    def fit(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
-    ) -> DifferenceKernel:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> DifferenceKernel:
         """Solve the machine on the mean kernel if labels of new samples are needed, then on the combined one."""
-        begin, control = time.perf_counter(), control or FitControl()
+        begin = time.perf_counter()
         check_parameters(self)
         repair = Repair(self.repair, "combined", trusted=self.form == "square")
-        check_every_view(type(self).__name__, stack, stack.present, stack.reference)
+        exact = training(stack)
+        check_every_view(type(self).__name__, exact.names, exact.present, exact.reference)
         kept = stack.n_kernels - 1 if self.form == "square" else 0
         stack.check_memory(6 + kept, "the combined kernel", per_kernel=kept > 0)
         signs = first = None
@@ -113,7 +109,7 @@ class KernelDifference(Combiner):
             del mean
             self._warn(first)
         kernel = DifferenceKernel(
-            stack,
+            exact,
             self.form,
             self.tau,
             repair,
@@ -137,7 +133,7 @@ class KernelDifference(Combiner):
                 f'KernelDifference with form="{self.form}" multiplies by labels +1 and -1, so it is for two classes '
                 'only; form="square" works for every machine'
             )
-        return 2.0 * labels_of(machine, self) - 1.0
+        return np.where(machine.strata == np.max(machine.strata), 1.0, -1.0)
 
 
 class DifferenceKernel(CombinedKernel):
@@ -214,7 +210,7 @@ class DifferenceKernel(CombinedKernel):
         """The combined kernel of new samples, with estimated labels."""
         stack = self.stack
         present = stack.presence(views)
-        check_every_view("KernelDifference", stack, present, views)
+        check_every_view("KernelDifference", stack.names, present, views)
         values = [stack.cross(m, views, present[:, m]) for m in range(stack.n_kernels)]
         if self.form == "square":
             K = self._recursion(values, lambda step, D: D @ self.differences[step])

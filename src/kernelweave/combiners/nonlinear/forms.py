@@ -22,12 +22,15 @@ from ...kernels.parts.pointwise import PointwiseInParts
 from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
 from ...machines import Solution
+from ...machines.base import Operand
 from ...solvers.stacks.elementwise import polynomial, polynomial_pullback
+from ...stacks import TrainingStack, training
+from ...stacks.tiles import kept_images
 from ...views import Views
 from ..combined import CombinedKernel
-from ..descent.family import KernelFamily, kept_images, support_rows
+from ..descent.family import KernelFamily, support_rows
 from .gaussian_form import GaussianForm
-from .in_parts import form_in_parts, form_pullback, rows_of, sum_images, sum_in_parts, sum_pullback
+from .in_parts import form_in_parts, form_pullback, sum_images, sum_in_parts, sum_pullback
 
 
 class FormKernel(CombinedKernel):
@@ -66,25 +69,27 @@ class FormKernel(CombinedKernel):
         """The form of the training samples."""
         return self.form.gram(self, out)
 
-    def lazy(self) -> SumInParts | PointwiseInParts:
+    def operand(self, out: np.ndarray | None = None) -> Operand:
+        """The form of the training samples: whole, or in parts."""
+        return training(self.stack).elementwise(self, out)
+
+    def in_parts(self) -> SumInParts | PointwiseInParts:
         """The form of the training samples in parts."""
-        return self.form.lazy(self)
+        return self.form.in_parts(self)
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """The form between some training samples and all of them."""
-        if self.stack.storage == "dense":
-            return super().rows(index)
-        return rows_of(self.lazy(), index)
+        return training(self.stack).rows_of(self.operand(), index)
 
     def product(self, index: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """The form of the training samples times coefficients."""
-        if self.stack.storage == "dense":
-            return super().product(index, coef)
-        return self.lazy().product(np.arange(self.n_samples), index, coef)
+        columns = coef if coef.ndim == 2 else coef[:, None]
+        found = training(self.stack).values(self.operand(), np.arange(self.n_samples), index, columns)
+        return found if coef.ndim == 2 else found[:, 0]
 
     def block(self, index: np.ndarray) -> np.ndarray:
         """The form among some training samples."""
-        return super().block(index) if self.stack.storage == "dense" else self.lazy().block(index)
+        return training(self.stack).block_of(self.operand(), index)
 
     def cross(self, views: Views) -> np.ndarray:
         """The form of new samples; only kernels with a weight are computed."""
@@ -134,23 +139,22 @@ class FormFamily(KernelFamily):
 
     Parameters
     ----------
-    stack : KernelStack
-        All Gram matrices are computed here, unless it has lazy storage.
+    stack : TrainingStack
     form : Monomials or GaussianForm
     """
 
-    def __init__(self, stack: KernelStack, form: Monomials | GaussianForm):
+    def __init__(self, stack: TrainingStack, form: Monomials | GaussianForm):
         super().__init__(stack)
-        if stack.storage == "dense":
-            stack.matrices()
-        self.form, self.diagonals = form, form.diagonals(stack)
-        self.base: SumInParts | None = None  # a weighted sum in parts, whose images stay true for all weights
-        if stack.storage == "lazy" and isinstance(form, Monomials) and form.is_weighted_sum and stack.present.all():
-            self.base = sum_in_parts(self.at(np.ones(stack.n_kernels)), form, np.ones(stack.n_samples))
+        exact = training(stack)
+        exact.prepare()
+        self.form, self.diagonals, self.place = form, form.diagonals(exact), exact.place
+        # a weighted sum in parts, whose images stay true for all weights
+        is_sum = isinstance(form, Monomials) and form.is_weighted_sum and exact.present.all()
+        self.base: SumInParts | None = exact.kept_sum() if is_sum else None
 
     def at(self, theta: np.ndarray) -> FormKernel:
         """The form with these weights."""
-        return FormKernel(self.stack, theta, self.form, self.diagonals, base=self.base)
+        return FormKernel(training(self.stack), theta, self.form, self.diagonals, base=self.base)
 
     def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
@@ -159,10 +163,10 @@ class FormFamily(KernelFamily):
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
         """`pullback` of a solution; the images K_m c of a weighted sum in parts are not computed again."""
         rows, coef = support_rows(solution.coef)
-        images = kept_images(solution, rows, self.stack.place)
+        images = kept_images(solution, rows, self.place)
         if images is None or not isinstance(self.form, Monomials):
             return self.pullback(kernel, solution.coef)
-        return self.form.sum_pullback(kernel, kernel.lazy(), rows, coef, images)
+        return self.form.sum_pullback(kernel, kernel.in_parts(), rows, coef, images)
 
 
 class Monomials:
@@ -189,7 +193,7 @@ class Monomials:
         self.products = products
         self.sums = sums
 
-    def diagonals(self, stack: KernelStack) -> None:
+    def diagonals(self, stack: TrainingStack) -> None:
         """Diagonals are not needed."""
         return None
 
@@ -207,18 +211,19 @@ class Monomials:
             K *= factor[None, :]
         return K
 
-    def lazy(self, kernel: FormKernel) -> SumInParts | PointwiseInParts:
+    def in_parts(self, kernel: FormKernel) -> SumInParts | PointwiseInParts:
         """The kernel of the training samples in parts."""
         factor = self._missing_factor(kernel.theta, kernel.stack.present)[0]
         return sum_in_parts(kernel, self, factor) if self.is_weighted_sum else form_in_parts(kernel, factor)
 
     def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
+        return training(kernel.stack).form_pullback(self, kernel, *support_rows(coef))
+
+    def whole_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`pullback` from whole matrices, for the samples with coefficients."""
         stack, eta = kernel.stack, kernel.theta
-        rows, coef = support_rows(coef)
         present = stack.present[rows]
-        if stack.storage == "lazy":
-            return self._lazy_pullback(kernel, rows, coef)
         if present.all():
             return polynomial_pullback(stack.matrices(), eta, *self._shares, rows, coef)[0]
         factor, slopes = self._missing_factor(eta, present)
@@ -226,10 +231,10 @@ class Monomials:
         gradient, row_sums = polynomial_pullback(stack.matrices(), eta, *self._shares, rows, coef)
         return gradient - row_sums @ slopes  # dK_ij = f_i f_j dh_ij + K_ij (dlog f_i + dlog f_j)
 
-    def _lazy_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`pullback` of a kernel in parts."""
+    def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`pullback` of a kernel in parts, for the samples with coefficients."""
         if self.is_weighted_sum:
-            operand: Any = kernel.lazy()
+            operand: Any = kernel.in_parts()
             return self.sum_pullback(kernel, operand, rows, coef, sum_images(operand, rows, rows, coef))
         factor, slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])
         lacking = not kernel.stack.present[rows].all()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels import KernelStack
 from ...kernels.parts.pointwise import PointwiseInParts
 from ...kernels.stacking.normalization import check_known
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback
+from ...stacks import TrainingStack, training
 from ...views import Views
 from ..descent.family import support_rows
 from .in_parts import form_in_parts, form_pullback
@@ -31,25 +31,29 @@ class GaussianForm:
     samples if kernels are centred; the kernel stays positive semidefinite.
     """
 
-    def diagonals(self, stack: KernelStack) -> np.ndarray:
+    def diagonals(self, stack: TrainingStack) -> np.ndarray:
         """k_m(x, x) of each training sample, of shape (n_samples, n_kernels)."""
-        if stack.storage == "lazy":
-            return stack.in_parts().diagonals()
-        return np.ascontiguousarray(stack.matrices().diagonal(axis1=1, axis2=2).T, dtype=float)
+        return training(stack).diagonals()
 
     def gram(self, kernel: FormKernel, out: np.ndarray | None = None) -> np.ndarray:
         """The kernel of the training samples."""
         return gaussian(kernel.stack.matrices(), kernel.theta, kernel.diagonals, out)
 
-    def lazy(self, kernel: FormKernel) -> PointwiseInParts:
+    def in_parts(self, kernel: FormKernel) -> PointwiseInParts:
         """The kernel of the training samples in parts."""
         return form_in_parts(kernel, None)
 
     def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
-        if kernel.stack.storage == "lazy":
-            return form_pullback(kernel, *support_rows(coef), sums=False)[0]
-        return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, *support_rows(coef))
+        return training(kernel.stack).form_pullback(self, kernel, *support_rows(coef))
+
+    def whole_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`pullback` from whole matrices, for the samples with coefficients."""
+        return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, rows, coef)
+
+    def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """`pullback` of a kernel in parts, for the samples with coefficients."""
+        return form_pullback(kernel, rows, coef, sums=False)[0]
 
     def value_of(self, values: Iterable, shifts: Any, xp: Any) -> Any:
         """The form of weighted values, given sum_m eta_m (k_m(x, x) + k_m(z, z)) of each pair."""

@@ -13,13 +13,15 @@ k^S, k^P    form "sum", "product"
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ...kernels import KernelStack
+from ...kernels import Kernel
 from ...machines import Machine
 from ...solvers.descent.domains import ConvexSet
+from ...stacks import ExactStack, FitControl, TrainingStack, training
 from ...validation import Choice, Constraints, Number
-from ..base import FitControl
 from ..descent.combiner import DescentCombiner
 from .forms import FormFamily, FormKernel, Monomials
 from .gaussian_form import GaussianForm
@@ -84,8 +86,6 @@ class GeneralizedMKL(DescentCombiner):
     {'x0': False, 'x1': True, 'x2': False}
     """
 
-    why_dense = None
-    why_exact = "GeneralizedMKL learns a product of kernels, whose explicit features would be all products of theirs"
     _constraints = Constraints(form=Choice(*_FORMS), penalty=Choice(*_PENALTIES), strength=Number(low=0))
 
     def __init__(
@@ -103,15 +103,18 @@ class GeneralizedMKL(DescentCombiner):
         self.optimizer = optimizer
         self.max_iter = max_iter
 
-    def family(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl
-    ) -> PenalizedFamily:
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """A function of all kernel values."""
+        why = "GeneralizedMKL learns a function of kernels, whose explicit features would be all products of theirs"
+        return {"elementwise": why}
+
+    def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> PenalizedFamily:
         """Check the parameters."""
         if self.strength == 0.0 and self.form == "sum":
             raise ValueError(
                 'strength of GeneralizedMKL must be positive for form="sum": without a penalty, J falls without limit'
             )
-        if y is None and (self.form, self.penalty) != ("sum", "l2"):
+        if machine.detects_novelty and (self.form, self.penalty) != ("sum", "l2"):
             # J = -1/2 c'Kc: weights of a product fall to 0 (K = 1), those of a sum under l1 too, or grow without limit.
             raise ValueError(
                 'GeneralizedMKL needs form="sum" and penalty="l2" for novelty detection: otherwise J is smallest '
@@ -135,16 +138,16 @@ class PenalizedFamily(FormFamily):
     strength : float
     """
 
-    def __init__(self, stack: KernelStack, form: Monomials | GaussianForm, norm: str, strength: float):
+    def __init__(self, stack: TrainingStack, form: Monomials | GaussianForm, norm: str, strength: float):
         super().__init__(stack, form)
         self.norm, self.strength = norm, strength
 
-    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
+    def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
         """Equal shares, of the squared distance (product) or of the kernel (sum)."""
         n_kernels = self.stack.n_kernels
         if self.diagonals is None:
             return np.full(n_kernels, 1.0 / n_kernels)
-        variances = _variances(self.stack)
+        variances = _variances(training(self.stack))
         return np.divide(1.0, n_kernels * variances, out=np.zeros_like(variances), where=variances > 0.0)
 
     def domain(self) -> ConvexSet:
@@ -166,18 +169,10 @@ class PenalizedFamily(FormFamily):
         return self.at(theta)
 
 
-def _variances(stack: KernelStack) -> np.ndarray:
+def _variances(stack: ExactStack) -> np.ndarray:
     """Variance of the training samples that have the view, in each kernel's feature space."""
     weight = np.where(stack.present, stack.weight[:, None], 0.0)
     weight = weight / np.maximum(weight.sum(axis=0), np.finfo(float).tiny)
-    if stack.storage == "lazy":
-        parts = stack.in_parts()
-        diagonals = parts.diagonals()
-        V = parts.place.asarray(weight[:, :, None], "float64")
-        images = parts.place.numpy(parts.images(None, None, V))[:, :, 0]
-    else:
-        matrices = stack.matrices()
-        diagonals = matrices.diagonal(axis1=1, axis2=2).T
-        images = np.column_stack([K @ weight[:, m] for m, K in enumerate(matrices)])
+    diagonals, images = stack.diagonals(), stack.images(weight.T[:, :, None])[:, :, 0].T
     variances = (weight * (diagonals - images)).sum(axis=0)
     return np.where(variances > 1e-12 * (weight * np.abs(diagonals)).sum(axis=0), variances, 0.0)

@@ -52,18 +52,6 @@ def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInP
     return PointwiseInParts(parts, combine, diagonal, kernels=used, factor=factor)
 
 
-def rows_of(operand: SumInParts | PointwiseInParts, index: np.ndarray) -> np.ndarray:
-    """K between some samples and all of them."""
-    if isinstance(operand, PointwiseInParts):
-        values = operand.place.numpy(operand.values(index, np.arange(operand.n_samples)))
-        return values * operand.factor[index, None] * operand.factor
-    found = np.zeros((len(index), operand.n_samples))
-    for m in operand.used:
-        values = operand.place.numpy(operand.parts.block(m, index, None))
-        found += operand.weights[m] * operand.left[index, m, None] * values * operand.left[:, m]
-    return found
-
-
 def sum_images(operand: SumInParts, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """k_m between some samples and others, times the factors and coefficients of the latter, for each kernel."""
     place = operand.place

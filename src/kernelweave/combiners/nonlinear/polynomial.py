@@ -21,20 +21,19 @@ d           degree
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...kernels import KernelStack
+from ...kernels import Kernel
 from ...machines import Machine
 from ...solvers.descent.domains import ConvexSet
 from ...solvers.weights.ball import project_ball
+from ...stacks import ExactStack, FitControl, TrainingStack, training
+from ...stacks.held_out import positions_of_parts
 from ...validation import Constraints, Number, Whole
-from ..base import FitControl
 from ..descent.combiner import DescentCombiner
-from ..descent.family import support_rows
-from ..descent.held_out import held_out_parts
 from ..named import NamedNumbers, as_numbers
 from .forms import FormFamily, FormKernel, Monomials
 
@@ -113,8 +112,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     True
     """
 
-    why_dense = None
-    why_exact = "PolynomialMKL learns a polynomial of kernels, whose explicit features would be all products of theirs"
     _constraints = Constraints(
         degree=Whole(1), constant=Number(low=0), ball_radius=Number(low=0) | None, tau=Number(low=0, high=1) | "auto"
     )
@@ -140,10 +137,16 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         self.max_iter = max_iter
         self.tau = tau
 
-    def family(self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl) -> BallFamily:
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """A function of all kernel values."""
+        why = "PolynomialMKL learns a polynomial of kernels, whose explicit features would be all products of theirs"
+        return {"elementwise": why}
+
+    def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> BallFamily:
         """The forms with weights in the ball; also chooses the share of the products."""
         ball = self._ball(stack)
-        self.tau_ = self._held_out_tau(stack, machine, control) if isinstance(self.tau, str) else float(self.tau)
+        chosen = isinstance(self.tau, str)
+        self.tau_ = self._held_out_tau(training(stack), machine, control) if chosen else float(self.tau)
         return BallFamily(stack, self.kernel_form(stack.n_kernels), *ball)
 
     def kernel_form(self, n_kernels: int) -> Monomials:
@@ -158,7 +161,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
         """The weight u: h_d(constant u, u, .., u) - (constant u)^d = u^d (h_d(constant, 1, .., 1) - constant^d) = 1."""
         return Monomials(self.degree, self.constant).at_one(np.ones(n_kernels)) ** (-1.0 / self.degree)
 
-    def _ball(self, stack: KernelStack) -> tuple[np.ndarray, float]:
+    def _ball(self, stack: TrainingStack) -> tuple[np.ndarray, float]:
         uniform = self._uniform(stack.n_kernels)
         center = as_numbers(
             0.5 * uniform if self.ball_center is None else self.ball_center, stack.names, "ball_center", default=0.0
@@ -167,27 +170,21 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
             return center, float(np.linalg.norm(uniform - center))
         return center, float(self.ball_radius)
 
-    def _held_out_tau(self, stack: KernelStack, machine: Machine, control: FitControl) -> float:
+    def _held_out_tau(self, stack: ExactStack, machine: Machine, control: FitControl) -> float:
         """The share of least held-out error under uniform weights."""
-        parts = [] if machine.detects_novelty else held_out_parts(machine, control.rng)
+        parts = [] if machine.detects_novelty else positions_of_parts(machine, control.rng)
         if not parts:
             return UNSEEN_TAU
         eta = np.full(stack.n_kernels, self._uniform(stack.n_kernels))
         K: Any = None
         errors = np.zeros(len(TAUS))
         for t, tau in enumerate(TAUS):
-            kernel = FormKernel(stack, eta, self._form(stack.n_kernels, tau), None)
-            K = kernel.operand(K)
+            K = FormKernel(stack, eta, self._form(stack.n_kernels, tau), None).operand(K)
             for held_out in parts:
                 training = np.setdiff1d(np.arange(machine.n_samples), held_out)
-                among = K[np.ix_(training, training)] if isinstance(K, np.ndarray) else K.subset(training)
-                solution = machine.subset(training).solve(among, tol=control.tol, max_steps=control.max_steps)
-                if isinstance(K, np.ndarray):
-                    values = K[np.ix_(held_out, training)] @ solution.coef
-                else:
-                    rows, coef = support_rows(solution.coef)
-                    values = K.product(held_out, training[rows], coef)
-                values = values + solution.intercept
+                part = stack.part(K, training)
+                solution = machine.subset(training).solve(part, tol=control.tol, max_steps=control.max_steps)
+                values = stack.values(K, held_out, training, solution.coef) + solution.intercept
                 errors[t] += machine.bound[held_out] @ machine.subset(held_out).losses(values)
         return TAUS[int(errors.argmin())]
 
@@ -203,11 +200,11 @@ class BallFamily(FormFamily):
     radius : float
     """
 
-    def __init__(self, stack: KernelStack, form: Monomials, center: np.ndarray, radius: float):
+    def __init__(self, stack: TrainingStack, form: Monomials, center: np.ndarray, radius: float):
         super().__init__(stack, form)
         self.center, self.radius = center, radius
 
-    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
+    def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
         """The point of the ball furthest in the uniform direction."""
         return self.center + self.radius / np.sqrt(len(self.center))
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...kernels import KernelStack
+from ...kernels import Kernel, KernelStack
 from ...kernels.parts.pointwise import PointwiseInParts
 from ...machines import Machine
+from ...stacks import FitControl, TrainingStack, training
+from ...stacks.missing import check_every_view
 from ...views import Views
-from ..base import Combiner, FitControl
+from ..base import Combiner
 from ..combined import PointwiseKernel
-from ..weighted.sums import check_every_view
 
 
 class Product(Combiner):
@@ -35,20 +36,19 @@ class Product(Combiner):
     array([0, 1])
     """
 
-    why_dense = None
-    why_exact = "Product multiplies kernels, whose explicit features would be all products of theirs"
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
+        """A function of all kernel values."""
+        return {"elementwise": "Product multiplies kernels, whose explicit features would be all products of theirs"}
 
     def largest_value(self, names: list[str], largest: np.ndarray) -> float:
         """The product."""
         return float(largest.prod())
 
-    def fit(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl | None = None
-    ) -> ProductKernel:
+    def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> ProductKernel:
         """Solve the machine once under the product."""
         begin = time.perf_counter()
         stack.check_memory(3, "the combined kernel")
-        return ProductKernel(stack).solve(machine, control or FitControl(), begin)
+        return ProductKernel(training(stack)).solve(machine, control, begin)
 
 
 class ProductKernel(PointwiseKernel):
@@ -69,15 +69,15 @@ class ProductKernel(PointwiseKernel):
             product *= other
         return product
 
-    def lazy(self) -> PointwiseInParts:
+    def in_parts(self) -> PointwiseInParts:
         """The product in parts, wherever these are."""
-        found = super().lazy()
+        found = super().in_parts()
         found.combine = lambda values, rows, columns: self.combine(values)
         return found
 
     def check(self, present: np.ndarray, views: Views) -> None:
         """Every sample needs every view."""
-        check_every_view("Product", self.stack, present, views)
+        check_every_view("Product", self.names, present, views)
 
     def sample_weights(self, views: Views) -> np.ndarray:
         """One for each kernel and sample."""

@@ -6,23 +6,22 @@ from there to W_m, dJ/dW_m = sum_i x_i^m (dJ/dz_i^m)', a sum over support vector
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...kernels import KernelStack
-from ...kernels.parts.sums import SumInParts
-from ...kernels.points.in_parts import points_in_parts, points_pullback
-from ...machines import Machine, Solution
+from ...machines import Machine
+from ...machines.base import Operand
 from ...solvers.descent.domains import Domain
-from ...solvers.qp.in_parts import KernelInParts
-from ...solvers.stacks.sums import KernelBlock, sum_kernels
-from ..descent.family import kept_images, support_rows
+from ...stacks.descent import Start
+from ...stacks.joint import JointProblem
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate
+from ..gates.function import GateFunction
 from ..gates.inputs import GatingInputs, NoInputs
-from ..localized.family import GatedFamily, GatingOptions, gate_slopes
+from ..localized.family import GatedFamily, GatingOptions
 from .feature_maps import KernelFeatures, ViewFeatures
 from .kernel import ProjectedKernel
 from .layout import Layout
@@ -68,52 +67,48 @@ class ProjectedFamily(GatedFamily):
 
     def __init__(
         self,
-        stack: KernelStack,
+        stack: Any,
         gate: Gate,
         inputs: GatingInputs | NoInputs,
-        codes: np.ndarray,
         options: GatingOptions,
         layout: Layout,
         maps: list[ViewFeatures | KernelFeatures],
         features: list[Any],
+        codes: Any,
         projection: ProjectionOptions,
     ):
-        super().__init__(stack, gate, inputs, codes, options)
-        self.layout, self.maps, self.features, self.projection = layout, maps, features, projection
-        self.has_widths = False
+        super().__init__(stack, gate, inputs, options)
+        self.layout, self.maps, self.features, self.codes = layout, maps, features, codes
+        self.projection, self.has_widths = projection, False
+
+    def over(self, stack: Any) -> ProjectedFamily:
+        """The same over some of the training samples; `stack.chosen` are their positions among these."""
+        features, codes = [F[stack.chosen] for F in self.features], self.codes[stack.chosen]
+        given = self.gate, self.inputs, self.options, self.layout, self.maps, features, codes, self.projection
+        return ProjectedFamily(stack, *given)
 
     def at(self, theta: np.ndarray) -> ProjectedKernel:
         """The kernel with these projections and gates, all gates as they are."""
-        V, codes = self.layout.gating(theta)[0], self.layout.projected_codes(theta, self.codes)
-        return self._kernel(theta, self.gate.values(V, codes, self.stack.present), codes=codes)
+        stack, every = self._coded_at(theta), np.ones(self.n_kernels, dtype=bool)
+        function = GateFunction(self.gate, every, fixed=self.layout.gating(theta)[0])
+        return self._at_points(stack, theta, stack.gates(function))
 
-    def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / dtheta) c_r, SLDR A.2 and A.3 for any machine."""
-        rows, coef = support_rows(coef)
-        if kernel.is_lazy:
-            return self._lazy_gradient(kernel, rows, coef, kernel.images(rows, coef))
-        return self._from_points(kernel, rows, *kernel.sum.pullback(rows, coef))
+    def _coded_at(self, theta: np.ndarray) -> Any:
+        """The stack with the codes that the gating model reads at a projection of the gating inputs."""
+        stack = copy(self.stack)
+        stack.codes = self.layout.projected_codes(theta, self.codes)
+        return stack
 
-    def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
-        """`pullback` of a solution; what it holds of the products of kernels and coefficients is not computed again."""
-        rows, coef = support_rows(solution.coef)
-        images = kept_images(solution, rows, kernel.stack.place)
-        return (
-            self.pullback(kernel, solution.coef) if images is None else self._lazy_gradient(kernel, rows, coef, images)
-        )
+    def _at_points(self, stack: Any, theta: np.ndarray, gates: np.ndarray, **rest: Any) -> ProjectedKernel:
+        matrices = self.layout.projections(theta)
+        points = [np.asarray(F @ W) for F, W in zip(self.features, matrices, strict=True)]
+        return ProjectedKernel(stack, theta, self.gate, self.inputs, gates, self.layout, self.maps, points, **rest)
 
-    def _lazy_gradient(self, kernel: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray) -> np.ndarray:
-        """dJ/dtheta from the images of the samples with coefficients."""
-        kernels, points = [each.kernel for each in self.maps], [Z[rows] for Z in kernel.points]
-        weighted = kernel.gates[rows][:, :, None] * coef[:, None, :]
-        by_points = points_pullback(kernels, points, weighted, images, self.stack.place, self.stack.dtype)
-        return self._from_points(kernel, rows, gate_slopes(coef, images), by_points)
-
-    def _from_points(
+    def _from_slopes(
         self, kernel: Any, rows: np.ndarray, by_gates: np.ndarray, by_points: list[np.ndarray]
     ) -> np.ndarray:
-        """dJ/dtheta from dJ/dgates and dJ/dpoints of some samples."""
-        codes = kernel.codes[rows]
+        """dJ/dtheta from dJ/dgates and dJ/dpoints of some samples, SLDR A.2 and A.3 for any machine."""
+        codes = kernel.stack.codes[rows]
         V, T = self.layout.gating(kernel.theta)
         by_scores = self.gate.score_slopes(V, codes, kernel.gates[rows], by_gates)
         by_V = self.gate.scores_pullback(V, codes, by_scores)
@@ -122,11 +117,17 @@ class ProjectedFamily(GatedFamily):
         matrices = [np.asarray(F[rows].T @ slopes) for F, slopes in zip(self.features, by_points, strict=True)]
         return self.layout.join(by_V, by_T, matrices)
 
-    def start(self, machine: Machine, y: np.ndarray | None, rng: np.random.RandomState) -> np.ndarray:
+    def first(self, machine: Machine, rng: np.random.RandomState) -> Start:
+        """A theta, and what the stack draws at random for it."""
+        theta = self.start(machine, rng)
+        return Start(theta, rest=self.stack.terms(self, theta, rng))
+
+    def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
         """Random gating parameters that separate regions a little, and projections by `init`."""
-        init, layout, weight = self.projection.init, self.layout, self.stack.weight
+        init, layout, weight = self.projection.init, self.layout, self.stack.sample().weight
         method = init if isinstance(init, str) else "random"
-        target = class_indicators(machine.strata) if machine.strata is not None else _numeric(y)
+        strata = machine.strata
+        target = class_indicators(strata) if strata is not None else _numeric(self.stack.sample_targets)
         matrices = [
             starting_projection(method, F, n_components, target, weight, rng)
             for F, (_, n_components) in zip(self.features, layout.shapes, strict=True)
@@ -148,17 +149,20 @@ class ProjectedFamily(GatedFamily):
             self._learn_widths(layout.projections(theta))
         return theta
 
-    def mean_operand(self) -> np.ndarray | KernelInParts:
+    def mean_optimum(self, machine: Machine) -> float:
+        """J0 under the mean of the kernels without projection; 1 where there is nothing to penalise."""
+        return super().mean_optimum(machine) if self.gate.learns else 1.0
+
+    def mean_operand(self) -> Operand:
         """The mean of the kernels of whole features, without projection."""
-        gates = EvenGate().values(np.empty(0), self.codes, self.stack.present)
-        if self.stack.storage == "lazy":
-            kernels = [each.kernel.of_width(self.stack.kernels[m]) for m, each in enumerate(self.maps)]
-            return SumInParts(points_in_parts(kernels, self.features, self.stack.place, self.stack.dtype), gates)
-        blocks = (
-            KernelBlock(m, each.kernel.of_width(self.stack.kernels[m]).gram(F))
-            for m, (each, F) in enumerate(zip(self.maps, self.features, strict=True))
-        )
-        return sum_kernels(blocks, gates, out=np.empty((self.stack.n_samples,) * 2, self.stack.dtype))
+        kernels = [each.kernel.of_width(self.stack.sample().kernels[m]) for m, each in enumerate(self.maps)]
+        every = np.ones(self.n_kernels, dtype=bool)
+        gates = self.stack.gates(GateFunction(EvenGate(), every, fixed=np.empty(0)))
+        return self.stack.mean_of(kernels, self.features, gates)
+
+    def joint(self, machine: Machine, start: Start) -> JointProblem:
+        """The descent in weight vectors, biases and theta."""
+        return self.stack.projection_problem(self, machine, start)
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """l2/2 J0 ||V||^2, and penalty/2 ||W||^2 if W is free."""
@@ -178,41 +182,36 @@ class ProjectedFamily(GatedFamily):
         """W, T and V, which take turns in the papers' descent."""
         return self.layout.blocks()
 
-    def subset(self, rows: np.ndarray) -> ProjectedFamily:
-        """The same over some of the training samples."""
-        return ProjectedFamily(
-            self.stack.subset(rows),
-            self.gate,
-            self.inputs,
-            self.codes[rows],
-            self.options,
-            self.layout,
-            self.maps,
-            [F[rows] for F in self.features],
-            self.projection,
-        )
-
     def finish(self, theta: np.ndarray) -> ProjectedKernel:
         """Close small gates; kernels that are closed for every sample leave the model."""
-        gates, active = self.closed_gates(self.at(theta))
-        return self._kernel(
-            theta,
-            gates,
-            gate_tol=self.options.gate_tol,
-            active=active,
-            open_share=(gates > 0.0).mean(axis=0),
-        )
+        stack = self._coded_at(theta)
+        function = self.closed(stack, self.layout.gating(theta)[0])
+        gates = stack.gates(function)
+        rest = {"gate_tol": function.tol, "active": function.active, "open_share": (gates > 0.0).mean(axis=0)}
+        return self._at_points(stack, theta, gates, **rest)
 
-    def _kernel(self, theta: np.ndarray, gates: np.ndarray, **rest: Any) -> ProjectedKernel:
-        matrices = self.layout.projections(theta)
-        points = [np.asarray(F @ W) for F, W in zip(self.features, matrices, strict=True)]
-        return ProjectedKernel(self.stack, theta, self.gate, self.inputs, gates, self.layout, self.maps, points, **rest)
+    def finished(self, stack: Any, theta: np.ndarray) -> ProjectedKernel:
+        """The same over explicit features at these projections."""
+        function = self.closed(stack, self.layout.gating(theta)[0])
+        rest: dict[str, Any] = {"gate_tol": function.tol, "active": function.active}
+        return ProjectedKernel(
+            stack,
+            theta,
+            self.gate,
+            self.inputs,
+            None,
+            self.layout,
+            stack.maps,
+            None,
+            **rest,
+        )
 
     def _learn_widths(self, matrices: list[np.ndarray]) -> None:
         """Take the widths that kernels learn by a rule from these projections of the training samples."""
+        sample = self.stack.sample()
         for m, (each, F, W) in enumerate(zip(self.maps, self.features, matrices, strict=True)):
-            present = self.stack.present[:, m]
-            each.kernel = each.kernel.with_width_of(np.asarray(F @ W)[present], self.stack.weight[present])
+            present, weight = sample.present[:, m], sample.weight
+            each.kernel = each.kernel.with_width_of(np.asarray(F @ W)[present], weight[present])
         self.has_widths = True
 
 

@@ -33,7 +33,6 @@ from ...kernels import KernelStack, Linear
 from ...kernels.base import ViewKernel
 from ...kernels.features import squared_norms
 from ...kernels.points.projected import PointKernel
-from ...kernels.stacking.memory import lazy_storage_error
 from ...solvers.spectrum import above_rounding
 from ...validation import Choice, check
 from ...views import Views
@@ -164,10 +163,6 @@ class KernelFeatures:
 
         Takes about four n x n matrices while it works; a `LazyStorageError` in lazy storage.
         """
-        if stack.storage == "lazy":
-            what = f"{'kernel PCA' if self.method == 'kpca' else 'the kernel map'} of the kernel {stack.names[m]!r}"
-            advice = 'a kernel whose features are projected, such as Linear or Gaussian, with features "view"'
-            raise lazy_storage_error(4, stack.n_samples, "float64", what, advice)
         K = stack.gram(m).astype(np.float64, copy=False)
         self.kernel = PointKernel(Linear())
         self.training: np.ndarray | None = None

@@ -24,15 +24,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from ..._warnings import warn
-from ...kernels import Kernel, KernelStack
+from ...kernels import Kernel
 from ...machines import Machine
-from ...validation import Choice, Constraints, Instance, Number, Whole, check_parameters
-from ..base import FitControl
-from ..explicit.gates.descent import WINDOW
-from ..explicit.projections.fitting import ProjectedFit
+from ...stacks import FitControl
+from ...validation import Choice, Constraints, Instance, Number, Whole
 from ..gates.base import Gate
 from ..gates.even import EvenGate
 from ..gates.inputs import GatingInputs, NoInputs, ProjectedFeatures
@@ -194,90 +190,47 @@ class Projected(GatedCombiner):
         self.gate_tol = gate_tol
 
     @property
-    def offers(self) -> frozenset[str]:
+    def methods(self) -> frozenset[str]:
         """Projections, and what the gating model allows."""
-        found = super().offers | {"project"}
+        found = super().methods | {"project"}
         found = found if self.gating_components is None else found | {"gating_space"}
         return found if self.gating is not None else found - {"region"}
 
-    @property
-    def why_dense(self) -> str | None:
+    def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
         """Features from kernel values take a whole matrix for each kernel; features of views do not."""
-        named = [self.features] if isinstance(self.features, str) else list(self.features.values())
+        found = super().needs(kernels)
+        given = {} if isinstance(self.features, str) else dict(self.features)
+        named = [self.features] if isinstance(self.features, str) else list(given.values())
         if "kpca" in named:
-            return "Projected takes kernel PCA of whole Gram matrices for its features"
-        if "map" in named:
-            return "Projected takes the kernel values of all pairs of samples for its features"
-        return super().why_dense
-
-    @property
-    def why_exact(self) -> str | None:
-        """On explicit features all parameters are learned together, of features of views, on all samples."""
-        if self.gating is not None and self.gating.per_sample:
-            return f"{type(self.gating).__name__} has parameters of its own for each training sample"
-        if self.why_dense is not None:
-            return self.why_dense
-        if self.optimizer != "lbfgs":
-            return f"Projected(optimizer={self.optimizer!r}) solves the machine on whole kernels at every step"
-        if self.validation_fraction > 0.0:
-            return "Projected(validation_fraction=...) holds out samples of whole kernels"
-        return None
-
-    def fit(self, stack: Any, machine: Any, y: np.ndarray | None, control: FitControl | None = None) -> Any:
-        """Learn projections and the gating model, close small gates, then solve the machine.
-
-        Parameters
-        ----------
-        stack : KernelStack or ExplicitStack
-            The base kernels over the training samples.
-        machine : Machine or ExplicitMachine
-            The dual problem, with its targets and bounds.
-        y : ndarray or None
-            The targets as the user gave them (encoded labels for classification).
-        control : FitControl, optional
-        """
-        if stack.storage != "explicit":
-            return super().fit(stack, machine, y, control)
-        control = control or FitControl()
-        check_parameters(self)
-        found = ProjectedFit(self, stack, machine, control).run()
-        if not found.converged:
-            warn(
-                f"Projected stopped after {found.steps} iterations with a relative progress of {found.progress:.2g} in "
-                f"the last {WINDOW} (tol is {control.tol:g}); raise the combiner's max_iter, or tol",
-                ConvergenceWarning,
-            )
-        self.gating_, self.layout_, self.l2_ = found.gate, found.layout, found.l2
-        self.__dict__.pop("l2_path_", None)
-        return found.kernel
-
-    def why_dense_with(self, kernels: Sequence[tuple[str, Kernel]]) -> str | None:
-        """Kernels without derivatives by their features enter through kernel PCA of their whole Gram matrix."""
-        given = {} if isinstance(self.features, str) else self.features
+            found["gram"] = "Projected takes kernel PCA of whole Gram matrices for its features"
+        elif "map" in named:
+            found["gram"] = "Projected takes the kernel values of all pairs of samples for its features"
         for name, kernel in kernels:
             if not kernel.is_differentiable and given.get(name) != "view":
-                return f"Projected takes kernel PCA of the whole Gram matrix of {name!r} ({type(kernel).__name__})"
-        return self.why_dense
+                kind = type(kernel).__name__
+                found["gram"] = f"Projected takes kernel PCA of the whole Gram matrix of {name!r} ({kind})"
+        if self.validation_fraction > 0.0:
+            found["nested"] = "Projected(validation_fraction=...) holds out samples of whole kernels"
+        return found
 
-    def family(
-        self, stack: KernelStack, machine: Machine, y: np.ndarray | None, control: FitControl
-    ) -> ProjectedFamily:
+    def family(self, stack: Any, machine: Machine, control: FitControl) -> ProjectedFamily:
         """Check the parameters, find the features of all kernels and the gating inputs."""
         self._check()
         self._check_machine(machine)
-        maps = feature_maps(self.features, stack)
+        sample = stack.sample()
+        maps = feature_maps(self.features, sample)
         by_kernel = sum(each.by_kernel for each in maps)
         gated = self.gating is not None and self.inputs is None
         needed = 3 + by_kernel * (4 if gated else 1)
         what = "the combined kernel and features from kernel values"
         stack.check_memory(needed, what, per_kernel=by_kernel > 0)
-        features = [each.fit(stack, m) for m, each in enumerate(maps)]
+        features = [each.fit(sample, m) for m, each in enumerate(maps)]
         inputs = self._inputs(maps, features)
-        gate, codes = self._codes(EvenGate() if self.gating is None else self.gating, inputs, stack, control)
-        layout = self._layout(stack, machine, features, codes, gate)
+        gate, coded, codes = self._coded(EvenGate() if self.gating is None else self.gating, inputs, stack, control)
+        layout = self._layout(sample, machine, features, codes, gate)
         penalty = self.projection_l2 if self.constraint == "penalty" else 0.0
         projection = ProjectionOptions(self.init, penalty)
-        return ProjectedFamily(stack, gate, inputs, codes, self._options(), layout, maps, features, projection)
+        return ProjectedFamily(coded, gate, inputs, self._options(), layout, maps, features, codes, projection)
 
     def remember(self, family: Any, kernel: Any) -> None:
         """The gating model, and the layout of theta."""
@@ -292,7 +245,7 @@ class Projected(GatedCombiner):
             source = ProjectedFeatures(maps, features)
         return GatingInputs(source, self.quadratic, self.scaling)
 
-    def _layout(self, stack: KernelStack, machine: Machine, features: list, codes: np.ndarray, gate: Gate) -> Layout:
+    def _layout(self, stack: Any, machine: Machine, features: list, codes: np.ndarray, gate: Gate) -> Layout:
         n_classes = 0 if machine.strata is None else len(np.unique(machine.strata))
         counts = component_counts(self.n_components, stack.names, [F.shape[1] for F in features], n_classes)
         shapes = [(F.shape[1], count) for F, count in zip(features, counts, strict=True)]

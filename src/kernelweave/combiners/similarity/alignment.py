@@ -26,9 +26,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...solvers import minimize_scale_free
+from ...stacks.base import Similarity
 from ...validation import Choice, Constraints, Flag, Number, check_parameters
 from ..weighted.sums import ChosenWeights
-from .inner_products import Similarity, compared_with_targets
+from .inner_products import compared_with_targets
 
 RULES = ("proportional", "qp", "qcqp", "gradient")
 # Eigenvalues of <K_m, K_h>, of kernels scaled to norm 1, below this share of the largest are rounding.
@@ -91,9 +92,6 @@ class AlignmentWeights(ChosenWeights):
     dtype: float64
     """
 
-    why_dense = None
-    why_exact = None
-
     _constraints = Constraints(rule=Choice(*RULES), center=Flag(), ridge=Number(low=0))
 
     def __init__(self, rule: str = "proportional", center: bool = True, *, ridge: float = 0.1):
@@ -101,10 +99,10 @@ class AlignmentWeights(ChosenWeights):
         self.center = center
         self.ridge = ridge
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """Weights of the chosen rule, scaled to sum 1."""
         given = check_parameters(self)
-        found = compared_with_targets(stack, machine, y, self, given.center, pairs=self.rule != "proportional")
+        found = compared_with_targets(stack, machine, self, given.center, pairs=self.rule != "proportional")
         self.alignments_ = pd.Series(found.alignments, index=stack.names)
         if not (found.alignments > 0).any():
             warn("no kernel is aligned with the targets, so all weights are equal")

@@ -70,23 +70,22 @@ class KLDivergence(ChosenWeights):
     True
     """
 
-    why_dense = "KLDivergence factorises whole Gram matrices"
-    why_exact = "KLDivergence takes the determinant of the combined Gram matrix, which explicit features make singular"
-
     _constraints = Constraints(sigma=Number(above=0), ridge=Number(above=0))
 
     def __init__(self, sigma: float = 0.1, ridge: float = 1e-3):
         self.sigma = sigma
         self.ridge = ridge
 
-    def choose(self, stack, machine, y, control):
+    def needs(self, kernels=()):
+        """Determinants of whole matrices."""
+        return {"gram": "KLDivergence takes determinants of whole Gram matrices"}
+
+    def choose(self, stack, machine, control):
         """The minimiser of the divergence on the simplex."""
         given = check_parameters(self)
         if not any(K.any() for K in stack.matrices()):
             raise ValueError(f"KLDivergence needs a kernel that is not zero, but all are: {stack.names}")
-        divergence = _Divergence(
-            stack.matrices(), ideal_factor(machine, y, stack.weight, self), given.sigma, given.ridge
-        )
+        divergence = _Divergence(stack.matrices(), ideal_factor(stack, machine, self), given.sigma, given.ridge)
         start = np.full(stack.n_kernels, 1.0 / stack.n_kernels)
         result = minimize_on_simplex(divergence, start, tol=_TOLERANCE)
         if not result.converged:

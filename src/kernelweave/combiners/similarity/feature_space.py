@@ -12,7 +12,7 @@ the spread would make sqrt-concave functions of eta, whose minimum is always a s
 ========  =========================================================  ==============
 thesis    here                                                       name
 ========  =========================================================  ==============
-s, m      through mean kernel values to each class                   `_class_means`
+s, m      through mean kernel values to each class                   `ClassMoments`
 FSM       mean over pairs of classes                                 `_measure`
 ========  =========================================================  ==============
 """
@@ -26,12 +26,10 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...kernels import KernelStack
 from ...solvers import minimize_scale_free
+from ...stacks.base import ClassMoments
 from ..weighted.sums import ChosenWeights
-from .explicit_spread import explicit_pairs
-from .inner_products import labels_of
-from .reading import images_of
+from .inner_products import n_classes_of
 
 # Of the squared distance of two centres, relative to the mean diagonal: less is no distance.
 _NO_DISTANCE = 1e-12
@@ -75,18 +73,11 @@ class FeatureSpaceMeasure(ChosenWeights):
     dtype: float64
     """
 
-    why_dense = None
-    why_exact = None
-
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """The minimiser of the measure on the simplex."""
-        labels = labels_of(machine, self)
-        if stack.storage == "explicit":
-            pairs, largest = explicit_pairs(stack, max(2, machine.n_outputs))
-        else:
-            means = _class_means(stack, labels)
-            pairs = [_pair(means, labels, stack.weight, a, b) for a, b in combinations(range(labels.max() + 1), 2)]
-            largest = float(np.abs(means).max())
+        found = stack.class_moments(n_classes_of(stack, machine, self))
+        pairs = _pairs(found)
+        largest = float(np.abs(found.inner).max())
         least = _NO_DISTANCE * max(largest, np.finfo(float).tiny)
 
         def alone(m: int) -> float:
@@ -111,23 +102,17 @@ class FeatureSpaceMeasure(ChosenWeights):
         return result.solution, 0
 
 
-def _class_means(stack: KernelStack, labels: np.ndarray) -> np.ndarray:
-    """Mean kernel value of each sample to each class, of shape (n_kernels, n_samples, n_classes)."""
-    members = np.eye(labels.max() + 1)[labels] * stack.weight[:, None]
-    shares = members / members.sum(axis=0)
-    return images_of(stack, np.repeat(shares[None], stack.n_kernels, axis=0))
-
-
-def _pair(
-    means: np.ndarray, labels: np.ndarray, weight: np.ndarray, a: int, b: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Covariances of g_1 .. g_P within each of two classes, and the squared distances of the centres by kernel."""
-    g = means[:, :, a] - means[:, :, b]
-    inside = [
-        np.cov(g[:, labels == c], aweights=weight[labels == c], bias=True).reshape(2 * g.shape[:1]) for c in (a, b)
-    ]
-    centres = [np.average(g[:, labels == c], axis=1, weights=weight[labels == c]) for c in (a, b)]
-    return inside[0], inside[1], centres[0] - centres[1]
+def _pairs(found: ClassMoments) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """For each pair of classes the covariances of g_1 .. g_P within each, and squared distances of centres."""
+    inner, spread = found.inner, found.spread
+    pairs = []
+    for a, b in combinations(range(inner.shape[1]), 2):
+        own = [
+            spread[c][:, a, :, a] - spread[c][:, a, :, b] - spread[c][:, b, :, a] + spread[c][:, b, :, b]
+            for c in (a, b)
+        ]
+        pairs.append((own[0], own[1], inner[:, a, a] - inner[:, a, b] - inner[:, b, a] + inner[:, b, b]))
+    return pairs
 
 
 def _measure(eta: np.ndarray, pairs: list) -> tuple[float, np.ndarray]:

@@ -54,12 +54,9 @@ class IdealKernelDistance(ChosenWeights):
     dtype: float64
     """
 
-    why_dense = None
-    why_exact = None
-
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """The minimiser of the distance on the simplex."""
-        found = compared_with_targets(stack, machine, y, self, centered=False, pairs=True)
+        found = compared_with_targets(stack, machine, self, centered=False, pairs=True)
         unit = max(found.norms.max() ** 2, np.finfo(float).tiny)  # the solver's tolerance is relative to 1
         ones = np.ones(stack.n_kernels)
         result = solve_box_qp(  # thesis (2.8), as a maximum and divided by 2

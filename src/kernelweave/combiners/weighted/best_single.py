@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .single_explicit import present_counts
-from .single_kernel import SingleKernelScores, risk
+from .single_kernel import SingleKernelScores
 
 
 class BestSingle(SingleKernelScores):
@@ -46,15 +45,12 @@ class BestSingle(SingleKernelScores):
     def __init__(self, cv: Any = 5):
         self.cv = cv
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """Weight 1 for the kernel with the smallest risk, 0 for the others."""
-        if stack.storage == "explicit":
-            candidates = np.flatnonzero(stack.engine.sum(present_counts) == stack.n_samples)
-        else:
-            candidates = np.flatnonzero(stack.present.all(axis=0))
+        candidates = np.flatnonzero(stack.present_counts() == stack.n_samples)
         if len(candidates) == 0:
             raise ValueError("BestSingle needs a kernel whose view no training sample lacks; use Mean instead")
-        self.risk_, solves = self.scores(stack, machine, control, risk, candidates)
+        self.risk_, solves = self.scores(stack, machine, control, "risk", candidates)
         eta = np.zeros(stack.n_kernels)
         eta[np.nanargmin(self.risk_)] = 1.0
         return eta, solves

@@ -29,10 +29,7 @@ class Mean(ChosenWeights):
     dtype: float64
     """
 
-    why_dense = None
-    why_exact = None
-
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """The same weight 1/P for each kernel."""
         return np.full(stack.n_kernels, 1.0 / stack.n_kernels), 0
 
@@ -58,8 +55,6 @@ class FixedWeights(NamedNumbers, ChosenWeights):
     dtype: float64
     """
 
-    why_dense = None
-    why_exact = None
     _numbers = ("weights",)
 
     def __init__(self, weights: Mapping[str, float] | Any):
@@ -77,7 +72,7 @@ class FixedWeights(NamedNumbers, ChosenWeights):
         """The weighted sum."""
         return float(as_numbers(self.weights, names, "weights", default=0.0) @ largest)
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """The given weights, checked and in the order of the kernels."""
         eta = as_numbers(self.weights, stack.names, "weights", default=0.0)
         if not eta.any():

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ...machines import Machine
+from ...stacks import TrainingStack
 from ...validation import Constraints, Number, check_parameters
-from .single_explicit import class_counts
-from .single_kernel import Folds, SingleKernelScores, risk
+from .single_kernel import SingleKernelScores
 
 
 class AccuracyWeights(SingleKernelScores):
@@ -67,22 +67,19 @@ class AccuracyWeights(SingleKernelScores):
         self.threshold = threshold
         self.cv = cv
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """Accuracies above the threshold, scaled to sum 1."""
         if machine.strata is None:
             raise ValueError("AccuracyWeights is for classification only; see CorrelationWeights for regression")
         check_parameters(self)
         threshold = self._threshold(stack, machine)
-        risks, solves = self.scores(stack, machine, control, risk, np.arange(stack.n_kernels))
+        risks, solves = self.scores(stack, machine, control, "risk", np.arange(stack.n_kernels))
         self.accuracy_ = 1.0 - risks
         return _shares(np.maximum(self.accuracy_.to_numpy() - threshold, 0.0)), solves  # thesis 2.2.1.3
 
-    def _threshold(self, stack: Any, machine: Machine) -> float:
+    def _threshold(self, stack: TrainingStack, machine: Machine) -> float:
         if self.threshold is None:
-            if stack.storage == "explicit":
-                counts = stack.engine.sum(class_counts, max(2, machine.n_outputs))
-            else:
-                counts = np.unique(np.asarray(machine.strata), return_counts=True)[1]
+            counts = stack.class_counts(machine)
             return counts.max() / counts.sum()
         return float(self.threshold)
 
@@ -123,24 +120,13 @@ class CorrelationWeights(SingleKernelScores):
     True
     """
 
-    measure = "correlation"
-
     def __init__(self, cv: Any = 5):
         self.cv = cv
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """Positive correlations, scaled to sum 1."""
-        y = _regression_targets(self, stack, machine, y)
-
-        def correlation(machine: Machine, folds: Folds) -> float:
-            true = y.reshape(len(y), -1)[np.concatenate([test for test, _ in folds])]
-            predicted = np.concatenate([machine.decision(values) for _, values in folds]).reshape(true.shape)
-            predicted, true = predicted - predicted.mean(axis=0), true - true.mean(axis=0)
-            sizes = np.linalg.norm(predicted, axis=0) * np.linalg.norm(true, axis=0)
-            products = (predicted * true).sum(axis=0)
-            return float(np.divide(products, sizes, out=np.zeros_like(sizes), where=sizes > 0).mean())
-
-        self.correlation_, solves = self.scores(stack, machine, control, correlation, np.arange(stack.n_kernels))
+        _check_regression(self, stack, machine)
+        self.correlation_, solves = self.scores(stack, machine, control, "correlation", np.arange(stack.n_kernels))
         return _shares(np.maximum(self.correlation_.to_numpy(), 0.0)), solves  # thesis 2.2.1.3, erratum: no negatives
 
 
@@ -182,21 +168,19 @@ class ErrorWeights(SingleKernelScores):
     def __init__(self, cv: Any = 5):
         self.cv = cv
 
-    def choose(self, stack, machine, y, control):
+    def choose(self, stack, machine, control):
         """What each kernel's error leaves of the sum of errors, scaled to sum 1."""
-        _regression_targets(self, stack, machine, y)
-        self.error_, solves = self.scores(stack, machine, control, risk, np.arange(stack.n_kernels))
+        _check_regression(self, stack, machine)
+        self.error_, solves = self.scores(stack, machine, control, "risk", np.arange(stack.n_kernels))
         errors = self.error_.to_numpy()
         return _shares(errors.sum() - errors), solves  # thesis 2.2.1.3
 
 
-def _regression_targets(combiner: SingleKernelScores, stack: Any, machine: Machine, y: Any) -> Any:
-    has_targets = y is not None or (stack.storage == "explicit" and not machine.detects_novelty)
-    if machine.strata is not None or not has_targets:
+def _check_regression(combiner: SingleKernelScores, stack: TrainingStack, machine: Machine) -> None:
+    if machine.strata is not None or machine.detects_novelty or not stack.has_targets:
         raise ValueError(
             f"{type(combiner).__name__} is for regression only; AccuracyWeights is its counterpart for classification"
         )
-    return y
 
 
 def _shares(amounts: np.ndarray) -> np.ndarray:

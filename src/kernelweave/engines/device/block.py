@@ -19,8 +19,8 @@ import numpy as np
 
 from ...arrays import Place
 from ...kernels.threads import in_blas_threads
+from ...machines.terms import DualTerms
 from ..block import TILE, Block, FeatureBlock, Respond
-from ..losses import Losses
 from ..slices import ranges, spans_of
 
 PIECE = 2**17  # samples that cross over at once
@@ -75,7 +75,7 @@ class DeviceBlock:
     ----------
     first : int
     features : DeviceFeatures
-    losses : Losses
+    losses : DualTerms
         Of arrays of the place, in the type of the features.
     y : ndarray or None
         A NumPy array: no pass reads it.
@@ -91,7 +91,7 @@ class DeviceBlock:
 
     first: int
     features: DeviceFeatures
-    losses: Losses
+    losses: DualTerms
     y: Any
     weight: Any
     present: Any = None
@@ -131,7 +131,7 @@ class DeviceBlock:
         return found if self.views is None else replace(found, views=self.views)
 
 
-def losses_on_host(losses: Losses, place: Place) -> Losses:
+def losses_on_host(losses: DualTerms, place: Place) -> DualTerms:
     """Losses of arrays of a place as NumPy arrays."""
     return losses.mapped(lambda term: place.numpy(term).astype(np.float64))
 

@@ -129,7 +129,7 @@ def blocks_on_device(
         All samples, in order.
     n_samples : int
         Of all.
-    preparation : estimators.explicit.fitting.Preparation
+    preparation : estimators.training.Preparation
         What makes a `Block` of `Rows` on the host: targets, losses and presence are its own; features are made here.
     place : Place
     storage : {"auto", "dense", "lazy"}
@@ -143,7 +143,7 @@ def blocks_on_device(
     place, dtype = place.precisely(), np.dtype(preparation.dtype).name
     maps = [PlacedMap.of(found, place, dtype) for found in preparation.maps]
     sources = {name: each.source for name, each in zip(preparation.stack.names, maps, strict=True) if each.source}
-    warn_of_host_kernels(list(sources), list(sources.values()), place)
+    warn_of_host_kernels(list(sources), list(sources.values()))
     held = is_held(maps, n_samples, place, dtype, storage)
     making = Making(maps, preparation, place, dtype, held)
     return OnDevice([making.block(part) for part in _of_size(rows) if part.n_samples], place), held

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ..losses import Losses
+from ...machines.terms import DualTerms
 from ..training.certificate import Scored
 from ..training.descent import PROBES, ROWS, SHARE, Curvature
 from ..training.primal import Amplitudes, Pass
@@ -71,7 +71,7 @@ class ScoredOnDevice:
     """The scores of a block without biases, in the type of the features, with losses and weights of its samples."""
 
     scores: Any
-    losses: Losses
+    losses: DualTerms
     weight: Any
     place: Place
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,9 +13,6 @@ from ...views import Views
 from ..slices import ranges
 from .making import PlacedMap
 
-if TYPE_CHECKING:
-    from ..stack import ExplicitStack
-
 VALUES = 2**25  # raw values of new samples that are there at once
 PENDING = 8  # pieces whose values are waited for at once
 
@@ -23,7 +20,7 @@ PENDING = 8  # pieces whose values are waited for at once
 _PLACED: WeakKeyDictionary[Any, tuple[Place, list[Any], list[PlacedMap]]] = WeakKeyDictionary()
 
 
-def maps_at(stack: ExplicitStack, place: Place) -> list[PlacedMap]:
+def maps_at(stack: Any, place: Place) -> list[PlacedMap]:
     """The feature maps of a stack in a place, in float64; the last ones are kept."""
     known, made_of = _PLACED.get(stack), [_made_of(found) for found in stack.maps]
     if known is None or known[0] != place or any(a is not b for a, b in zip(known[1], made_of, strict=True)):
@@ -37,13 +34,13 @@ def _made_of(found: FeatureMap) -> Any:
 
 
 def values_on_device(
-    stack: ExplicitStack, place: Place, views: Views, amplitudes: np.ndarray, present: np.ndarray, coef: np.ndarray
+    stack: Any, place: Place, views: Views, amplitudes: np.ndarray, present: np.ndarray, coef: np.ndarray
 ) -> np.ndarray:
     """sum_m a_m(x) <w_m, phi_m(x)> of new samples, computed in float64, whitening folded into w.
 
     Parameters
     ----------
-    stack : ExplicitStack
+    stack : stacks.features.Features
     place : Place
     views : Views
     amplitudes : ndarray of shape (n_new, n_kernels)

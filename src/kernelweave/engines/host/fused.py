@@ -1,6 +1,6 @@
 """The fused pass: value and gradient of a block in one read of its features.
 
-It gives what `primal.plain_sweep` gives by way of `FeatureBlock.sweep`, for the losses of `Losses`. Amplitudes are
+It gives what `primal.plain_sweep` gives by way of `FeatureBlock.sweep`, for losses by their terms. Amplitudes are
 computed by NumPy for `CHUNK` samples at a time, for which that takes no time beside reading their features. Loss, slope
 and sums are compiled (`solvers.stacks.passes`); products with features are compiled or by BLAS (`products`):
 
@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ...machines.terms import TERMS, DualTerms
 from ..block import Block, HostFeatures
-from ..losses import TERMS, Losses
 from ..slices import ranges
 from .products import Chunk
 
@@ -33,7 +33,7 @@ Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 def is_fused(block: Block) -> bool:
     """Whether a block is served: features on the host, and losses of the plain form."""
-    return isinstance(block.features, HostFeatures) and type(block.losses) is Losses
+    return isinstance(block.features, HostFeatures) and type(block.losses) is DualTerms
 
 
 def fused_pass(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> Sums:
@@ -52,7 +52,7 @@ def fused_pass(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np
     return sums[0], products.pulled(), sums[1], theta_slopes
 
 
-def _terms(losses: Losses, rows: slice, n_outputs: int) -> tuple[np.ndarray, ...]:
+def _terms(losses: DualTerms, rows: slice, n_outputs: int) -> tuple[np.ndarray, ...]:
     """p, the bounds and h of some samples, each of shape (n_rows, n_outputs)."""
     n_rows, found = rows.stop - rows.start, []
     for name in TERMS:

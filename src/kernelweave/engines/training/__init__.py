@@ -7,7 +7,7 @@ module           contents
 `descent`        the diagonal of the Hessian, with which L-BFGS begins
 `newton`         Newton's method, where features are few; `scatter` has its sums
 `certificate`    the duality gap, from the scores of a pass
-`machine`        `ExplicitMachine`: descent until the certificate is small enough
+`machine`        `ExplicitKernel`: descent until the certificate is small enough
 `novelty`        the offset of one-class machines
 ===============  ==================================================================================================
 """

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from ...machines.terms import DualTerms
 from ..base import Engine
 from ..block import Block
-from ..losses import Losses
 
 MOST_STEPS = 200
 ROUNDING = 4.0 * np.finfo(float).eps  # of sums, relative to the sum of absolute values
@@ -34,7 +34,7 @@ class Scored:
     """The scores of a block, without biases, with losses and weights of its samples."""
 
     scores: np.ndarray
-    losses: Losses
+    losses: DualTerms
     weight: np.ndarray
 
 

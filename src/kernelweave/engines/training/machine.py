@@ -1,7 +1,4 @@
-"""`ExplicitMachine`: a machine that is solved in the primal, on kernels with explicit features.
-
-It is the machine that combiners are given in place of one that holds all targets: its targets are in the blocks.
-"""
+"""`ExplicitKernel`: a kernel with explicit features in blocks, on which machines are solved in the primal."""
 
 from __future__ import annotations
 
@@ -27,7 +24,9 @@ NOTHING = np.empty(0)
 
 
 class ExplicitKernel:
-    """What an `ExplicitMachine` is solved on: features in blocks, and the amplitude of each kernel for each sample.
+    """What machines are solved on with explicit features: blocks, and the amplitude of each kernel for each sample.
+
+    The blocks have the targets; of a machine only the number of outputs and the cost of biases are read.
 
     Parameters
     ----------
@@ -45,65 +44,27 @@ class ExplicitKernel:
         self.engine, self.amplitudes, self.n_features = engine, amplitudes, n_features
         self.progress: Callable[[float], None] | None = None  # called with the share of a solve that is done
 
-
-class ExplicitMachine:
-    """Targets in blocks, and a smooth loss: solved on explicit features by L-BFGS or Newton's method.
-
-    `Solution.coef` holds the weight vectors w, of shape (n_features, n_outputs), and `Solution.image` F'c, of the same
-    shape. J is the dual's value.
-
-    Parameters
-    ----------
-    sample : Machine
-        The machine of some of the samples (those of the reservoir), which has the outputs, the classes and the rule by
-        which values become decisions.
-    n_samples : int
-        Number of all samples.
-    """
-
-    def __init__(self, sample: Machine, n_samples: int):
-        self.sample, self.n_samples = sample, n_samples
-        self.n_outputs, self.total = sample.n_outputs, sample.total
-        self.detects_novelty, self.strata = sample.detects_novelty, sample.strata
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, also of those that `sample` lacks; 0 where targets are no labels."""
-        return 0 if self.strata is None else max(2, self.n_outputs)
-
     def solve(
         self,
-        K: ExplicitKernel,
+        machine: Machine,
         start: Solution | None = None,
         tol: float = 1e-3,
         gap_tol: float | None = None,
         max_steps: int | None = None,
     ) -> Solution:
-        """Solve until the duality gap is at most ``gap_tol * max(1, |J|)``; gap_tol is `tol` by default.
-
-        J of a one-class machine is small, so that its gap is at most ``gap_tol * |J|``.
-        """
-        primal = Primal(K.engine, K.amplitudes, K.n_features, self.n_outputs, total=self.total)
-        position = np.zeros((K.n_features + 1) * self.n_outputs)
+        """Solve until the duality gap is at most ``gap_tol * max(1, |J|)``; gap_tol is `tol` by default."""
+        primal = Primal(self.engine, self.amplitudes, self.n_features, machine.n_outputs, total=machine.total)
+        position = np.zeros((self.n_features + 1) * machine.n_outputs)
         if start is not None:
             position = primal.join(start.coef, start.intercept, NOTHING)
         wanted = tol if gap_tol is None else gap_tol
-        return certified_descent(primal, position, wanted, max_steps, progress=K.progress)[0]
+        return certified_descent(primal, position, wanted, max_steps, progress=self.progress)[0]
 
-    def refine(self, K: ExplicitKernel, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
-        """Bring a solution on this very K to a gap of `tol`."""
-        enough = solution.gap <= tol * size_of(solution.objective, self.total)
-        if enough:  # whatever was wanted of the solve that found it
+    def refine(self, machine: Machine, solution: Solution, tol: float, max_steps: int | None = None) -> Solution:
+        """Bring a solution on this kernel to a gap of `tol`."""
+        if solution.gap <= tol * size_of(solution.objective, machine.total):  # whatever was wanted of its solve
             return replace(solution, converged=True)
-        return self.solve(K, solution, tol=tol, max_steps=max_steps)
-
-    def without_samples(self) -> Machine:
-        """The rule of decisions."""
-        return self.sample.without_samples()
-
-    def least_objective(self, K: Any) -> float:
-        """0: the loss is smooth, so that J is 0 only without coefficients."""
-        return 0.0
+        return self.solve(machine, solution, tol=tol, max_steps=max_steps)
 
 
 def size_of(value: float, total: float) -> float:

@@ -80,7 +80,7 @@ def quantile(engine: Engine, share: float) -> float:
     outside: Range = engine.sum(_range, -np.inf, inside)
     if outside.weight <= 0.0:
         return inside - WIDTH * abs(inside)
-    return 0.5 * outside.high + 0.5 * inside
+    return max(0.5 * outside.high + 0.5 * inside, float(np.nextafter(outside.high, np.inf)))
 
 
 def _scores(block: Scored) -> tuple[np.ndarray, np.ndarray]:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
+from ...machines.terms import DualTerms
 from ..block import Block
-from ..losses import Losses
 from ..slices import ranges
 from .primal import Amplitudes
 
@@ -132,7 +132,7 @@ class Gathered:
     """Weighted features of few samples, and their losses; those of blocks are put one below the other."""
 
     features: np.ndarray
-    losses: Losses
+    losses: DualTerms
 
     def __add__(self, other: Gathered) -> Gathered:
         return Gathered(np.concatenate([self.features, other.features]), self.losses.followed_by([other.losses]))

@@ -21,7 +21,7 @@ from ...kernels.stacking.shared import KernelSheet, SharedKernel
 from ...validation.inputs import check_new_data, check_sample_weight, check_training_data
 from ...views import Views
 from ..base import KernelMachineEstimator
-from ..storage import is_small
+from ..training import is_small
 
 
 class SharedFoldKernels:

@@ -19,7 +19,8 @@ code, on the host.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 KINDS = ("linear", "polynomial", "gaussian", "laplacian", "chi-squared")
 STATIONARY = ("gaussian", "laplacian")
+LOG2E = 1.0 / math.log(2.0)
+#: The scale of a kernel in units in which exponents are powers of 2, by its kind.
+UNITS = {"gaussian": math.sqrt(2.0 * LOG2E), "laplacian": LOG2E, "chi-squared": LOG2E}
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,22 @@ class PointFunction:
             return np.full(len(A), self.gain)
         squared = np.einsum("ij,ij->i", A, A, dtype=np.float64)
         return self.gain * (squared if self.kind == "linear" else (squared + self.coef0) ** self.degree)
+
+
+def in_units(function: PointFunction) -> tuple[PointFunction, float]:
+    """The function of features in units, and what features are multiplied by to be so.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels.parts.functions import PointFunction, in_units
+    >>> function, factor = in_units(PointFunction("laplacian", scale=2.0))
+    >>> round(function.scale, 3), round(factor, 3)
+    (1.443, 0.721)
+    """
+    if function.kind not in UNITS:
+        return function, 1.0
+    unit = UNITS[function.kind]
+    return replace(function, scale=unit), unit / function.scale
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ For a Gaussian six more columns make the exponent one product of two rows, each 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -29,11 +29,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from .functions import PointFunction
 
-LOG2E = 1.0 / math.log(2.0)
-#: The scale of a kernel in units, by its kind.
-UNITS = {"gaussian": math.sqrt(2.0 * LOG2E), "laplacian": LOG2E, "chi-squared": LOG2E}
 #: Kinds that the programs serve, in the order of their numbers there; the first two are functions of products.
 SERVED = ("gaussian", "polynomial", "laplacian", "chi-squared")
 PRODUCTS = SERVED[:2]
@@ -44,23 +40,6 @@ NORMS = 6  # columns of the norms of a Gaussian
 def is_fused(place: Place) -> bool:
     """Whether kernels of a place are computed by fused programs: on a CUDA device, with Triton."""
     return place.is_cuda and not place.precise and find_spec("triton") is not None
-
-
-def in_units(function: PointFunction) -> tuple[PointFunction, float]:
-    """The function of features in units, and what features are multiplied by to be so.
-
-    Examples
-    --------
-    >>> from kernelweave.kernels.parts.functions import PointFunction
-    >>> from kernelweave.kernels.parts.packing import in_units
-    >>> function, factor = in_units(PointFunction("laplacian", scale=2.0))
-    >>> round(function.scale, 3), round(factor, 3)
-    (1.443, 0.721)
-    """
-    if function.kind not in UNITS:
-        return function, 1.0
-    unit = UNITS[function.kind]
-    return replace(function, scale=unit), unit / function.scale
 
 
 def rounded(features: Any, kind: str, place: Place) -> Any:

@@ -102,6 +102,11 @@ class PointwiseInParts:
         left, right = self.index[rows], self.index[columns]
         return self.combine((self.parts.block(m, left, right) for m in self.kernels), left, right)
 
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """K between some samples and all of them, a NumPy array."""
+        values = self.place.numpy(self.values(index, np.arange(self.n_samples)))
+        return values * self.factor[self.index[index], None] * self.factor[self.index]
+
     def block(self, rows: np.ndarray) -> np.ndarray:
         """K among some samples, a NumPy array of float64."""
         factor = self.factor[self.index[rows]]

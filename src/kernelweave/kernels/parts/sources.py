@@ -33,9 +33,9 @@ from ...arrays import Place
 from ...views import Views
 from ..stacking.normalization import Normalizer
 from .device import features as device_features
-from .functions import STATIONARY, PointFunction
+from .functions import STATIONARY, PointFunction, in_units
 from .host import values as host_values
-from .packing import in_units, rounded
+from .packing import rounded
 from .precision import LARGEST, limit_of, size_of
 
 TILE_VALUES = 2**22  # kernel values that are in memory at once
@@ -265,7 +265,7 @@ class PointSource(Source):
         """The raw source over some samples; features are centred where the kernel is stationary, and in its units."""
         raw, present = kernel.read(views)
         shift: Any = 0.0
-        if device_features.serves(function, place):
+        if place.is_torch and device_features.serves(function):
             own, unit = in_units(function)
             if function.kind in STATIONARY and present.any():
                 shift = device_features.means(raw, present, place)
@@ -299,7 +299,7 @@ class PointSource(Source):
     def read(self, views: Views) -> tuple[Any, np.ndarray, np.ndarray]:
         """Feature vectors, in float64 where these samples need it."""
         raw, present = self.kernel.read(views)
-        if device_features.serves(self.function, self.place):
+        if self.place.is_torch and device_features.serves(self.function):
             dtype = "float32" if self._is_narrow else "float64"
             settings = self.shift, self.unit, None, self.place, dtype
             values = device_features.features(self.function, raw, present, *settings)
@@ -345,5 +345,6 @@ def placed(
     Those in float32 are rounded to what the products of a place take, and k(x, x) is that of the rounded ones.
     """
     if dtype == "float32":
-        features = rounded(features.astype(np.float32), function.kind, place)
+        features = features.astype(np.float32)
+        features = features if place.is_host else rounded(features, function.kind, place)
     return place.asarray(features, dtype), np.where(present, function.diagonal(features), 0.0)

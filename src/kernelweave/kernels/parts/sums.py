@@ -50,8 +50,6 @@ class SumInParts:
         1 by default.
     keeps_images : bool
         Whether images are kept for each kernel, so that they stay true under `with_weights`.
-    ridge : float
-        What is added to the diagonal.
     """
 
     def __init__(
@@ -61,11 +59,10 @@ class SumInParts:
         weights: np.ndarray | None = None,
         *,
         keeps_images: bool = False,
-        ridge: float = 0.0,
     ):
         self.parts, self.place = parts, parts.place
         self.weights = np.ones(parts.n_kernels) if weights is None else weights
-        self.left, self.keeps_images, self.ridge = left, keeps_images, ridge
+        self.left, self.keeps_images = left, keeps_images
         self.there = self.place.asarray(left, "float64")
         self.token: object = object()
         self.used = self._used()
@@ -82,7 +79,7 @@ class SumInParts:
     @cached_property
     def diagonal(self) -> np.ndarray:
         """K[i, i], a NumPy array."""
-        return (self.left**2 * self.parts.diagonals()) @ self.weights + self.ridge
+        return (self.left**2 * self.parts.diagonals()) @ self.weights
 
     @cached_property
     def cache(self) -> RowCache | None:
@@ -100,12 +97,12 @@ class SumInParts:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "cache"}
 
-    def with_weights(self, weights: np.ndarray, ridge: float | None = None) -> SumInParts:
-        """The same with other weights (and another ridge, if given); images are shared where they are kept."""
+    def with_weights(self, weights: np.ndarray) -> SumInParts:
+        """The same with other weights; images are shared where they are kept."""
         other = copy(self)
         for name in ("diagonal", "weighted"):
             other.__dict__.pop(name, None)
-        other.weights, other.ridge = weights, self.ridge if ridge is None else ridge
+        other.weights = weights
         other.used = other._used()
         if not self.keeps_images:
             other.token, other._subsets = object(), {}
@@ -118,7 +115,7 @@ class SumInParts:
             found = SumInParts(self.parts.subset(index), self.left[index], keeps_images=self.keeps_images)
             if self.keeps_images:
                 self._subsets[index.tobytes()] = found
-        return found.with_weights(self.weights, self.ridge)
+        return found.with_weights(self.weights)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """K among some samples, a NumPy array of float64, exactly symmetric."""
@@ -165,8 +162,7 @@ class SumInParts:
 
     def value(self, image: Image, coef: Any) -> Any:
         """K c from its image, an array of the place, of shape (n_samples,); `coef` is c there."""
-        values = self._summed(image.values, None) if self.keeps_images else image.values
-        return values + self.ridge * coef if self.ridge else values
+        return self._summed(image.values, None) if self.keeps_images else image.values
 
     def image(self, coef: np.ndarray) -> Image:
         """The image of coefficients of shape (n_samples,)."""
@@ -200,9 +196,15 @@ class SumInParts:
         V[:, self.used] = self.left[columns][:, self.used, None] * outputs[:, None, :]
         images = self.place.numpy(self.parts.images(rows, columns, self.place.asarray(V), self.used))
         found = np.einsum("im,imr->ir", self.left[rows] * self.weights, images)
-        if self.ridge:
-            found += self.ridge * ((rows[:, None] == columns) @ outputs)
         return found[:, 0] if coef.ndim == 1 else found
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """K between some samples and all of them, a NumPy array."""
+        found = np.zeros((len(index), self.n_samples))
+        for m in self.used:
+            values = self.place.numpy(self.parts.block(m, index, None))
+            found += self.weights[m] * self.left[index, m, None] * values * self.left[:, m]
+        return found
 
     def reuses(self, image: Any) -> bool:
         """Whether an image is one of this kernel."""

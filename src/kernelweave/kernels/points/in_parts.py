@@ -26,9 +26,8 @@ import scipy.sparse as sp
 
 from ...arrays import Place
 from ...views import Views
-from ..parts.functions import PointFunction
+from ..parts.functions import PointFunction, in_units
 from ..parts.making import declared
-from ..parts.packing import in_units
 from ..parts.precision import limit_of, size_of
 from ..parts.sources import TILE_VALUES, PointSource, Side, Source
 from ..parts.stack import StackInParts

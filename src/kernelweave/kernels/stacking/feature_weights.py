@@ -16,9 +16,12 @@ Samples that lack the view take no part.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from .stack import KernelStack
+if TYPE_CHECKING:
+    from .stack import KernelStack
 
 
 def feature_weights(stack: KernelStack, m: int, coef: np.ndarray) -> np.ndarray:

@@ -6,33 +6,49 @@ training samples by the same constants. Combiners reach kernels only through it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from ...arrays import HOST, Place
+from ...solvers.stacks.sums import KernelBlock, sum_kernels
 from ...validation import Choice, check
 from ...views import Views, as_views
+from ..base import Kernel
+from ..distance import Distance
+from ..lookups.precomputed import Precomputed
 from ..parts.device.rules import check_device_memory, warn_of_host_kernels
 from ..parts.making import source_of
+from ..parts.prediction import cross_values, parts_at
 from ..parts.stack import StackInParts
 from ..tiles import Tile, symmetric
+from .feature_weights import feature_weights
 from .kernel_tiles import normalized_tile
 from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
 from .naming import named_kernels
-from .new_samples import NewSamples
 from .normalization import Normalizer, finite
 from .repair import Repair
-from .rounding import warn_of_large_means
+from .rounding import centre_of, lowered, warn_of_large_means
 
+#: A kernel, positions of new samples, these samples, and which of them have the view.
+NewPart = tuple[int, Any, Views, np.ndarray]
 CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
 
 
-class KernelStack(NewSamples):
+@dataclass
+class Made:
+    """What was computed of a stack, which copies of it share."""
+
+    matrices: np.ndarray | None = None
+    parts: StackInParts | None = None
+
+
+class KernelStack:
     """Gram matrices of several kernels over the same samples.
 
     Parameters
@@ -85,7 +101,7 @@ class KernelStack(NewSamples):
     """
 
     y: np.ndarray | None = None
-    instead: Callable[[], list[str]] = staticmethod(list)  # parameters with which the model needs no Gram matrices
+    instead: Sequence[str] = ()  # parameters with which the user's model does without Gram matrices, for messages
 
     def __init__(
         self,
@@ -105,8 +121,7 @@ class KernelStack(NewSamples):
         self.kernels = [kernel for _, kernel in pairs]
         self.normalizers = [Normalizer(normalize, name) for name in self.names]
         self.dtype = np.dtype(dtype)
-        self._matrices: np.ndarray | None = None
-        self._parts: StackInParts | None = None
+        self._made = Made()
 
     @property
     def n_kernels(self) -> int:
@@ -162,7 +177,7 @@ class KernelStack(NewSamples):
         """Make these the samples of the stack; see the attributes of the class."""
         self.reference, self.support, self.rows = reference, support, rows
         self.weight, self.repairs = weight, repairs
-        self.active, self.present, self._matrices, self._parts = active, present, None, None
+        self.active, self.present, self._made = active, present, Made()
 
     def _over(
         self,
@@ -209,15 +224,15 @@ class KernelStack(NewSamples):
 
         A `LazyStorageError` in lazy storage.
         """
-        if self._matrices is not None:
-            return self._matrices[m].copy()
+        if self._made.matrices is not None:
+            return self._made.matrices[m].copy()
         self._refuse_whole(1, f"the Gram matrix of the kernel {self.names[m]!r}")
         try:
             return self._gram(m)
         except MemoryError as error:  # kernels are computed in full precision
             what = f"the kernel {self.names[m]!r}"
             needed = 2, self.n_samples, np.dtype("float64"), what
-            raise kernel_memory_error(*needed, has_dtype=False, instead=self.instead()) from error
+            raise kernel_memory_error(*needed, has_dtype=False, instead=self.instead) from error
 
     def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
         tile = self.tile(m)
@@ -255,8 +270,8 @@ class KernelStack(NewSamples):
         chosen : ndarray of int, shape (n_chosen,)
             Positions among the training samples.
         """
-        if self._matrices is not None:
-            return self._matrices[m][chosen]
+        if self._made.matrices is not None:
+            return self._made.matrices[m][chosen]
         kernel, normalizer, repair, present = self.kernels[m], self.normalizers[m], self.repairs[m], self.present[:, m]
         if not (repair.trusted or repair.is_learned) or normalizer.needs_gram:
             if self.storage == "dense":
@@ -276,7 +291,7 @@ class KernelStack(NewSamples):
 
         A `LazyStorageError` in lazy storage.
         """
-        if self._matrices is None:
+        if self._made.matrices is None:
             self._refuse_whole(self.n_kernels, f"a stack of {self.n_kernels} kernels")
             shape = (self.n_kernels, self.n_samples, self.n_samples)
             what = f"a stack of {self.n_kernels} kernels"
@@ -287,23 +302,25 @@ class KernelStack(NewSamples):
                     self._gram(m, out=matrices[m])
             except MemoryError as error:
                 needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True, instead=self.instead()) from error
-            self._matrices = matrices
-        return self._matrices
+                raise kernel_memory_error(*needed, per_kernel=True, instead=self.instead) from error
+            self._made.matrices = matrices
+        return self._made.matrices
 
     def in_parts(self) -> StackInParts:
         """All kernels over the training samples in parts, for ``storage="lazy"``; made once and kept."""
-        if self._parts is None:
-            check_device_memory(self)
+        if self._made.parts is None:
+            if not self.place.is_host:
+                check_device_memory(self)
             sources = [source_of(self, m) for m in range(self.n_kernels)]
-            warn_of_host_kernels(self.names, sources, self.place)
-            self._parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
-        return self._parts
+            if not self.place.is_host:
+                warn_of_host_kernels(self.names, sources)
+            self._made.parts = StackInParts(sources, self.place, cache_bytes=self.cache_bytes)
+        return self._made.parts
 
     def at(self, place: Place) -> KernelStack:
         """The same stack in lazy storage, in a place."""
         other = copy(self)
-        other.storage, other.place, other._parts = "lazy", place, None
+        other.storage, other.place, other._made = "lazy", place, Made()
         return other
 
     def _refuse_whole(self, n_matrices: int, what: str) -> None:
@@ -314,12 +331,12 @@ class KernelStack(NewSamples):
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
         if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
             needed = n_matrices, self.n_samples, self.dtype, what
-            warn_if_too_large(*needed, per_kernel, instead=self.instead())
+            warn_if_too_large(*needed, per_kernel, instead=self.instead)
 
     @property
     def has_matrices(self) -> bool:
         """Whether all Gram matrices are computed already, so that reading them costs nothing."""
-        return self._matrices is not None
+        return self._made.matrices is not None
 
     def subset(self, rows: np.ndarray) -> KernelStack:
         """The same fitted kernels over some of the training samples.
@@ -328,14 +345,14 @@ class KernelStack(NewSamples):
         storage keeps too; otherwise the constants of normalisation are learned from these samples alone.
         """
         support, weight, present = self.support.rows(rows), self.weight[rows], self.present[rows]
-        if self._matrices is None and self.storage == "dense":
+        if self._made.matrices is None and self.storage == "dense":
             part = self._over(support, support, np.arange(len(rows)), weight, present)
         else:
             parts = None if self.storage == "dense" else self.in_parts().subset(rows)
             learned: dict[str, Any] = {"normalizers": self.normalizers, "repairs": self.repairs}
             part = self._over(self.reference, support, self.rows[rows], weight, present, **learned)
-            part._matrices = None if self._matrices is None else self._matrices[:, rows[:, None], rows]
-            part._parts = parts
+            part._made.matrices = None if self._made.matrices is None else self._made.matrices[:, rows[:, None], rows]
+            part._made.parts = parts
         part.y = None if self.y is None else self.y[rows]
         return part
 
@@ -401,3 +418,137 @@ class KernelStack(NewSamples):
         for m in range(self.n_kernels):
             other.gram(m)  # learns the constants of the points
         return other
+
+    # New samples
+
+    def measured(self, m: int) -> Kernel:
+        """Kernel m as its values are computed: about the mean of its features where centring makes that the same."""
+        kernel, normalizer = self.kernels[m], self.normalizers[m]
+        if normalizer.needs_gram:  # so that the stack is over all its samples
+            normalizer.shift_ = centre_of(kernel, self.reference, self.weight)
+        return kernel if normalizer.shift_ is None else lowered(kernel, normalizer.shift_)
+
+    def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """Normalised values of kernel m between new samples (rows) and the training samples (columns).
+
+        Parameters
+        ----------
+        m : int
+        views : Views
+            The new samples.
+        present : ndarray of bool, shape (n_new,)
+            Which of them have the view.
+        columns : ndarray of int, optional
+            The training samples to compare with, as positions among those kept; all of them by default.
+        """
+        return self.compare(m, views, present, columns)[0]
+
+    def compare(
+        self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What `cross` gives, and the normalised k_m(x, x) of each new sample; parameters are those of `cross`."""
+        kernel, normalizer, repair = self.measured(m), self.normalizers[m], self.repairs[m]
+        rows, support = self.rows, self.support
+        everything = normalizer.needs_all_samples
+        clipped = repair.is_clipped
+        if columns is not None:
+            rows = rows[columns]
+            support = support if everything or clipped else support.rows(columns)
+        reference = self.reference if everything or clipped else support
+        if reference.n_samples == 0:  # a model without support vectors
+            return np.zeros((views.n_samples, 0)), np.zeros(views.n_samples)
+        chosen = slice(None) if everything else rows
+        K = finite(lambda: kernel.cross(views, reference), self.names[m])
+        raw = kernel.diagonal(views)
+        if not repair.trusted:
+            K, raw = repair.cross(K, raw, chosen)
+        diagonal = normalizer.diagonal(K, raw, present)
+        K = normalizer.cross(K, raw, present, chosen)
+        return (K[:, rows] if everything else K), diagonal
+
+    def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices inside the kernels, each with the ids of the samples that prediction compares with.
+
+        Prediction does not look into kernels that are not `active` (a boolean array).
+        """
+        return [
+            found
+            for kernel, is_active in zip(self.kernels, active, strict=True)
+            for found in kernel.lookups(self.reference if is_active else None)
+        ]
+
+    def replace(self, m: int, kernel: Precomputed | Distance) -> None:
+        """Put a kernel that is extended by new ids in the place of kernel m; the training samples must agree."""
+        old, name = self.kernels[m], self.names[m]
+        if type(kernel) is not type(old) or not (kernel.reads_ids and old.reads_ids):
+            raise ValueError(
+                "only a Precomputed kernel, or a Distance of a matrix, can replace another of its kind, but "
+                f"{name!r} is {old!r}"
+            )
+        new = kernel.bound_like(old)
+        if self.active[m] and not np.array_equal(
+            new.cross(self.reference, self.reference), old.cross(self.reference, self.reference)
+        ):
+            raise ValueError(
+                f"the new kernel {name!r} has other values among the training samples than the one the model was "
+                "fitted with; extend that kernel, or fit again"
+            )
+        self.kernels[m] = new
+
+    def scores(
+        self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: np.ndarray | None = None
+    ) -> np.ndarray:
+        """k_m of new samples times coefficients of the training samples, of shape (n_new, n_outputs).
+
+        Parameters
+        ----------
+        m : int
+        views : Views
+        present : ndarray of bool, shape (n_new,)
+        coef : ndarray of shape (n_samples, n_outputs)
+        right : ndarray of shape (n_samples,), optional
+            What coefficients are multiplied by; samples with 0 are not compared with.
+        """
+        if right is None:
+            return self.cross(m, views, present) @ coef
+        columns = np.flatnonzero(right)
+        some = None if len(columns) == len(right) else columns
+        return self.cross(m, views, present, some) @ (right[columns, None] * coef[columns])
+
+    def crossed(self, parts: Iterable[NewPart], left: np.ndarray, right: Any) -> np.ndarray:
+        """sum_m left[i, m] k_m(x_i, x_j) right[j, m] between new samples and the training samples.
+
+        Parameters
+        ----------
+        parts : iterable of (m, rows, views, present)
+            Kernels, positions of the new samples that each is computed for, those samples, and which have the view.
+        left : ndarray of shape (n_new, n_kernels)
+        right : ndarray of shape (n_samples, n_kernels)
+        """
+        out = np.empty((len(left), len(right)))
+        return sum_kernels((self._block(part, right) for part in parts), left, right, out=out)
+
+    def _block(self, part: NewPart, right: np.ndarray) -> KernelBlock:
+        m, rows, views, present = part
+        columns = np.flatnonzero(right[:, m])
+        some = None if len(columns) == len(right) else columns
+        some_rows = None if isinstance(rows, slice) else rows
+        return KernelBlock(m, self.cross(m, views, present, some), some_rows, some)
+
+    def values_in(
+        self, place: Place, views: Views, present: np.ndarray, left: np.ndarray, right: Any, coef: np.ndarray
+    ) -> np.ndarray:
+        """What `crossed` gives for all new samples times coefficients, in parts in a place."""
+        return cross_values(parts_at(self, place), views, left, right, np.ones(self.n_kernels), coef)
+
+    def values_per_sample(self, active: np.ndarray, coef: np.ndarray) -> int:
+        """How many values of one kernel prediction holds for each new sample."""
+        return len(coef)
+
+    def n_compared(self, coef: np.ndarray) -> np.ndarray:
+        """With how many points each kernel compares a new sample, of shape (n_kernels,)."""
+        return np.full(self.n_kernels, float(len(coef)))
+
+    def feature_weights(self, m: int, coef: np.ndarray, right: Any) -> np.ndarray | None:
+        """The vectors of a linear kernel m, of shape (n_features, n_outputs), for coefficients times `right`."""
+        return feature_weights(self, m, right[:, None] * coef)

@@ -15,11 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...combiners.explicit.projections.maps import ProjectedMap
-from ...combiners.explicit.projections.terms import FourierTerm, LinearTerm, NystroemTerm
 from ...combiners.gates.inputs import GatingInputs, NoInputs
 from ...combiners.projected.feature_maps import ViewFeatures
-from ...engines.stack import NoFeatures
 from ...features.base import FeatureMap
 from ...features.direct import DirectMap
 from ...features.exact import ExactMap, expanded_width
@@ -29,6 +26,8 @@ from ...features.transformer import TransformerMap
 from ...kernels import Kernel, KernelStack
 from ...kernels.points.projected import PointKernel
 from ...kernels.preparation import Preparation
+from ...stacks.features import NoFeatures
+from ...stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
 from ..bounds import check_whole
 from ..records import ExplicitGates, ExplicitState, OutputStates
 from .language import (

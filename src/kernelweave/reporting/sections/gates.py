@@ -86,7 +86,7 @@ def _sentences(subject: Subject, regions: np.ndarray, names: list[str]) -> list[
 def plane_of(subject: Subject, rows: np.ndarray) -> tuple[np.ndarray, tuple[str, str], str]:
     """Points of some samples in a plane, the names of its axes, and what the plane is."""
     X = _safe_indexing(subject.inner, rows)
-    if "gating_space" in subject.offers:
+    if "gating_space" in subject.methods:
         codes = subject.model.gating_space(X).to_numpy()
         if codes.shape[1] == 2:
             return codes, ("gating component 1", "gating component 2"), "the plane that the gates read"

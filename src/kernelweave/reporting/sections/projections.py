@@ -19,7 +19,7 @@ _MOST_FEATURES = 15
 
 def projections_section(subject: Subject, *, max_points: int, random_state: Any) -> Section | None:
     """Samples in the learned planes; None for models without projections."""
-    if "project" not in subject.offers:
+    if "project" not in subject.methods:
         return None
     model = subject.model
     projected: dict[str, pd.DataFrame] = {

@@ -120,14 +120,14 @@ class Subject:
         return pd.Series({view: float(weights[kernels].sum()) for view, kernels in self.views.items()})
 
     @property
-    def offers(self) -> frozenset[str]:
-        """What the combiner of the kernel machine offers, see `Combiner.offers`."""
-        return frozenset() if self.model is None else self.model.combiner_.offers
+    def methods(self) -> frozenset[str]:
+        """The methods that the combiner of the kernel machine supports, see `Combiner.methods`."""
+        return frozenset() if self.model is None else self.model.combiner_.methods
 
     @cached_property
     def sample_weights(self) -> Any:
         """The kernel weights of each sample, a data frame (means over outputs); None where all samples share them."""
-        if "gates" not in self.offers:
+        if "gates" not in self.methods:
             return None
         weights = self.of_samples(self.model.kernel_weights)
         if weights.columns.nlevels > 1:
@@ -138,7 +138,7 @@ class Subject:
     def is_gated(self) -> bool:
         """Whether gates are learned, so that weights may differ from sample to sample."""
         combiner = getattr(self.model, "combiner_", None)
-        return "gates" in self.offers and not (isinstance(combiner, Projected) and combiner.gating is None)
+        return "gates" in self.methods and not (isinstance(combiner, Projected) and combiner.gating is None)
 
     @cached_property
     def has_even_gates(self) -> bool:

@@ -83,6 +83,44 @@ class KernelInParts(Protocol):
         """The kernel among some of the samples."""
 
 
+class RidgedInParts:
+    """A kernel in parts plus a diagonal, K + H; images are those of K."""
+
+    def __init__(self, kernel: KernelInParts, ridge: np.ndarray):
+        self.kernel, self.ridge, self.place = kernel, np.asarray(ridge, dtype=np.float64), kernel.place
+        self.progress = getattr(kernel, "progress", None)
+        self.zero, self.copy, self.add, self.reuses = kernel.zero, kernel.copy, kernel.add, kernel.reuses
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.kernel.n_samples
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of K + H."""
+        return self.kernel.diagonal + self.ridge
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """K + H at these rows and columns."""
+        found = self.kernel.block(rows)
+        found[np.diag_indices_from(found)] += self.ridge[rows]
+        return found
+
+    def product(self, rows: np.ndarray, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """K + H at these rows and columns times coefficients."""
+        same = (rows[:, None] == columns) * self.ridge[rows][:, None]
+        return self.kernel.product(rows, columns, coef) + same @ coef
+
+    def value(self, image: Any, coef: Any) -> Any:
+        """(K + H) c from the image of c."""
+        return self.kernel.value(image, coef) + self.place.asarray(self.ridge, "float64") * coef
+
+    def subset(self, index: np.ndarray) -> RidgedInParts:
+        """The same among some of the samples."""
+        return RidgedInParts(self.kernel.subset(index), self.ridge[index])
+
+
 def is_in_parts(K: Any) -> TypeGuard[KernelInParts]:
     """Whether a kernel is computed in parts, and no matrix."""
     return not isinstance(K, np.ndarray) and hasattr(K, "add") and hasattr(K, "subset")

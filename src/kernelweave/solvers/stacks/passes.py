@@ -9,7 +9,7 @@ Rows are taken four at a time, so that they are in the first cache of a core whe
 Products and sums are in float64, whatever F is.
 
 The loss of a sample is  max_v  z v - e |v| - h/2 v^2  over  lower <= v <= upper  with z = p - f, and c is the v at the
-maximum (`engines.losses`).
+maximum (`machines.terms`).
 """
 
 from __future__ import annotations

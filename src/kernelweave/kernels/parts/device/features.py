@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from ....arrays import Place
-from ..functions import PointFunction
-from ..packing import UNITS, rounded
+from ..functions import UNITS, PointFunction
+from ..packing import rounded
 
 FARTHEST = 2.0**13  # in units; the squares of some thousand such features do not overflow
 ROWS = 2**18  # samples that are there in float64 at a time
 
 
-def serves(function: PointFunction, place: Place) -> bool:
-    """Whether features of a kernel are prepared in the place itself."""
-    return place.is_torch and function.kind in UNITS
+def serves(function: PointFunction) -> bool:
+    """Whether features of a kernel are prepared by torch."""
+    return function.kind in UNITS
 
 
 def means(raw: np.ndarray, present: np.ndarray, place: Place) -> np.ndarray:

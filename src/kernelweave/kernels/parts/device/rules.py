@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...._warnings import warn
-from ....arrays import Place
 from ...stacking.memory import KernelMemoryError
 from ..making import declared
 from ..packing import SERVED, packed_width
@@ -80,10 +79,8 @@ def _shown(size: float) -> str:
     return f"{size / 2**30:.2g} GiB"
 
 
-def warn_of_host_kernels(names: Sequence[str], sources: Sequence[Source], place: Place) -> None:
+def warn_of_host_kernels(names: Sequence[str], sources: Sequence[Source]) -> None:
     """One warning that names the kernels whose values are computed on the CPU and moved to the device."""
-    if place.is_host:
-        return
     staying = [repr(name) for name, source in zip(names, sources, strict=True) if source.on_host]
     if staying:
         what = f"kernel {staying[0]} is" if len(staying) == 1 else f"kernels {', '.join(staying)} are"

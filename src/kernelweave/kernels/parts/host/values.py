@@ -1,7 +1,7 @@
 """Values of a `PointFunction` on the host, tile by tile: BLAS for inner products, compiled loops for the rest.
 
-Features are in units in which exponents are powers of 2 (`packing.in_units`), and two more columns make the exponent of
-a Gaussian one matrix product:
+Features are in units in which exponents are powers of 2 (`functions.in_units`), and two more columns make the exponent
+of a Gaussian one matrix product:
 
     row      x, -||x||^2 / 2, 1
     column   z, 1, -||z||^2 / 2
@@ -31,8 +31,7 @@ from ....solvers.stacks.exponentials import (
     raise_power,
 )
 from ...threads import Scratch, in_threads
-from ..functions import PointFunction
-from ..packing import in_units
+from ..functions import PointFunction, in_units
 
 HEIGHT, WIDTH = 256, 512  # of a tile; in float32 it takes half a megabyte, which stays in the cache of a core
 

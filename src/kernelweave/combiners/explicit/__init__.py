@@ -1,1 +1,0 @@
-"""Combined kernels with explicit features."""

@@ -1,1 +1,0 @@
-"""Gates on explicit features: `Localized`."""

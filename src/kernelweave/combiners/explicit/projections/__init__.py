@@ -1,1 +1,0 @@
-"""Learned projections on explicit features: `Projected`."""

@@ -1,1 +1,0 @@
-"""Fitting estimators on explicit features."""

@@ -1,0 +1,259 @@
+"""Descents that learn parameters theta of a kernel: with the machine solved at each step, or together with it.
+
+    minimise over theta   J(theta) + penalty(theta)
+
+`NestedDescent` solves the machine at each theta, for kernels of whole matrices and of tiles; `joint.JointDescent`
+minimises over weight vectors, biases and theta at once, for explicit features. Both serve every family of kernels.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..machines import Machine, Solution
+from ..solvers.descent.alternating import minimize_alternating
+from ..solvers.descent.smooth import Descent, Point, minimize_armijo, minimize_lbfgs
+from .base import FitControl
+from .held_out import PATIENCE
+
+OPTIMIZERS = {"lbfgs": minimize_lbfgs, "armijo": minimize_armijo}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How a descent runs.
+
+    Attributes
+    ----------
+    optimizer : {"lbfgs", "armijo"}
+    max_iter : int
+        Most outer iterations.
+    control : FitControl
+    begin : float
+        When the fit began, for the seconds of the first row of the history.
+    report : callable
+        Called after each iteration.
+    """
+
+    optimizer: str
+    max_iter: int
+    control: FitControl
+    begin: float
+    report: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a descent begins.
+
+    Attributes
+    ----------
+    theta : ndarray
+    solution : Solution or None
+        What was learned with it, where a part of the samples has taught it.
+    rest : object
+        What else a family draws at random for it.
+    """
+
+    theta: np.ndarray
+    solution: Solution | None = None
+    rest: Any = None
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Held-out samples: theta is learned by the family and machine of the others.
+
+    The descent keeps the theta of least risk (the last of equals, which has the smallest objective), stops if it has
+    not been matched for `PATIENCE` iterations, and the machine is then solved for all samples under that theta.
+
+    Attributes
+    ----------
+    family : KernelFamily
+    machine : Machine
+    risk : callable
+        ``risk(theta, solution)`` of the held-out samples.
+    """
+
+    family: Any
+    machine: Machine
+    risk: Callable[[np.ndarray, Solution], float]
+
+
+class DescentRun(ABC):
+    """Descents over the same samples, with their history.
+
+    Parameters
+    ----------
+    family : KernelFamily
+    machine : Machine
+    watch : Watch or None
+        Held-out samples; theta is then learned from the others.
+    loop : Loop
+
+    Attributes
+    ----------
+    window : int
+        Over how many iterations progress is measured.
+    count : int
+        Solves, or passes, since the last row of the history.
+    total : int
+        All of them.
+    risk : float
+        Of the held-out samples, the least so far.
+    """
+
+    window = 1
+
+    def __init__(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop):
+        self.whole, self.watch, self.loop = (family, machine), watch, loop
+        self.family, self.machine = self.whole if watch is None else (watch.family, watch.machine)
+        self.last: Solution | None = None
+        self.count = self.total = 0
+        self.clock = loop.begin
+        self.history: list[dict[str, float]] = []
+        self.risk = np.inf
+        self.best: tuple[int, np.ndarray, float, Solution] | None = None
+
+    @abstractmethod
+    def descend(self, start: Start) -> Descent:
+        """Minimise from a start; theta is the solution of what is returned, and a `Solution` its detail."""
+
+    @abstractmethod
+    def value(self, start: Start) -> float:
+        """What is minimised, at a start."""
+
+    @abstractmethod
+    def close(self, end: Descent) -> Any:
+        """The combined kernel at the end of a descent, under which the machine is solved to the full tolerance."""
+
+    @abstractmethod
+    def row(self, solution: Solution, seconds: float) -> dict[str, float]:
+        """What a row of the history has beside the objective."""
+
+    def counted(self, more: int) -> None:
+        """Count solves, or passes."""
+        self.count += more
+        self.total += more
+
+    def record(self, iteration: int, theta: np.ndarray, value: float, solution: Solution) -> bool:
+        """Add a row to the history; True if the held-out samples end the descent."""
+        self.add_row(value, solution)
+        if iteration > 0:
+            self.loop.report()
+        if self.watch is None:
+            return False
+        risk = self.watch.risk(theta, solution)
+        self.history[-1]["validation_risk"] = risk
+        if risk <= self.risk:
+            self.risk, self.best = risk, (iteration, theta, value, solution)
+        return self.best is not None and iteration - self.best[0] >= PATIENCE
+
+    def watched(self, end: Descent) -> Descent:
+        """The end of a descent, or where the held-out samples had the least risk."""
+        if self.best is None:
+            return end
+        _, theta, value, solution = self.best
+        return dataclasses.replace(end, solution=theta, objective=value, detail=solution)
+
+    def add_row(self, objective: float, solution: Solution) -> None:
+        """Add a row to the history."""
+        now = time.perf_counter()
+        self.history.append({"objective": objective, **self.row(solution, now - self.clock)})
+        self.count, self.clock = 0, now
+
+    def merged(self) -> list[dict[str, float]]:
+        """The history, in which the last two rows are one."""
+        last, final = self.history[-2:]
+        for name in ("solves", "passes", "seconds"):
+            if name in final:
+                final[name] += last[name]
+        return [*self.history[:-2], final]
+
+
+class NestedDescent(DescentRun):
+    """The machine is solved at each theta, from the last solution.
+
+    Each evaluation solves it to a share of the progress that ends the loop, a tenth unless the family wants another
+    (`KernelFamily.precision`). (Rougher solves at first do not pay: after a restart they are hardly cheaper, and their
+    gradients lengthen the loop.)
+    """
+
+    K: np.ndarray | None = None
+
+    def descend(self, start: Start) -> Descent:
+        """Minimise from theta."""
+        theta = start.theta
+        if self.family.is_settled:
+            value, _, solution = self.evaluate(theta)
+            self.record(0, theta, value, solution)
+            return Descent(theta, value, solution, 0, 1, 0.0, "converged")
+        size = np.linalg.norm(theta)
+        blocks = self.family.blocks() if self.loop.optimizer == "armijo" else None
+        minimize: Any = OPTIMIZERS[self.loop.optimizer] if blocks is None else minimize_alternating
+
+        def after(iteration: int, point: Point) -> bool:
+            return self.record(iteration, point.position, point.value, point.detail)
+
+        end = minimize(
+            self.evaluate,
+            theta,
+            self.family.domain() if blocks is None else blocks,
+            tol=self.loop.control.tol,
+            precision=self._precision,
+            max_iterations=self.loop.max_iter,
+            first_step=size if size > 0.0 else 1.0,
+            callback=after,
+        )
+        return self.watched(end)
+
+    def value(self, start: Start) -> float:
+        """J + penalty."""
+        return self.evaluate(start.theta)[0]
+
+    def evaluate(self, theta: np.ndarray) -> tuple[float, np.ndarray, Any]:
+        """J + penalty, its gradient and the machine's solution."""
+        value, gradient = self.family.penalty(theta)
+        kernel = self.family.at(theta)
+        max_steps = self.loop.control.max_steps
+        solution = None
+        if self.last is not None and kernel.has_cheap_blocks:
+            solution = self.machine.solve_in_working_set(kernel, self.last, self._precision, max_steps)
+        if solution is None:
+            operand = kernel.operand(self.K)
+            if isinstance(operand, np.ndarray):
+                self.K, diagonal = operand, operand.diagonal()
+            else:
+                diagonal = operand.diagonal
+            if not np.isfinite(diagonal).all():  # theta so large that the kernel overflows
+                return np.inf, gradient, self.last
+            solution = self.machine.solve(operand, start=self.last, gap_tol=self._precision, max_steps=max_steps)
+        self.counted(1)
+        self.last = solution
+        return solution.objective + value, gradient + self.family.gradient(kernel, solution), solution
+
+    def close(self, end: Descent) -> Any:
+        """The last solve belongs to the last iteration, or is a row by itself where its machine has more samples."""
+        family, machine = self.whole
+        kernel, control = family.finish(end.solution), self.loop.control
+        K, start = (self.K, end.detail) if self.watch is None else (None, None)
+        solution = machine.solve(kernel.operand(K), start=start, tol=control.tol, max_steps=control.max_steps)
+        self.counted(1)
+        self.add_row(solution.objective + family.penalty(kernel.theta)[0], solution)
+        return kernel.solved(solution, self.merged() if self.watch is None else self.history)
+
+    def row(self, solution: Solution, seconds: float) -> dict[str, float]:
+        """Solves and support vectors."""
+        n_support = int(solution.coef.any(axis=1).sum())
+        return {"solves": self.count, "seconds": seconds, "n_support": n_support}
+
+    @property
+    def _precision(self) -> float:
+        return self.family.precision * self.loop.control.tol

@@ -1,0 +1,618 @@
+"""`Features`: the training stack of explicit features over blocks of samples, wherever the blocks are.
+
+    q_m = ||F_m'c||^2,      F_m: features of kernel m without weights, rows multiplied by the factors of missing views
+    <K_m, T> = ||sum_i w_i phi_im z_i'||^2,      <K_m, K_h> = ||sum_i w_i phi_im phi_ih'||^2
+
+Nothing as long as the data is gathered: functions of targets and features go to the blocks, and sums come back. A
+sample's fold, and whether it is held out, depend on a hash of its position, so that they do not depend on how samples
+are divided into blocks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+
+from ..arrays import Place
+from ..engines.base import Engine
+from ..engines.block import Block, FeatureBlock, StoredFeatures
+from ..engines.device.prediction import values_on_device
+from ..engines.host.recomputed import RecomputedFeatures
+from ..engines.moments import means_of, products_of, pulled_by
+from ..engines.reservoir import uniform_keys
+from ..engines.slices import spans_of
+from ..engines.training.descent import Hessian
+from ..engines.training.machine import ExplicitKernel, certified_descent, size_of
+from ..engines.training.primal import Primal
+from ..features import FeatureMap
+from ..kernels import Kernel, KernelStack, Normalizer
+from ..machines import DualTerms, Machine, Solution
+from ..machines.terms import TERMS
+from ..validation import is_count
+from ..views import Views
+from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack
+from .codes import Coding
+from .descent import DescentRun, Loop, Start, Watch
+from .exact import CONSTANT, no_fold
+from .feature_sums import FeatureSums, WeightAmplitudes
+from .gate_totals import GateTotals, average_and_spread, count_open, totals_of
+from .held_out import BlockPart, block_parts, block_split
+from .joint import JointDescent, JointProblem, beginning
+from .missing import without_views
+from .projections import Term, drawn_terms, projection_problem
+
+
+class Features(TrainingStack):
+    """Feature maps of several kernels, and the blocks that have their features.
+
+    Parameters
+    ----------
+    reservoir : KernelStack
+        The fitted kernels over the reservoir.
+    maps : list of FeatureMap
+    engine : Engine or None
+        Over `Block`s; None for new samples only.
+    n_samples : int
+        Of all blocks.
+    """
+
+    offers = frozenset({"eigenvalues"})
+    targets = present = None  # known in the blocks
+    some_codes: Any = None
+    coding: Any = None
+
+    def __init__(self, reservoir: KernelStack, maps: list[FeatureMap], engine: Any, n_samples: int):
+        self.reservoir, self.maps, self._n_samples = reservoir, maps, n_samples
+        self.engine: Engine = engine
+        self.names, self.kernels, self.normalizers = reservoir.names, reservoir.kernels, reservoir.normalizers
+
+    @property
+    def n_samples(self) -> int:
+        """Of all blocks."""
+        return self._n_samples
+
+    def over(self, engine: Engine) -> Features:
+        """The same features over blocks that were made of these."""
+        return Features(self.reservoir, self.maps, engine, self.n_samples)
+
+    def for_machine(self, machine: Machine, y: Any) -> Features:
+        """The blocks have the targets already."""
+        return self
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """Where the features of each kernel begin, and where the last ones end."""
+        return np.cumsum([0, *(m.n_features for m in self.maps)])
+
+    @property
+    def n_features(self) -> int:
+        """Of all kernels."""
+        return int(self.offsets[-1])
+
+    def repeated(self, by_kernel: np.ndarray) -> np.ndarray:
+        """One number of each kernel for each of its features, as a column."""
+        return np.repeat(by_kernel, np.diff(self.offsets))[:, None]
+
+    def norms(self, vectors: np.ndarray) -> np.ndarray:
+        """The squared norm of each kernel's part of vectors (n_features, n_outputs): (n_kernels, n_outputs)."""
+        return np.stack([(vectors[span] ** 2).sum(axis=0) for span in spans_of(self.offsets)])
+
+    # Operands
+
+    def scaling(self, eta: np.ndarray, missing: str = "refuse", owner: str = "") -> np.ndarray:
+        """The weights by which factors are computed in each block; ones where all samples have all views."""
+        found: Lacking = self.engine.sum(lacking, eta != 0)
+        if missing == "never" and found.some:
+            raise ValueError(f"{owner} needs every view of every sample, but some samples lack views")
+        if found.first is not None:
+            without_views(f"sample {found.first}", self.names, eta, missing)
+        return eta if found.some else np.ones(len(eta))
+
+    def unscaled(self) -> np.ndarray:
+        """Zeros: all factors are 1 then."""
+        return np.zeros(self.n_kernels)
+
+    def sum(self, eta: np.ndarray, scaling: np.ndarray | None = None, out: Any = None) -> ExplicitKernel:
+        """Features with the amplitudes of these weights."""
+        reference = self.unscaled() if scaling is None else scaling
+        return ExplicitKernel(self.engine, WeightAmplitudes(eta, reference), self.n_features)
+
+    def sums(self, scaling: np.ndarray | None = None) -> FeatureSums:
+        """Sums from passes over the blocks."""
+        return FeatureSums(self, self.unscaled() if scaling is None else scaling)
+
+    def n_support(self, solution: Solution) -> None:
+        """Coefficients are those of features."""
+
+    def size_of(self, objective: float, machine: Machine, least: float = 0.0) -> float:
+        """At least 1 for machines with targets."""
+        return size_of(objective, machine.total)
+
+    # Gates
+
+    def sample(self) -> KernelStack:
+        """The samples on which gating inputs are fitted: the reservoir."""
+        return self.reservoir
+
+    def coded(self, inputs: Any, gate: Any, codes: np.ndarray) -> Features:
+        """The same stack, whose `prepare` gives blocks what a gating model reads of the samples."""
+        other = self.over(self.engine)
+        other.some_codes, other.coding = codes[:1], Coding(inputs, gate)
+        return other
+
+    def prepare(self) -> None:
+        """Compute the codes of all samples."""
+        self.engine = self.engine.replace(self.coding)
+
+    def gates(self, function: Any) -> None:
+        """Gates are computed in the blocks."""
+
+    def gated(self, function: Any, gates: Any, at: Any, out: Any = None) -> ExplicitKernel:
+        """Features with gates as amplitudes."""
+        return ExplicitKernel(self.engine, function, self.n_features)
+
+    def open_counts(self, function: Any) -> np.ndarray:
+        """For how many samples each gate is open."""
+        return self.engine.sum(count_open, function)
+
+    def gate_spread(self, function: Any) -> tuple[np.ndarray, float] | None:
+        """Mean squared gates of the samples that have all views, and half the mean distance from them, if any."""
+        return average_and_spread(self.engine, function)
+
+    def gate_totals(self, function: Any, solution: Solution, machine: Machine) -> GateTotals:
+        """Sums of the gates of all samples, and of support vectors, by class."""
+        return self.engine.sum(totals_of, function, solution.coef, solution.intercept, max(machine.n_classes, 1))
+
+    def parts(self, machine: Machine, rng: np.random.RandomState) -> list[BlockPart]:
+        """Parts of the samples to choose a parameter with."""
+        return [self._with_codes(part) for part in block_parts(self, machine, rng)]
+
+    def split(self, machine: Machine, fraction: float, rng: np.random.RandomState) -> BlockPart:
+        """A part of the samples to stop early with."""
+        return self._with_codes(block_split(self, machine, fraction, rng))
+
+    def _with_codes(self, part: BlockPart) -> BlockPart:
+        part.stack.some_codes = self.some_codes
+        return part
+
+    def descent(self, family: Any, machine: Machine, watch: Watch | None, loop: Loop) -> DescentRun:
+        """Weight vectors are learned together with theta."""
+        return JointDescent(family, machine, watch, loop)
+
+    def gate_problem(self, family: Any, machine: Machine, given: Solution | None) -> JointProblem:
+        """The function of weight vectors, biases and gating parameters, from given ones or those of the mean kernel."""
+        primal = Primal(
+            self.engine,
+            family.amplitudes,
+            self.n_features,
+            machine.n_outputs,
+            total=machine.total,
+            penalty=family.penalty,
+        )
+        solution = beginning(machine, family.mean) if given is None else given
+        return JointProblem(primal, solution, diagonal=Hessian(primal))
+
+    # Projections
+
+    @property
+    def sample_targets(self) -> np.ndarray | None:
+        """Those of the reservoir."""
+        return self.reservoir.y
+
+    def terms(self, family: Any, theta: np.ndarray, rng: np.random.RandomState) -> list[Term]:
+        """What is drawn at random for a start at these projections: features of projected samples."""
+        return drawn_terms(self, family, theta, rng)
+
+    def projection_problem(self, family: Any, machine: Machine, start: Start) -> JointProblem:
+        """The function of weight vectors, biases, gating parameters and projections."""
+        return projection_problem(self, family, machine, start)
+
+    def mean_of(self, kernels: Any, features: Any, gates: Any) -> ExplicitKernel:
+        """The mean of the kernels as they are."""
+        eta = np.full(self.n_kernels, 1.0 / self.n_kernels)
+        return self.sum(eta, self.scaling(eta))
+
+    # Targets
+
+    def class_counts(self, machine: Machine) -> np.ndarray:
+        """Summed over blocks."""
+        return self.engine.sum(_class_counts, machine.n_classes)
+
+    def present_counts(self) -> np.ndarray:
+        """Summed over blocks."""
+        return self.engine.sum(_present_counts)
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether the sample of the targets has some."""
+        return self.reservoir.y is not None
+
+    def inner_products(self, columns: Columns, *, mean: bool, centered: bool, pairs: bool) -> Similarity:
+        """Two passes over the data, and P^2 / 2 matrices of the size of two kernels' features."""
+        engine, offsets = self.engine, self.offsets
+        total, sums = engine.sum(_target_sums, OfBlock(columns, weighted=True))
+        middle = sums / total
+        scale = 1.0 / len(middle) if mean else 1.0  # T is an average over targets
+        shift = middle if mean or centered else np.zeros_like(middle)
+        target = scale * engine.sum(_target_square, OfBlock(columns, shift))
+        totals, means = means_of(engine, offsets)
+        means = means if centered else np.zeros_like(means)
+        own = OfBlock(columns, middle if mean else 0.0, weighted=True)
+        vectors = pulled_by(engine, self.n_features, own)
+        if centered:
+            sums = engine.sum(_present_targets, own)
+            vectors = vectors - means[:, None] * np.repeat(sums, np.diff(offsets), axis=0)
+        to_target = scale * self.norms(vectors).sum(axis=1)
+        products = products_of(engine, offsets, means, pairs=pairs)
+        between = np.zeros((self.n_kernels,) * 2)
+        for (m, h), product in products.items():
+            between[m, h] = between[h, m] = (product**2).sum()
+        squares = np.diagonal(between).copy()
+        for m in range(self.n_kernels):
+            centre = means[offsets[m] : offsets[m + 1]]
+            before = ((products[m, m] + totals[m] * np.outer(centre, centre)) ** 2).sum()
+            if squares[m] <= CONSTANT**2 * before:
+                to_target[m] = squares[m] = 0.0
+                between[m] = between[:, m] = 0.0
+        return Similarity(to_target, np.sqrt(squares), float(np.linalg.norm(target)), between if pairs else None)
+
+    def class_moments(self, n_classes: int) -> ClassMoments:
+        """One pass gives the centres, and one the spreads of the values around them."""
+        k, P = n_classes, self.n_kernels
+        totals = self.engine.sum(_class_weights, k)
+        means = pulled_by(self.engine, self.n_features, _members, k) / totals
+        parts = [means[a:b] for a, b in pairwise(self.offsets)]
+        inner = np.stack([part.T @ part for part in parts])
+        spread = self.engine.sum(_spread, means, inner) / totals[:, None, None]
+        return ClassMoments(inner, spread.reshape(k, P, k, P, k))
+
+    def forms_of(self, columns: Columns) -> np.ndarray:
+        """The squared norms of F_m'z."""
+        return self.norms(pulled_by(self.engine, self.n_features, OfBlock(columns)))
+
+    def margins(self, machine: Machine, maker: Any) -> list[tuple[TrainingStack, Machine]]:
+        """All problems at once, each class against the others: outputs of one machine."""
+        q = machine.n_outputs
+        blocks = self.engine.replace(_margins, q, maker)
+        return [(self.over(blocks), _two_sided(maker, np.arange(max(2, q)), q))]
+
+    # Held-out samples, outputs
+
+    def folds(self, cv: Any, machine: Machine, rng: np.random.RandomState, owner: str) -> Folds:
+        """A number of them, drawn without regard to classes."""
+        if not is_count(cv) or cv < 2:
+            raise ValueError(
+                f"cv of {owner} must be a number of folds, at least 2, with an approximation: splitters divide lists "
+                f"of all samples, which are in blocks there; it is {cv!r:.100}"
+            )
+        return Folds(int(cv), int(rng.randint(2**31)))
+
+    def held_out(self, m: int, machine: Machine, folds: Any, control: FitControl, owner: str) -> HeldOut:
+        """The machines of all folds are columns of one problem, in which a sample's losses of its own fold are 0."""
+        if machine.detects_novelty:
+            raise ValueError(
+                f"{owner} with an approximation judges kernels by their predictions of targets, and there are none; "
+                "use Mean, or approximation=None"
+            )
+        q, width = machine.n_outputs, self.maps[m].n_features
+        blocks = self.engine.replace(_alone, m, folds)
+        primal = Primal(blocks, WeightAmplitudes(np.ones(1), np.zeros(1)), width, folds.count * q, total=machine.total)
+        start = np.zeros((width + 1) * folds.count * q)
+        solution, _ = certified_descent(primal, start, control.tol, control.max_steps)
+        found: Scores = blocks.sum(_score, folds, machine.n_classes > 0, solution.coef, solution.intercept)
+        if found.count == 0 or not (found.trained > 0).all():
+            raise no_fold(owner, self.names[m])
+        return HeldOut(found.loss / found.count, found.correlation, solution.converged)
+
+    def eigenvalue_counts(self) -> list[int]:
+        """F'F has the eigenvalues of F F' that are not 0."""
+        none = np.zeros(self.n_features)
+        n_present, _ = means_of(self.engine, self.offsets, weighted=False)
+        moments = products_of(self.engine, self.offsets, none, pairs=False, weighted=False)
+        counts = []
+        for m, n in enumerate(n_present.tolist()):
+            values = np.linalg.eigvalsh(moments[m, m])
+            counts.append(max(1, int((values > values.sum() / (2 * max(1.0, n))).sum())))
+        return counts
+
+    def outputs(self, machine: Machine, *, reads_gram: bool) -> list[tuple[TrainingStack, Machine, np.ndarray | None]]:
+        """Blocks keep their features and have the losses and targets of one output."""
+        found: list[tuple[TrainingStack, Machine, np.ndarray | None]] = []
+        for output, (_, part) in enumerate(machine.outputs()):
+            blocks = self.engine.replace(_one_output, output, part.n_classes > 0)
+            found.append((self.over(blocks), part, None))
+        return found
+
+    # New samples, and what is kept
+
+    def presence(self, views: Views, active: np.ndarray | None = None) -> np.ndarray:
+        """Which samples have which view, see `KernelStack.presence`."""
+        return self.reservoir.presence(views, active)
+
+    def scores(self, m: int, views: Views, present: np.ndarray, coef: np.ndarray, right: Any = None) -> np.ndarray:
+        """phi_m of new samples times its weight vectors, which the amplitudes of training samples are part of."""
+        return self.maps[m].transform(views, present) @ coef[self.offsets[m] : self.offsets[m + 1]]
+
+    def crossed(self, parts: Iterable[Any], left: np.ndarray, right: Any) -> np.ndarray:
+        """left[i, m] phi_m(x_i) of all kernels side by side, of shape (n_new, n_features)."""
+        offsets = self.offsets
+        found = np.zeros((len(left), offsets[-1]))
+        for m, rows, views, present in parts:
+            found[rows, offsets[m] : offsets[m + 1]] = left[rows, m, None] * self.maps[m].transform(views, present)
+        return found
+
+    def values_in(
+        self, place: Place, views: Views, present: np.ndarray, left: np.ndarray, right: Any, coef: np.ndarray
+    ) -> np.ndarray:
+        """Values of new samples in a place such as a CUDA device."""
+        return values_on_device(self, place, views, left, present, coef)
+
+    def values_per_sample(self, active: np.ndarray, coef: np.ndarray) -> int:
+        """Raw values and features of a sample for the active kernel (a boolean array) that has the most."""
+        return max(found.n_raw + found.n_features for found, used in zip(self.maps, active, strict=True) if used)
+
+    def n_compared(self, coef: np.ndarray) -> np.ndarray:
+        """With how many landmarks, or other raw values, each kernel compares a new sample."""
+        return np.array([float(found.n_raw) for found in self.maps])
+
+    def feature_weights(self, m: int, coef: np.ndarray, right: Any) -> np.ndarray | None:
+        """The vectors of a linear kernel, where its features are kernel values to landmarks or linear in x."""
+        return self.maps[m].feature_weights(coef[self.offsets[m] : self.offsets[m + 1]])
+
+    def lookups(self, active: np.ndarray) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices inside the kernels, each with the ids that prediction compares with (landmarks)."""
+        found: list[tuple[Kernel, np.ndarray]] = []
+        for m, is_active in enumerate(active.tolist()):
+            landmarks = self.maps[m].landmarks
+            if landmarks is not None:
+                found += landmarks.lookups(np.array([is_active]))
+        return found
+
+    def replace(self, m: int, kernel: Any) -> None:
+        """Put a kernel that is extended by new ids in the place of kernel m, see `KernelStack.replace`."""
+        landmarks = self.maps[m].landmarks
+        if landmarks is not None:
+            landmarks.replace(0, kernel)
+        self.reservoir.replace(m, kernel)
+
+    def restrict(self, rows: np.ndarray, active: np.ndarray | None = None) -> Features:
+        """The feature maps of active kernels (a boolean array), and no training samples."""
+        active = np.ones(self.n_kernels, dtype=bool) if active is None else active
+        bare = copy(self.reservoir)
+        # Presence of views is all that is left to find out from these kernels: feature maps have their own constants.
+        bare.normalizers = [Normalizer(None, found.name) for found in self.normalizers]
+        bare.repairs = [repair.unlearned() for repair in bare.repairs]
+        maps = [found if used else NoFeatures(found.n_features) for found, used in zip(self.maps, active, strict=True)]
+        kept = bare.restrict(np.empty(0, dtype=int), active)
+        kept.normalizers = [Normalizer(found.method, found.name) for found in self.normalizers]
+        return Features(kept, maps, None, self.n_samples)
+
+
+class NoFeatures(FeatureMap):
+    """In the place of the features of a kernel that prediction does not evaluate: all are 0.
+
+    Parameters
+    ----------
+    n_features : int
+    """
+
+    def __init__(self, n_features: int):
+        self.whitening, self.trace_share = np.empty((0, n_features)), 0.0
+
+    @property
+    def n_raw(self) -> int:
+        """None."""
+        return 0
+
+    def raw(self, views: Views, present: np.ndarray) -> np.ndarray:
+        """Nothing."""
+        return np.empty((views.n_samples, 0))
+
+
+@dataclass(frozen=True)
+class OfBlock:
+    """Columns of the targets of a block, less a mean, times the weights of samples."""
+
+    columns: Any
+    mean: Any = 0.0
+    weighted: bool = False
+
+    def __call__(self, block: Block) -> np.ndarray:
+        """The columns of one block."""
+        z = self.columns(np.asarray(block.y), block.weight) - self.mean
+        return block.weight[:, None] * z if self.weighted else z
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """How many samples lack a view, and the position of the first that has none of those in question."""
+
+    some: int
+    first: int | None
+
+    def __add__(self, other: Lacking) -> Lacking:
+        found = [place for place in (self.first, other.first) if place is not None]
+        return Lacking(self.some + other.some, min(found, default=None))
+
+
+def lacking(block: Block, used: np.ndarray) -> Lacking:
+    """Those of a block."""
+    if block.present is None:
+        return Lacking(0, None)
+    present = np.asarray(block.present)
+    without = np.flatnonzero(~present[:, used].any(axis=1))
+    return Lacking(int((~present).any(axis=1).sum()), int(block.first + without[0]) if len(without) else None)
+
+
+def _class_counts(block: Block, n_classes: int) -> np.ndarray:
+    return np.bincount(np.asarray(block.y), minlength=n_classes)
+
+
+def _class_weights(block: Block, n_classes: int) -> np.ndarray:
+    return np.bincount(np.asarray(block.y), block.weight, minlength=n_classes)
+
+
+def _members(block: Block, n_classes: int) -> np.ndarray:
+    return np.eye(n_classes)[np.asarray(block.y)] * block.weight[:, None]
+
+
+def _present_counts(block: Block) -> np.ndarray:
+    if block.present is None:
+        return np.full(len(block.features.offsets) - 1, block.n_samples)
+    return np.asarray(block.present).sum(axis=0)
+
+
+def _present_targets(block: Block, columns: OfBlock) -> np.ndarray:
+    """sum_i w_i p_im z_i of each kernel, of shape (n_kernels, n_columns)."""
+    z = columns(block)
+    if block.present is None:
+        return np.repeat(z.sum(axis=0)[None], len(block.features.offsets) - 1, axis=0)
+    return block.present.astype(float).T @ z
+
+
+def _target_sums(block: Block, columns: OfBlock) -> tuple[float, np.ndarray]:
+    return float(block.weight.sum()), columns(block).sum(axis=0)
+
+
+def _target_square(block: Block, columns: OfBlock) -> np.ndarray:
+    z = columns(block)
+    return z.T @ (block.weight[:, None] * z)
+
+
+def _spread(block: Block, means: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """Sums of products of the values' differences from their class means, of shape (k, n_kernels k, n_kernels k)."""
+    k, labels = means.shape[1], np.asarray(block.y)
+    found = np.zeros((k, inner.shape[0] * k, inner.shape[0] * k))
+
+    def respond(rows: slice, scores: np.ndarray) -> None:
+        own = labels[rows]
+        away = (scores - inner.transpose(1, 0, 2)[own]).reshape(len(own), -1)
+        away *= np.sqrt(block.weight[rows])[:, None]
+        for c in np.unique(own).tolist():
+            inside = away[own == c]
+            found[c] += inside.T @ inside
+
+    block.features.sweep(means, respond)
+    return found
+
+
+def _two_sided(maker: Any, labels: np.ndarray, n_outputs: int) -> Machine:
+    """The machine of labels from 0: one output, or each class against the others; each sample costs 1."""
+    bound = np.ones(len(labels))
+    if n_outputs == 1:
+        return maker.for_targets(2.0 * labels - 1.0, bound)
+    return maker.one_vs_all(labels, bound, n_classes=n_outputs)
+
+
+def _margins(block: Block, n_outputs: int, maker: Any) -> Block:
+    """The same samples with the losses of two-class problems."""
+    return dataclasses.replace(block, losses=cast(DualTerms, _two_sided(maker, np.asarray(block.y), n_outputs).terms))
+
+
+def _one_output(block: Block, output: int, has_classes: bool) -> Block:
+    """The same samples with the losses and targets of one output: two classes as 1 and 0, or one target."""
+    if block.losses.n_outputs == 1:
+        return block
+    y = np.asarray(block.y)
+    y = (y == output).astype(int) if has_classes else y[:, output]
+    return dataclasses.replace(block, losses=block.losses.column(output), y=y)
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Which fold a sample is in: `count` folds by a hash of positions."""
+
+    count: int
+    seed: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def of(self, block: Block) -> np.ndarray:
+        """The fold of each sample, from 0."""
+        keys = uniform_keys(block.first, block.n_samples, self.seed)
+        return np.minimum((keys * self.count).astype(int), self.count - 1)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Sums over held-out samples, from which scores are computed.
+
+    Attributes
+    ----------
+    count : float
+        Samples that have the view.
+    trained : ndarray of shape (n_folds,)
+        Samples that each fold is trained with.
+    loss : float
+    moments : ndarray of shape (5, n_targets)
+        Sums of predictions, of targets, of their squares, and of their products.
+    """
+
+    count: float
+    trained: np.ndarray
+    loss: float
+    moments: np.ndarray
+
+    def __add__(self, other: Scores) -> Scores:
+        return Scores(*(getattr(self, each.name) + getattr(other, each.name) for each in dataclasses.fields(Scores)))
+
+    @property
+    def correlation(self) -> float:
+        """Pearson's correlation of predictions and targets, averaged over targets; 0 for constant ones."""
+        p, t, pp, tt, pt = self.moments / self.count
+        spread = np.sqrt(np.maximum(pp - p**2, 0.0) * np.maximum(tt - t**2, 0.0))
+        some = spread > 1e-14 * (np.abs(pp) + np.abs(tt))
+        return float(np.divide(pt - p * t, spread, out=np.zeros_like(spread), where=some).mean())
+
+
+def one_kernel(features: FeatureBlock, m: int) -> FeatureBlock:
+    """The features of one kernel of a block; a copy where they are held."""
+    offsets = np.array([0, features.offsets[m + 1] - features.offsets[m]])
+    span = slice(int(features.offsets[m]), int(features.offsets[m + 1]))
+    if isinstance(features, RecomputedFeatures):
+        there = np.ones(features.n_samples, dtype=bool) if features.present is None else features.present[:, m]
+        return RecomputedFeatures([features.maps[m]], features.views, there[:, None], features.dtype)
+    whole = features.features(slice(0, features.n_samples))
+    return StoredFeatures(np.ascontiguousarray(whole[:, span]), offsets)
+
+
+def _alone(block: Block, m: int, folds: Folds) -> Block:
+    """The same samples with one kernel, and a column of losses for each fold and output."""
+    fold, losses = folds.of(block), block.losses
+    there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, m]
+    used = (fold[:, None] != np.arange(folds.count)) & there[:, None]  # which column trains with the sample
+    shape = (block.n_samples, folds.count, losses.n_outputs)
+    wide = {name: np.broadcast_to(np.asarray(getattr(losses, name))[:, None, :], shape) for name in TERMS}
+    for name, elsewhere in (("lower", 0.0), ("upper", 0.0), ("quadratic", 1.0)):
+        wide[name] = np.where(used[:, :, None], wide[name], elsewhere)
+    own = losses.with_terms({name: wide[name].reshape(block.n_samples, -1) for name in TERMS})
+    present = None if there.all() else there[:, None]
+    return dataclasses.replace(block, features=one_kernel(block.features, m), losses=own, present=present, codes=None)
+
+
+def _score(block: Block, folds: Folds, has_classes: bool, weights: np.ndarray, intercept: np.ndarray) -> Scores:
+    """Every sample that has the view, by the machine that was not trained with it."""
+    fold, k = folds.of(block), folds.count
+    there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, 0]
+    values = np.empty((block.n_samples, weights.shape[1]))
+
+    def respond(rows: slice, scores: np.ndarray) -> None:
+        values[rows] = scores[:, 0]
+
+    block.features.sweep(weights, respond)
+    own = (values + intercept).reshape(block.n_samples, k, -1)[np.arange(block.n_samples), fold][there]
+    held = np.bincount(fold[there], minlength=k).astype(float)
+    y = np.asarray(block.y)[there]
+    if has_classes:
+        predicted = own[:, 0] > 0.0 if own.shape[1] == 1 else own.argmax(axis=1)
+        return Scores(held.sum(), held.sum() - held, float((predicted != y).sum()), np.zeros((5, 1)))
+    y = y.reshape(own.shape)
+    moments = np.stack([own, y, own**2, y**2, own * y]).sum(axis=1)
+    return Scores(held.sum(), held.sum() - held, float(((own - y) ** 2).sum()), moments)
