@@ -84,7 +84,7 @@ class Clock:
 
 def rows_of(n: int) -> Iterator[Any]:
     """The samples block by block."""
-    from kernelweave.engines.rows import Rows
+    from kernelweave.engines.base import Rows
     from kernelweave.views import as_views
 
     for first in range(0, n, BLOCK):
@@ -98,8 +98,8 @@ def fit(cell: dict[str, Any], clock: Clock) -> dict[str, Any]:
 
     from kernelweave.arrays import torch_place
     from kernelweave.combiners import FitControl, Localized, Mean
+    from kernelweave.engines.base import InMemory
     from kernelweave.engines.device import blocks_on_device
-    from kernelweave.engines.memory import InMemory
     from kernelweave.engines.reservoir import fitted_maps
     from kernelweave.engines.targets import ClassTargets
     from kernelweave.estimators.training import Preparation
@@ -189,7 +189,7 @@ def measure(target: Path) -> None:
     from benchmarks.device_rates import device_rates
     from kernelweave.engines.training import machine
     from kernelweave.engines.training.primal import Primal
-    from kernelweave.stacks.joint import JointDescent
+    from kernelweave.stacks.descent import JointDescent
 
     clock = Clock()
     clock.watch(sys.modules[__name__], "drawn", "drawing")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from kernelweave.engines import from_files
+from kernelweave.engines.base import InMemory
 from kernelweave.engines.from_files import FromFiles, size_of
-from kernelweave.engines.memory import InMemory
 from kernelweave.kernels.threads import blas_threads
 
 

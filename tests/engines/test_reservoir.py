@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from kernelweave import stack_views
 from kernelweave.engines import InMemory
+from kernelweave.engines.base import Rows
 from kernelweave.engines.reservoir import fitted_maps, keys_of, reservoir_of, selectors_of
-from kernelweave.engines.rows import Rows
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear, Pairwise, Precomputed
 from kernelweave.views import Views

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor
-from kernelweave.engines.rows import Rows
+from kernelweave.engines.base import Rows
 from kernelweave.engines.targets import count_labels, count_numbers
 from kernelweave.estimators import samples
 from kernelweave.estimators.samples import rows_in_memory, samples_of

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kernelweave.features import NystroemFeatures
-from kernelweave.features.landmarks import METHODS, drawn_landmarks, pivoted
+from kernelweave.features.nystroem import METHODS, drawn_landmarks, pivoted
 from kernelweave.kernels import Function, Gaussian, IndefiniteKernelWarning, KernelStack, Linear, Precomputed
-from kernelweave.kernels.stacking.single import single_stack
+from kernelweave.kernels.stacking.stack import single_stack
 
 FLOAT64 = np.dtype("float64")
 

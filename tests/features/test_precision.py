@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelweave import MKLClassifier
-from kernelweave.engines.host.values import KernelValues, raw_values
+from kernelweave.engines.host.recomputed import KernelValues, raw_values
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures
+from kernelweave.features.base import float32_holds, moments_of, raw_dtype
 from kernelweave.features.exact import ExactMap
-from kernelweave.features.moments import moments_of
 from kernelweave.features.nystroem import NystroemMap
-from kernelweave.features.precision import float32_holds, raw_dtype
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
 from kernelweave.views import as_views
 

@@ -9,8 +9,7 @@ from kernelweave.features import ExactFeatures
 from kernelweave.kernels import KernelStack, Linear
 from kernelweave.kernels.stacking.feature_weights import feature_weights
 from kernelweave.machines import SquaredHinge
-from kernelweave.stacks.feature_sums import WeightAmplitudes
-from kernelweave.stacks.features import Features, NoFeatures
+from kernelweave.stacks.features import Features, NoFeatures, WeightAmplitudes
 from kernelweave.views import as_views
 from places import in_every_place
 

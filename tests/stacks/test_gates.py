@@ -21,8 +21,8 @@ from kernelweave.combiners import (
     Softmax,
 )
 from kernelweave.kernels import Gaussian
-from kernelweave.stacks.codes import CodesOnDemand, Coding
 from kernelweave.stacks.descent import Start
+from kernelweave.stacks.gate_totals import CodesOnDemand, Coding
 from localized_problem import KERNELS, LABELS, MISSING, SIGNS, TARGET, X
 
 GATES = {

@@ -1,6 +1,5 @@
 """Where arrays live: the namespace of the array API in use, and the device."""
 
-from .alike import place_of, precision_of
-from .place import HOST, Place, chosen_place, torch_place
+from .place import HOST, Place, chosen_place, place_of, precision_of, torch_place
 
 __all__ = ["HOST", "Place", "chosen_place", "place_of", "precision_of", "torch_place"]

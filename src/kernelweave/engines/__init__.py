@@ -7,8 +7,8 @@ is minimised by L-BFGS, and at fixed theta, where features are few, by Newton's 
 and its gradient.
 
 =====================================  ===========================================================================
-the two operations on blocks           `base`; `memory`, `from_files`, `cluster` and `device` are where blocks are
-blocks as given, and a sample of       `rows`, `reservoir`
+the two operations on blocks           `base` (in memory); in `from_files`, `cluster` and `device` blocks are elsewhere
+blocks as given, and a sample of       `base`, `reservoir`
 them on which features are fitted
 blocks ready for training              `block` (features), `targets`
 P, its gradient, two ways down, and    `training`; compiled passes in `host`, the same in torch in `device`
@@ -17,7 +17,6 @@ what similarities read                 `moments` of features
 =====================================  ===========================================================================
 """
 
-from .base import Engine
-from .memory import InMemory
+from .base import Engine, InMemory
 
 __all__ = ["Engine", "InMemory"]

@@ -8,19 +8,73 @@ An engine holds blocks of samples, or where to find them. Two operations do all 
 Functions are pure and can be pickled: functions of a module, or methods of small objects. What a sum returns is small;
 blocks themselves never move. Engines differ only in where blocks live. Results are added in the order of the blocks, so
 that they do not depend on how many threads there are; where workers have blocks in turns, those of each worker are
-added first, so that a sum must not depend on the order but for rounding.
+added first, so that a sum must not depend on the order but for rounding. `InMemory` has its blocks in memory, and works
+on them in threads.
 
-A fit goes through three kinds of blocks: `rows.Rows` (X, y and weights as given), `block.Block` (targets, features and
+A fit goes through three kinds of blocks: `Rows` (X, y and weights as given), `block.Block` (targets, features and
 gating inputs), and blocks with the scores of a solution, from which biases and quantiles are found.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from ..kernels.stacking.memory import available_memory
+from ..kernels.threads import in_blas_threads
+from ..views import Views
+
+
+def ranges(n: int, size: int) -> Iterator[slice]:
+    """Slices of at most `size` samples that together are all n.
+
+    Examples
+    --------
+    >>> list(ranges(5, 3))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    for first in range(0, n, size):
+        yield slice(first, min(first + size, n))
+
+
+def spans_of(offsets: np.ndarray) -> list[slice]:
+    """The columns of each kernel, which begin at these offsets; the last offset is the number of all columns."""
+    return [slice(first, last) for first, last in pairwise(offsets.tolist())]
+
+
+TARGET_BYTES = 2**23  # of X, that a block in memory takes about
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Samples as given.
+
+    Attributes
+    ----------
+    first : int
+        Position of the first of them in the whole data.
+    views : Views
+    y : ndarray or None
+        Targets as the user gave them, checked.
+    weight : ndarray of shape (n_samples,)
+        Positive.
+    """
+
+    first: int
+    views: Views
+    y: np.ndarray | None
+    weight: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return self.views.n_samples
 
 
 class Engine(ABC):
@@ -95,3 +149,37 @@ def on_device(form: Callable[..., Any]) -> Callable[[Any], Any]:
         return function
 
     return marked
+
+
+class InMemory(Engine):
+    """Blocks in memory.
+
+    Parameters
+    ----------
+    blocks : sequence
+    """
+
+    def __init__(self, blocks: Sequence[Any]):
+        self.blocks = list(blocks)
+
+    def sum(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Threads take block after block; results are added in the order of the blocks, as soon as that is possible."""
+        total: Any = None
+        waiting: dict[int, Any] = {}  # results of blocks after one that is not finished
+        n_added, adding = 0, Lock()
+
+        def work(place: int) -> None:
+            nonlocal total, n_added
+            found = function(self.blocks[place], *arguments)
+            with adding:
+                waiting[place] = found
+                while n_added in waiting:
+                    total = added([total, waiting.pop(n_added)])
+                    n_added += 1
+
+        in_blas_threads(work, range(len(self.blocks)))
+        return total
+
+    def replace(self, function: Callable[..., Any], *arguments: Any, keep: bool = True) -> InMemory:
+        """All blocks are held."""
+        return InMemory(in_blas_threads(lambda block: function(block, *arguments), self.blocks))

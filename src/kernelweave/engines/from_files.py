@@ -17,8 +17,7 @@ import pandas as pd
 
 from ..kernels.stacking.memory import available_memory
 from ..kernels.threads import blas_threads, in_blas_threads
-from .base import Engine, added
-from .memory import InMemory
+from .base import Engine, InMemory, added
 
 HELD_SHARE = 0.6  # of the free memory, that what is held may take
 

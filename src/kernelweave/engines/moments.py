@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Engine
+from .base import Engine, ranges, spans_of
 from .block import TILE, Block
-from .slices import ranges, spans_of
 
 
 def means_of(engine: Engine, offsets: np.ndarray, *, weighted: bool = True) -> tuple[np.ndarray, np.ndarray]:

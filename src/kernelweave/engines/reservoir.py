@@ -20,13 +20,12 @@ from sklearn.utils import _safe_indexing
 
 from .._warnings import warn
 from ..features import FeatureMap, approximations_of, reservoir_size
-from ..features.precision import float32_holds
+from ..features.base import float32_holds
 from ..kernels import Kernel, KernelStack, named_kernels
 from ..kernels.stacking.naming import default_kernels
-from ..kernels.stacking.single import joint_stack
+from ..kernels.stacking.stack import joint_stack
 from ..views import Views
-from .base import Engine
-from .rows import Rows
+from .base import Engine, Rows
 
 
 def keys_of(first: int, count: int, seed: int) -> np.ndarray:
@@ -143,7 +142,7 @@ class Reservoir:
 
 
 def _fitted(kernels: Any, normalize: str | None, samples: Reservoir) -> KernelStack:
-    """Kernels fitted to some samples; features may hold what their values lose, see `features.precision`."""
+    """Kernels fitted to some samples; features may hold what their values lose, see `features.base`."""
     return KernelStack(kernels, normalize).fit(samples.views, samples.weight, samples.y, checks_means=False)
 
 

@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from .._warnings import warn
 from ..machines import BinaryLoss, Machine, OneClassMachine, RegressionLoss, SquaredOneClassMachine
 from ..validation import shown
-from .rows import Rows
+from .base import Rows
 
 # Counts
 

@@ -23,7 +23,7 @@ from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
 from ..combiners.base import fit_combiner
 from ..combiners.named import as_numbers
 from ..combiners.per_output import OutputKernels
-from ..engines.rows import Rows
+from ..engines.base import Rows
 from ..engines.targets import Counts
 from ..features.choosing import APPROXIMATION
 from ..machines import Loss, Machine, Solution

@@ -1,6 +1,6 @@
 """`samples_of`: the training samples of a fit, checked, in blocks, wherever they are.
 
-A fit begins with an engine over `engines.rows.Rows`, whatever X is:
+A fit begins with an engine over `engines.base.Rows`, whatever X is:
 
 ==================================  =======================================================================
 X                                   blocks
@@ -37,11 +37,10 @@ from sklearn.utils import _safe_indexing
 
 from ..arrays import chosen_place
 from ..engines import Engine, InMemory
+from ..engines.base import TARGET_BYTES, Rows, ranges
 from ..engines.cluster import is_dask, rows_on_dask
 from ..engines.device.making import MOST_ROWS as ON_DEVICE
 from ..engines.from_files import FromFiles
-from ..engines.rows import TARGET_BYTES, Rows
-from ..engines.slices import ranges
 from ..kernels.stacking.memory import available_memory
 from ..validation.inputs import check_posterior, check_row_labels, check_sample_weight, check_training_data
 from ..views import TableInBlocks, Views

@@ -19,7 +19,7 @@ from ..kernels.parts.functions import PointFunction
 from ..validation import Constraints, Whole, check_parameters
 from ..views import Views
 from .base import Approximation
-from .direct import DirectMap
+from .exact import DirectMap
 
 KINDS = ("gaussian", "laplacian")
 

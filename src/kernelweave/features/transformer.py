@@ -11,7 +11,7 @@ from ..kernels import Kernel, KernelStack
 from ..kernels.preparation import Preparation, prepare
 from ..views import Views
 from .base import Approximation
-from .direct import DirectMap
+from .exact import DirectMap
 
 
 class TransformerMap(DirectMap):

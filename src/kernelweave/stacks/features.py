@@ -6,6 +6,18 @@
 Nothing as long as the data is gathered: functions of targets and features go to the blocks, and sums come back. A
 sample's fold, and whether it is held out, depend on a hash of its position, so that they do not depend on how samples
 are divided into blocks.
+
+F'c of the machine's last pass contains the amplitudes (eta_m)^(1/2), which are 0 for a kernel with weight 0, so that
+such kernels take one more pass, without weights. With these vectors, w_m = (eta_m)^(1/2) F_m'c is where a solve at
+other weights begins.
+
+Second derivatives of J are those of a least-squares machine: with the losses' own curvature d_i at the solution, 0 for
+samples without a coefficient, and the targets g_m = F_m F_m'c,
+
+    a'H a = min over v, b    ||v||^2 + sum_i d_i (sum_m a_m g_im - <v, phi(x_i)> - b)^2
+
+for every vector a, phi being the weighted features. Any v and b, linear in a, give a matrix above H. It is solved by
+the same descent as every machine, roughly, since the matrix only bends steps: gaps are certified without it.
 """
 
 from __future__ import annotations
@@ -19,33 +31,206 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..arrays import Place
-from ..engines.base import Engine
-from ..engines.block import Block, FeatureBlock, StoredFeatures
+from ..arrays import HOST, Place, place_of
+from ..engines.base import Engine, spans_of
+from ..engines.block import Block, Samples
 from ..engines.device.prediction import values_on_device
-from ..engines.host.recomputed import RecomputedFeatures
 from ..engines.moments import means_of, products_of, pulled_by
-from ..engines.reservoir import uniform_keys
-from ..engines.slices import spans_of
 from ..engines.training.descent import Hessian
-from ..engines.training.machine import ExplicitKernel, certified_descent, size_of
-from ..engines.training.primal import Primal
+from ..engines.training.machine import NOTHING, ExplicitKernel, certified_descent, size_of
+from ..engines.training.primal import Primal, sweep
 from ..features import FeatureMap
 from ..kernels import Kernel, KernelStack, Normalizer
 from ..machines import DualTerms, Machine, Solution
-from ..machines.terms import TERMS
 from ..validation import is_count
 from ..views import Views
-from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack
-from .codes import Coding
-from .descent import DescentRun, Loop, Start, Watch
+from .base import ClassMoments, Columns, FitControl, HeldOut, Similarity, TrainingStack, WeightedSums
+from .descent import DescentRun, JointDescent, JointProblem, Loop, Start, Watch, beginning
 from .exact import CONSTANT, no_fold
-from .feature_sums import FeatureSums, WeightAmplitudes
-from .gate_totals import GateTotals, average_and_spread, count_open, totals_of
-from .held_out import BlockPart, block_parts, block_split
-from .joint import JointDescent, JointProblem, beginning
+from .gate_totals import Coding, GateTotals, average_and_spread, count_open, totals_of
+from .held_out import BlockPart, Folds, Scores, block_parts, block_split, held_out_scores, one_kernel_by_folds
 from .missing import without_views
 from .projections import Term, drawn_terms, projection_problem
+
+SMALL = 1e-12  # of the largest weight: the pass without weights is taken where one is smaller
+BEND_GAP, BEND_STEPS = 0.01, 50  # how exactly second derivatives are computed
+BEND_SIZE = 1e4  # of their least-squares problem at v = 0, so that BEND_GAP is relative where H is not tiny
+
+
+class WeightAmplitudes:
+    """a_m(x) = (eta_m)^(1/2), times the factor of samples that lack views, see `weighted.WeightedSum`.
+
+    The factor of a sample is (sum_m rho_m / sum_{m present} rho_m)^(1/2), and 1 where the sum of those present is 0;
+    rho, the reference, are the weights themselves, except while weights are learned.
+
+    Parameters
+    ----------
+    eta : ndarray of shape (n_kernels,)
+        At least 0.
+    reference : ndarray of shape (n_kernels,), optional
+        rho; `eta` by default. Zeros mean that all factors are 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.stacks.features import WeightAmplitudes
+    >>> WeightAmplitudes(np.array([4.0, 5.0])).of(np.array([[True, True], [True, False]]))
+    array([[2.        , 2.23606798],
+           [3.        , 0.        ]])
+    """
+
+    n_parameters = 0
+
+    def __init__(self, eta: np.ndarray, reference: np.ndarray | None = None):
+        self.eta, self.reference = eta, eta if reference is None else reference
+
+    def values(self, theta: np.ndarray, block: Samples, rows: slice) -> Any:
+        """Equal rows where all views are there; arrays of the place where the block's arrays are."""
+        place = place_of(block.weight)
+        if block.present is None:
+            root = place.asarray(np.sqrt(self.eta)[None, :], "float64")
+            return place.xp.broadcast_to(root, (rows.stop - rows.start, len(self.eta)))
+        return self.of(block.present[rows], place)
+
+    def of(self, present: Any, place: Place = HOST) -> Any:
+        """Amplitudes of samples that have these views, an array of bool of a place."""
+        xp = place.xp
+        there = xp.astype(present, xp.float64)
+        root, reference = (place.asarray(values, "float64") for values in (np.sqrt(self.eta), self.reference))
+        weight = there @ reference
+        some = weight > 0.0
+        factor = xp.where(some, xp.sum(reference) / xp.where(some, weight, 1.0), 1.0) ** 0.5
+        return there * root[None, :] * factor[:, None]
+
+    def pullback(
+        self, theta: np.ndarray, block: Samples, rows: slice, amplitudes: np.ndarray, slopes: np.ndarray
+    ) -> np.ndarray:
+        """There are no parameters."""
+        return np.empty(0)
+
+
+class FeatureForms:
+    """F_m'c without weights, of shape (n_features, n_outputs), and q_m of each output."""
+
+    def __init__(self, vectors: np.ndarray, squares: np.ndarray):
+        self.vectors, self.squares = vectors, squares
+
+    def forms(self) -> np.ndarray:
+        """q_m."""
+        return self.squares.sum(axis=1)
+
+
+class FeatureSums(WeightedSums):
+    """Sums of kernels with explicit features.
+
+    Parameters
+    ----------
+    stack : Features
+    scaling : ndarray of shape (n_kernels,)
+        The reference of `WeightAmplitudes`.
+    """
+
+    def __init__(self, stack: Features, scaling: np.ndarray):
+        self.stack, self.n_kernels = stack, stack.n_kernels
+        self._reference, self._eta = scaling, np.zeros(self.n_kernels)
+        self._vectors: np.ndarray | None = None
+        self._bent: np.ndarray | None = None
+
+    def scale(self, scaling: np.ndarray) -> None:
+        """Factors are computed in each block from these weights."""
+        self._reference = scaling
+
+    def at(self, eta: np.ndarray) -> ExplicitKernel:
+        """Features with the amplitudes of these weights."""
+        self._eta = eta.copy()
+        return self.stack.sum(self._eta, self._reference)
+
+    def start(self, last: Solution) -> Solution:
+        """The same coefficients c of samples under the latest weights."""
+        if self._vectors is None:
+            return last
+        return dataclasses.replace(last, coef=self.stack.repeated(np.sqrt(self._eta)) * self._vectors)
+
+    def found(self, machine: Machine, solution: Solution) -> FeatureForms:
+        """The squared norms of F_m'c."""
+        root = self.stack.repeated(np.sqrt(self._eta))
+        if (self._eta > SMALL * self._eta.max()).all():
+            vectors = solution.image / root
+        else:
+            free = WeightAmplitudes(np.ones(self.n_kernels), self._reference)
+            given = free, root * solution.coef, solution.intercept, NOTHING
+            vectors = self.stack.engine.sum(sweep, *given).pulled
+        self._vectors = vectors
+        return FeatureForms(vectors, self.stack.norms(vectors))
+
+    def by_output(self, machine: Machine, solution: Solution) -> np.ndarray:
+        """q_m of each output."""
+        return self.found(machine, solution).squares
+
+    def curvature(self, machine: Machine, K: Any, solution: Solution, found: Any) -> np.ndarray:
+        """From a least-squares problem with a column for each kernel and output."""
+        engine, q, P = self.stack.engine, machine.n_outputs, self.n_kernels
+        free = WeightAmplitudes(np.ones(P), self._reference)
+        root = self.stack.repeated(np.sqrt(self._eta))
+        given = free, np.hstack([root * solution.coef, found.vectors]), solution.intercept
+        size = float(engine.sum(_size, *given))
+        if size <= 0.0:
+            return np.zeros((P, P))
+        unit = np.sqrt(2.0 * BEND_SIZE / size)
+        blocks = engine.replace(_bent, *given, unit)
+        primal = Primal(blocks, K.amplitudes, self.stack.n_features, P * q)
+        begin = np.zeros((self.stack.n_features + 1) * P * q)
+        if self._bent is not None:
+            begin[: self._bent.size] = unit * self._bent.ravel()
+        solved, _ = certified_descent(primal, begin, BEND_GAP, BEND_STEPS)
+        self._bent = solved.coef / unit
+        v = solved.coef.reshape(-1, P, q)
+        left = blocks.sum(_left, K.amplitudes, solved.coef, solved.intercept, q)
+        return (np.einsum("jmr,jlr->ml", v, v) + left) / unit**2
+
+
+def _seen(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray) -> tuple[Any, Any]:
+    """d_i of a block, of shape (n_samples, n_outputs), and g, of shape (n_samples, n_kernels, n_outputs)."""
+    q = len(intercept)
+    d, g = np.empty((block.n_samples, q)), np.empty((block.n_samples, len(free.eta), q))
+
+    def respond(rows: slice, scores: np.ndarray) -> None:
+        seen = free.values(NOTHING, block, rows)[:, :, None] * scores
+        d[rows] = block.losses.of(rows).curvature(seen[:, :, :q].sum(axis=1) + intercept)
+        g[rows] = seen[:, :, q:]
+
+    block.features.sweep(weights, respond)
+    return d, g
+
+
+def _size(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray) -> float:
+    """sum_i d_i g_im^2 over all kernels and outputs."""
+    d, g = _seen(block, free, weights, intercept)
+    return float((d[:, None, :] * g**2).sum())
+
+
+def _bent(block: Block, free: WeightAmplitudes, weights: np.ndarray, intercept: np.ndarray, unit: float) -> Block:
+    """The same samples with the losses of the least-squares problem, columns being those of g times a unit."""
+    d, g = _seen(block, free, weights, intercept)
+    wide = np.repeat(d[:, None, :], g.shape[1], axis=1).reshape(len(d), -1)
+    end = np.where(wide > 0.0, np.inf, 0.0)
+    quadratic = 1.0 / np.where(wide > 0.0, wide, 1.0)
+    return dataclasses.replace(block, losses=DualTerms(unit * g.reshape(len(d), -1), -end, end, quadratic))
+
+
+def _left(block: Block, amplitudes: Any, weights: np.ndarray, intercept: np.ndarray, q: int) -> np.ndarray:
+    """sum_i d_i e_im e_il of what the least-squares problem leaves, summed over outputs."""
+    P = weights.shape[1] // q
+    total = np.zeros((P, P))
+
+    def respond(rows: slice, scores: np.ndarray) -> None:
+        a, own = amplitudes.values(NOTHING, block, rows), block.losses.of(rows)
+        c = own.coefficients((a[:, :, None] * scores).sum(axis=1) + intercept)  # d_i e_i
+        rooted = (c * np.sqrt(own.quadratic)).reshape(len(c), P, q)
+        total[:] += np.einsum("imr,ilr->ml", rooted, rooted)
+
+    block.features.sweep(weights, respond)
+    return total
 
 
 class Features(TrainingStack):
@@ -301,11 +486,11 @@ class Features(TrainingStack):
                 "use Mean, or approximation=None"
             )
         q, width = machine.n_outputs, self.maps[m].n_features
-        blocks = self.engine.replace(_alone, m, folds)
+        blocks = self.engine.replace(one_kernel_by_folds, m, folds)
         primal = Primal(blocks, WeightAmplitudes(np.ones(1), np.zeros(1)), width, folds.count * q, total=machine.total)
         start = np.zeros((width + 1) * folds.count * q)
         solution, _ = certified_descent(primal, start, control.tol, control.max_steps)
-        found: Scores = blocks.sum(_score, folds, machine.n_classes > 0, solution.coef, solution.intercept)
+        found: Scores = blocks.sum(held_out_scores, folds, machine.n_classes > 0, solution.coef, solution.intercept)
         if found.count == 0 or not (found.trained > 0).all():
             raise no_fold(owner, self.names[m])
         return HeldOut(found.loss / found.count, found.correlation, solution.converged)
@@ -522,97 +707,3 @@ def _one_output(block: Block, output: int, has_classes: bool) -> Block:
     y = np.asarray(block.y)
     y = (y == output).astype(int) if has_classes else y[:, output]
     return dataclasses.replace(block, losses=block.losses.column(output), y=y)
-
-
-@dataclass(frozen=True)
-class Folds:
-    """Which fold a sample is in: `count` folds by a hash of positions."""
-
-    count: int
-    seed: int
-
-    def __len__(self) -> int:
-        return self.count
-
-    def of(self, block: Block) -> np.ndarray:
-        """The fold of each sample, from 0."""
-        keys = uniform_keys(block.first, block.n_samples, self.seed)
-        return np.minimum((keys * self.count).astype(int), self.count - 1)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """Sums over held-out samples, from which scores are computed.
-
-    Attributes
-    ----------
-    count : float
-        Samples that have the view.
-    trained : ndarray of shape (n_folds,)
-        Samples that each fold is trained with.
-    loss : float
-    moments : ndarray of shape (5, n_targets)
-        Sums of predictions, of targets, of their squares, and of their products.
-    """
-
-    count: float
-    trained: np.ndarray
-    loss: float
-    moments: np.ndarray
-
-    def __add__(self, other: Scores) -> Scores:
-        return Scores(*(getattr(self, each.name) + getattr(other, each.name) for each in dataclasses.fields(Scores)))
-
-    @property
-    def correlation(self) -> float:
-        """Pearson's correlation of predictions and targets, averaged over targets; 0 for constant ones."""
-        p, t, pp, tt, pt = self.moments / self.count
-        spread = np.sqrt(np.maximum(pp - p**2, 0.0) * np.maximum(tt - t**2, 0.0))
-        some = spread > 1e-14 * (np.abs(pp) + np.abs(tt))
-        return float(np.divide(pt - p * t, spread, out=np.zeros_like(spread), where=some).mean())
-
-
-def one_kernel(features: FeatureBlock, m: int) -> FeatureBlock:
-    """The features of one kernel of a block; a copy where they are held."""
-    offsets = np.array([0, features.offsets[m + 1] - features.offsets[m]])
-    span = slice(int(features.offsets[m]), int(features.offsets[m + 1]))
-    if isinstance(features, RecomputedFeatures):
-        there = np.ones(features.n_samples, dtype=bool) if features.present is None else features.present[:, m]
-        return RecomputedFeatures([features.maps[m]], features.views, there[:, None], features.dtype)
-    whole = features.features(slice(0, features.n_samples))
-    return StoredFeatures(np.ascontiguousarray(whole[:, span]), offsets)
-
-
-def _alone(block: Block, m: int, folds: Folds) -> Block:
-    """The same samples with one kernel, and a column of losses for each fold and output."""
-    fold, losses = folds.of(block), block.losses
-    there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, m]
-    used = (fold[:, None] != np.arange(folds.count)) & there[:, None]  # which column trains with the sample
-    shape = (block.n_samples, folds.count, losses.n_outputs)
-    wide = {name: np.broadcast_to(np.asarray(getattr(losses, name))[:, None, :], shape) for name in TERMS}
-    for name, elsewhere in (("lower", 0.0), ("upper", 0.0), ("quadratic", 1.0)):
-        wide[name] = np.where(used[:, :, None], wide[name], elsewhere)
-    own = losses.with_terms({name: wide[name].reshape(block.n_samples, -1) for name in TERMS})
-    present = None if there.all() else there[:, None]
-    return dataclasses.replace(block, features=one_kernel(block.features, m), losses=own, present=present, codes=None)
-
-
-def _score(block: Block, folds: Folds, has_classes: bool, weights: np.ndarray, intercept: np.ndarray) -> Scores:
-    """Every sample that has the view, by the machine that was not trained with it."""
-    fold, k = folds.of(block), folds.count
-    there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, 0]
-    values = np.empty((block.n_samples, weights.shape[1]))
-
-    def respond(rows: slice, scores: np.ndarray) -> None:
-        values[rows] = scores[:, 0]
-
-    block.features.sweep(weights, respond)
-    own = (values + intercept).reshape(block.n_samples, k, -1)[np.arange(block.n_samples), fold][there]
-    held = np.bincount(fold[there], minlength=k).astype(float)
-    y = np.asarray(block.y)[there]
-    if has_classes:
-        predicted = own[:, 0] > 0.0 if own.shape[1] == 1 else own.argmax(axis=1)
-        return Scores(held.sum(), held.sum() - held, float((predicted != y).sum()), np.zeros((5, 1)))
-    y = y.reshape(own.shape)
-    moments = np.stack([own, y, own**2, y**2, own * y]).sum(axis=1)
-    return Scores(held.sum(), held.sum() - held, float(((own - y) ** 2).sum()), moments)

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engines.block import TILE, Block, StoredFeatures
+from ..engines.base import ranges
+from ..engines.block import TILE, Block, FeatureBlock, StoredFeatures
+from ..engines.host.recomputed import RecomputedFeatures
 from ..engines.reservoir import uniform_keys
-from ..engines.slices import ranges
 from ..machines import DualTerms, Machine, Solution
+from ..machines.terms import TERMS
 
 if TYPE_CHECKING:
     from .exact import ExactStack
@@ -364,3 +366,99 @@ def sums_of(losses: np.ndarray, weight: np.ndarray) -> LossSums:
         square @ losses,
         losses.T @ (square[:, None] * losses),
     )
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Which fold a sample is in: `count` folds by a hash of positions."""
+
+    count: int
+    seed: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def of(self, block: Block) -> np.ndarray:
+        """The fold of each sample, from 0."""
+        keys = uniform_keys(block.first, block.n_samples, self.seed)
+        return np.minimum((keys * self.count).astype(int), self.count - 1)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Sums over held-out samples, from which scores are computed.
+
+    Attributes
+    ----------
+    count : float
+        Samples that have the view.
+    trained : ndarray of shape (n_folds,)
+        Samples that each fold is trained with.
+    loss : float
+    moments : ndarray of shape (5, n_targets)
+        Sums of predictions, of targets, of their squares, and of their products.
+    """
+
+    count: float
+    trained: np.ndarray
+    loss: float
+    moments: np.ndarray
+
+    def __add__(self, other: Scores) -> Scores:
+        return Scores(*(getattr(self, each.name) + getattr(other, each.name) for each in dataclasses.fields(Scores)))
+
+    @property
+    def correlation(self) -> float:
+        """Pearson's correlation of predictions and targets, averaged over targets; 0 for constant ones."""
+        p, t, pp, tt, pt = self.moments / self.count
+        spread = np.sqrt(np.maximum(pp - p**2, 0.0) * np.maximum(tt - t**2, 0.0))
+        some = spread > 1e-14 * (np.abs(pp) + np.abs(tt))
+        return float(np.divide(pt - p * t, spread, out=np.zeros_like(spread), where=some).mean())
+
+
+def one_kernel(features: FeatureBlock, m: int) -> FeatureBlock:
+    """The features of one kernel of a block; a copy where they are held."""
+    offsets = np.array([0, features.offsets[m + 1] - features.offsets[m]])
+    span = slice(int(features.offsets[m]), int(features.offsets[m + 1]))
+    if isinstance(features, RecomputedFeatures):
+        there = np.ones(features.n_samples, dtype=bool) if features.present is None else features.present[:, m]
+        return RecomputedFeatures([features.maps[m]], features.views, there[:, None], features.dtype)
+    whole = features.features(slice(0, features.n_samples))
+    return StoredFeatures(np.ascontiguousarray(whole[:, span]), offsets)
+
+
+def one_kernel_by_folds(block: Block, m: int, folds: Folds) -> Block:
+    """The same samples with one kernel, and a column of losses for each fold and output."""
+    fold, losses = folds.of(block), block.losses
+    there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, m]
+    used = (fold[:, None] != np.arange(folds.count)) & there[:, None]  # which column trains with the sample
+    shape = (block.n_samples, folds.count, losses.n_outputs)
+    wide = {name: np.broadcast_to(np.asarray(getattr(losses, name))[:, None, :], shape) for name in TERMS}
+    for name, elsewhere in (("lower", 0.0), ("upper", 0.0), ("quadratic", 1.0)):
+        wide[name] = np.where(used[:, :, None], wide[name], elsewhere)
+    own = losses.with_terms({name: wide[name].reshape(block.n_samples, -1) for name in TERMS})
+    present = None if there.all() else there[:, None]
+    return dataclasses.replace(block, features=one_kernel(block.features, m), losses=own, present=present, codes=None)
+
+
+def held_out_scores(
+    block: Block, folds: Folds, has_classes: bool, weights: np.ndarray, intercept: np.ndarray
+) -> Scores:
+    """Every sample that has the view, by the machine that was not trained with it."""
+    fold, k = folds.of(block), folds.count
+    there = np.ones(block.n_samples, dtype=bool) if block.present is None else np.asarray(block.present)[:, 0]
+    values = np.empty((block.n_samples, weights.shape[1]))
+
+    def respond(rows: slice, scores: np.ndarray) -> None:
+        values[rows] = scores[:, 0]
+
+    block.features.sweep(weights, respond)
+    own = (values + intercept).reshape(block.n_samples, k, -1)[np.arange(block.n_samples), fold][there]
+    held = np.bincount(fold[there], minlength=k).astype(float)
+    y = np.asarray(block.y)[there]
+    if has_classes:
+        predicted = own[:, 0] > 0.0 if own.shape[1] == 1 else own.argmax(axis=1)
+        return Scores(held.sum(), held.sum() - held, float((predicted != y).sum()), np.zeros((5, 1)))
+    y = y.reshape(own.shape)
+    moments = np.stack([own, y, own**2, y**2, own * y]).sum(axis=1)
+    return Scores(held.sum(), held.sum() - held, float(((own - y) ** 2).sum()), moments)

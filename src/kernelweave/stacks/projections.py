@@ -35,9 +35,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import HOST
-from ..engines.base import Engine
+from ..engines.base import Engine, ranges, spans_of
 from ..engines.block import TILE, Block, StoredFeatures
-from ..engines.slices import ranges, spans_of
 from ..engines.training.descent import MEMORY
 from ..engines.training.primal import Pass
 from ..features import FeatureMap
@@ -51,9 +50,8 @@ from ..solvers.descent.domains import ProductSpace, Space
 from ..solvers.descent.smooth import minimize_lbfgs
 from ..solvers.spectrum import above_rounding
 from ..views import Views
-from .codes import encoded
-from .descent import Start
-from .joint import JointProblem, learned
+from .descent import JointProblem, Start, learned
+from .gate_totals import encoded
 
 if TYPE_CHECKING:
     from .features import Features

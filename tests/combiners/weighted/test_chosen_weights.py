@@ -54,3 +54,18 @@ def test_others_are_named(returned, message):
 def test_negative_weights_where_they_are_allowed():
     model = MKLClassifier(KERNELS, Own(([1.0, -1e-3], 0), any_sign=True)).fit(X, Y)
     assert model.kernel_weights_["b"] == -1e-3
+
+
+def test_weights_of_both_signs_have_no_explicit_features():
+    class Signed(ChosenWeights):
+        any_sign = True
+
+        def choose(self, stack, machine, control):
+            return np.ones(stack.n_kernels), 0
+
+    class Old(Signed):
+        def choose(self, stack, machine, y, control):
+            return np.ones(stack.n_kernels), 0
+
+    assert "both signs" in Signed().needs()["elementwise"] and "gram" not in Signed().needs()
+    assert Old().needs().keys() == {"elementwise", "gram"}

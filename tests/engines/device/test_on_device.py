@@ -9,12 +9,12 @@ from kernelweave.engines.device import blocks_on_device as made_on_device
 from kernelweave.engines.device.computed import ComputedFeatures
 from kernelweave.engines.device.held import HeldFeatures
 from kernelweave.engines.targets import NumberTargets
-from kernelweave.engines.training.certificate import best_intercepts, scored
 from kernelweave.engines.training.machine import ExplicitKernel
+from kernelweave.engines.training.primal import best_intercepts, scored
 from kernelweave.estimators.training import Preparation
 from kernelweave.features import ExactFeatures
+from kernelweave.features.base import raw_dtype
 from kernelweave.features.nystroem import NystroemMap
-from kernelweave.features.precision import raw_dtype
 from kernelweave.kernels import Distance, Gaussian, Linear
 from kernelweave.kernels.stacking.memory import KernelMemoryError
 from kernelweave.machines import SquaredEpsilonInsensitive

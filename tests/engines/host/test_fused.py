@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.host.fused import is_fused
-from kernelweave.engines.host.products import RecomputedRows, RecomputedTiles
+from kernelweave.engines.base import InMemory
+from kernelweave.engines.block import Block, RecomputedRows, RecomputedTiles, StoredFeatures, is_fused
 from kernelweave.engines.host.recomputed import feature_block, feature_bytes
-from kernelweave.engines.memory import InMemory
 from kernelweave.engines.training.primal import Pass, Primal, plain_sweep, sweep
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial
 from kernelweave.machines import DualTerms
-from kernelweave.stacks.feature_sums import WeightAmplitudes
+from kernelweave.stacks.features import WeightAmplitudes
 from kernelweave.views import Views
 from softmax_amplitudes import SoftmaxAmplitudes
 

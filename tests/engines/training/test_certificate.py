@@ -9,11 +9,10 @@ from scipy.optimize import brentq
 from explicit_problem import CASES, NOVELTY, Twin, X, some_missing
 from kernelweave.combiners.weighted.sums import WeightedSum
 from kernelweave.engines import InMemory
-from kernelweave.engines.training.certificate import Scored, best_intercepts
 from kernelweave.engines.training.machine import certificate
-from kernelweave.engines.training.primal import Primal
+from kernelweave.engines.training.primal import Primal, Scored, best_intercepts
 from kernelweave.machines import BinaryLoss, DualTerms, SquaredEpsilonInsensitive, SquaredHinge, SquaredOneClassMachine
-from kernelweave.stacks.feature_sums import WeightAmplitudes
+from kernelweave.stacks.features import WeightAmplitudes
 
 TWINS: dict[str, Twin] = {}
 

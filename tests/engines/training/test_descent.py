@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernelweave.engines.base import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
-from kernelweave.engines.memory import InMemory
 from kernelweave.engines.training.descent import Hessian
 from kernelweave.engines.training.machine import ExplicitKernel, certified_descent
 from kernelweave.engines.training.primal import Primal
 from kernelweave.machines import DualTerms, SquaredHinge
 from kernelweave.solvers.descent.smooth import Point
-from kernelweave.stacks.feature_sums import WeightAmplitudes
+from kernelweave.stacks.features import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
 
 N, OFFSETS = 600, np.array([0, 12, 30])

@@ -11,12 +11,10 @@ from explicit_problem import CASES, NOVELTY, Twin
 from kernelweave.engines import InMemory
 from kernelweave.engines.block import Block, StoredFeatures
 from kernelweave.engines.training import machine
-from kernelweave.engines.training.machine import certificate, certified_descent
-from kernelweave.engines.training.newton import Newton
+from kernelweave.engines.training.machine import Newton, Scatter, certificate, certified_descent, scatter, solved
 from kernelweave.engines.training.primal import Primal
-from kernelweave.engines.training.scatter import Scatter, scatter, solved
 from kernelweave.machines import DualTerms
-from kernelweave.stacks.feature_sums import WeightAmplitudes
+from kernelweave.stacks.features import WeightAmplitudes
 from softmax_amplitudes import SoftmaxAmplitudes
 
 AMPLITUDES = WeightAmplitudes(np.array([0.4, 0.6]))

@@ -15,8 +15,7 @@ import pandas as pd
 
 from ...machines import Machine, Solution
 from ...machines.base import Operand
-from ...stacks.descent import Start, Watch
-from ...stacks.joint import JointProblem
+from ...stacks.descent import JointProblem, Start, Watch
 from ..descent.family import KernelFamily, Learner, support_rows
 from ..gates.base import Gate
 from ..gates.function import GateFunction

@@ -15,8 +15,7 @@ import numpy as np
 from ...machines import Machine
 from ...machines.base import Operand
 from ...solvers.descent.domains import Domain
-from ...stacks.descent import Start
-from ...stacks.joint import JointProblem
+from ...stacks.descent import JointProblem, Start
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate
 from ..gates.function import GateFunction

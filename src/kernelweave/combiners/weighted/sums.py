@@ -176,10 +176,11 @@ class ChosenWeights(Combiner):
 
     def needs(self, kernels: Sequence[tuple[str, Kernel]] = ()) -> dict[str, str]:
         """Nothing by default: a weighted sum is had on every stack. One of version 0.2 may read Gram matrices."""
+        found = super().needs(kernels) if takes_targets(self.choose) else {}
         if self.any_sign:
             why = f"{type(self).__name__} gives weights of both signs, under which a kernel has no explicit features"
-            return {"elementwise": why}
-        return super().needs(kernels) if takes_targets(self.choose) else {}
+            found["elementwise"] = why
+        return found
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
         """Choose the weights, then solve the machine once under the weighted sum."""

@@ -19,9 +19,7 @@ import scipy.sparse as sp
 
 from ...validation.inputs import without_mask
 from ...views import Views
-from ..base import Engine
-from ..memory import InMemory
-from ..rows import Rows
+from ..base import Engine, InMemory, Rows
 from .chunk_results import ChunkError, active_client, computed_here, gathered
 from .collections import Chunks, chunks_of, dask
 from .engine import OnDask

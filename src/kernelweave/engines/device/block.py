@@ -20,8 +20,8 @@ import numpy as np
 from ...arrays import Place
 from ...kernels.threads import in_blas_threads
 from ...machines.terms import DualTerms
+from ..base import ranges, spans_of
 from ..block import TILE, Block, FeatureBlock, Respond
-from ..slices import ranges, spans_of
 
 PIECE = 2**17  # samples that cross over at once
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ..slices import ranges
+from ..base import ranges
 from .block import DeviceFeatures
 
 TILE_VALUES = 2**25  # raw values that are there at once
@@ -27,7 +27,7 @@ class Part(ABC):
     Attributes
     ----------
     dtype : {"float32", "float64"}
-        Of raw values: where the whitening would enlarge rounding they are float64, see `features.precision`.
+        Of raw values: where the whitening would enlarge rounding they are float64, see `features.base`.
     """
 
     dtype: str

@@ -15,7 +15,7 @@ import numpy as np
 from ...arrays import Place
 from ..base import Engine, added
 from ..block import Block
-from ..training import certificate, descent, primal
+from ..training import descent, primal
 from . import passes
 from .block import DeviceBlock, DeviceFeatures, FeaturesFromHost, placed_block
 from .held import HeldFeatures
@@ -25,8 +25,8 @@ ROUNDING = 1e-8  # of a pass in float32: weights are rounded to it, and scores a
 #: Functions of blocks, and their forms for devices.
 PLACED: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (primal.sweep, passes.sweep),
-    (certificate.scored, passes.scored),
-    (certificate.slopes, passes.slopes),
+    (primal.scored, passes.scored),
+    (primal.slopes, passes.slopes),
     (descent.curvature, passes.curvature),
 )
 

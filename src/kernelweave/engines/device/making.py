@@ -20,16 +20,15 @@ import numpy as np
 
 from ...arrays import Place
 from ...features import FeatureMap
+from ...features.base import raw_dtype
 from ...features.exact import ExactMap
-from ...features.precision import raw_dtype
 from ...kernels.parts.device.rules import warn_of_host_kernels
 from ...kernels.parts.making import source_of
 from ...kernels.parts.sources import PointSource, Source
 from ...kernels.stacking.memory import KernelMemoryError
 from ...kernels.threads import in_blas_threads
 from ...views import Views
-from ..rows import Rows
-from ..slices import ranges
+from ..base import Rows, ranges
 from .block import PIECE, DeviceBlock, joined, placed_block
 from .computed import ComputedFeatures, HeldPart, Part
 from .engine import OnDevice
@@ -53,7 +52,7 @@ class PlacedMap:
     source : Source or None
         Of kernel values to landmarks; None for other maps, whose raw values are computed on the host.
     dtype : {"float32", "float64"}
-        Of raw values, see `features.precision`.
+        Of raw values, see `features.base`.
     centered : bool
         Whether the last raw value is a constant beside the kernel values, see `features.nystroem.NystroemMap`.
     """

@@ -1,6 +1,6 @@
 """The pass over a block in a place, and what certificates need, in the array API.
 
-The formulas are those of `engines.training.primal` and `engines.training.certificate`. Results stay in the place until
+The formulas are those of `engines.training.primal`. Results stay in the place until
 the sums over all blocks are made.
 """
 
@@ -14,9 +14,8 @@ import numpy as np
 
 from ...arrays import Place
 from ...machines.terms import DualTerms
-from ..training.certificate import Scored
 from ..training.descent import PROBES, ROWS, SHARE, Curvature
-from ..training.primal import Amplitudes, Pass
+from ..training.primal import Amplitudes, Pass, Scored
 from . import fused, gates
 from .block import DeviceBlock, losses_on_host
 
@@ -82,14 +81,14 @@ class ScoredOnDevice:
 
 
 def scored(block: DeviceBlock, amplitudes: Amplitudes, weights: np.ndarray, theta: np.ndarray) -> ScoredOnDevice:
-    """Scores sum_m a_im s_imr of a block; see `certificate.scored`."""
+    """Scores sum_m a_im s_imr of a block; see `primal.scored`."""
     place, a = block.place, amplitudes_of(block, amplitudes, theta)[1]
     found = place.xp.sum(a[:, :, None] * block.features.scores(weights), axis=1)
     return ScoredOnDevice(found, block.losses, block.weight, place)
 
 
 def slopes(block: ScoredOnDevice, intercept: np.ndarray) -> tuple[Any, Any, Any]:
-    """Sums of c at some biases, of |c|, and how fast the first fall; see `certificate.slopes`."""
+    """Sums of c at some biases, of |c|, and how fast the first fall; see `primal.slopes`."""
     place, losses = block.place, block.losses
     xp = place.xp
     values = xp.astype(block.scores, xp.float64) + place.asarray(intercept, "float64")

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import Place
 from ...features import FeatureMap
 from ...views import Views
-from ..slices import ranges
+from ..base import ranges
 from .making import PlacedMap
 
 VALUES = 2**25  # raw values of new samples that are there at once

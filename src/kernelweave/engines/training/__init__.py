@@ -3,11 +3,9 @@
 ===============  ==================================================================================================
 module           contents
 ===============  ==================================================================================================
-`primal`         P(w, b) and its derivatives in one pass over the blocks
+`primal`         P(w, b) and its derivatives in one pass over the blocks; the duality gap, from the scores of a pass
 `descent`        the diagonal of the Hessian, with which L-BFGS begins
-`newton`         Newton's method, where features are few; `scatter` has its sums
-`certificate`    the duality gap, from the scores of a pass
-`machine`        `ExplicitKernel`: descent until the certificate is small enough
+`machine`        `ExplicitKernel`: descent until the certificate is small enough, and Newton's method
 `novelty`        the offset of one-class machines
 ===============  ==================================================================================================
 """

@@ -38,8 +38,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ...solvers.descent.smooth import Point
+from ..base import spans_of
 from ..block import Block
-from ..slices import spans_of
 from .primal import Amplitudes, Primal
 
 ROWS, SHARE = 256, 16  # the Hessian is estimated from this many samples of each block, or one of so many

@@ -17,7 +17,7 @@ import numpy as np
 from ...arrays import place_of
 from ...machines import Solution
 from ..base import Engine
-from .certificate import Scored, scored
+from .primal import Scored, scored
 
 BINS = 1024
 ROUNDING = 1e-12  # of all weight, that a sum of weights may be wrong by

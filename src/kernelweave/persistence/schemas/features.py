@@ -18,8 +18,7 @@ from typing import Any
 from ...combiners.gates.inputs import GatingInputs, NoInputs
 from ...combiners.projected.feature_maps import ViewFeatures
 from ...features.base import FeatureMap
-from ...features.direct import DirectMap
-from ...features.exact import ExactMap, expanded_width
+from ...features.exact import DirectMap, ExactMap, expanded_width
 from ...features.fourier import FourierMap
 from ...features.nystroem import NystroemMap
 from ...features.transformer import TransformerMap
