@@ -335,6 +335,7 @@ class PlainMachine(Machine):
 
     n_outputs = 1
     unit = 1.0  # of the KKT violation: slopes of the objective are compared with `tol * unit`
+    by_pairs: bool = False  # whether a diagonal is added to K for the time of the solve, which is that of a box QP then
 
     @abstractmethod
     def problem(self) -> dict:
@@ -379,8 +380,17 @@ class PlainMachine(Machine):
             ridge = problem.pop("quadratic", None)
             kernel = K if ridge is None else RidgedInParts(K, ridge)
             return self._solution(solve_in_parts(kernel, **problem, image=image, **given))
+        K, problem = self.matrix(K), self.problem()
+        if self.by_pairs:
+            places = np.diag_indices_from(K)
+            diagonal = K[places]
+            K[places] += problem.pop("quadratic")
+            try:
+                return self._solution(solve_box_qp(K, **problem, **given))
+            finally:
+                K[places] = diagonal
         solver = solve_box_qp if self.has_box_dual else solve_ridged_qp
-        return self._solution(solver(self.matrix(K), **self.problem(), **given))
+        return self._solution(solver(K, **problem, **given))
 
     def solve_in_working_set(
         self, kernel: KernelBlocks, start: Solution, gap_tol: float, max_steps: int | None = None

@@ -35,9 +35,13 @@ class Loss(BaseEstimator):
     ----------
     has_classes : bool
         Whether targets are the classes +1 and -1, else numbers.
+    by_pairs : bool
+        Whether a dual with quadratic terms and finite bounds is solved pair by pair and not by Newton's method: sooner
+        where costs are small and a rough solution is enough. The diagonal is added to K itself for the time of the
+        solve, so that nothing else may read K then.
     """
 
-    has_classes = False
+    has_classes = by_pairs = False
 
     def terms(self, y: np.ndarray, bound: np.ndarray) -> DualTerms:
         """Return the terms of the dual for samples of targets y and costs bound, all of which are positive."""
@@ -152,7 +156,7 @@ class LossMachine(PlainMachine):
     """
 
     def __init__(self, loss: Loss, y: np.ndarray, bound: float | np.ndarray):
-        self.loss_kind = loss
+        self.loss_kind, self.by_pairs = loss, loss.by_pairs
         self.y = np.asarray(y, dtype=np.float64)
         self.n_samples = len(self.y)
         self.bound = as_bound(bound, self.n_samples)

@@ -324,10 +324,8 @@ def check_parameters(owner: Any, called: str | None = None) -> SimpleNamespace:
     """
     whose = type(owner).__name__ if called is None else called
     cls: type = type(owner)
-    constraints = _constraints_of(cls)
-    return SimpleNamespace(
-        **{name: check(whose, name, getattr(owner, name), constraint) for name, constraint in constraints.items()}
-    )
+    found = {name: rule for name, rule in _constraints_of(cls).items() if hasattr(owner, name)}
+    return SimpleNamespace(**{name: check(whose, name, getattr(owner, name), rule) for name, rule in found.items()})
 
 
 def _constraints_of(cls: type) -> dict[str, Constraint]:

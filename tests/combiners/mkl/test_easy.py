@@ -5,7 +5,9 @@ import scipy.sparse as sp
 
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import EasyMKL
+from kernelweave.combiners.mkl.easy import Margin
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
+from kernelweave.machines import SquaredHinge
 
 rng = np.random.default_rng(0)
 N = 40
@@ -76,3 +78,15 @@ def test_lam_of_the_paper_is_one_of_ours(lam):
     ours = MKLClassifier(KERNELS, EasyMKL(own), tol=1e-8).fit(X, Y).kernel_weights_
     np.testing.assert_allclose(ours, theirs / theirs.sum(), atol=1e-4)
     assert own * 3 / (1 - own + own * 3) == pytest.approx(lam)
+
+
+def test_the_margin_problem_is_solved_on_the_matrix_itself_which_is_the_same_afterwards():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(40, 3))
+    K, y = np.exp(-((A[:, None] - A) ** 2).sum(axis=2)), np.where(A[:, 0] > 0, 1.0, -1.0)
+    kept = K.copy()
+    found = Margin(0.1, 40).for_targets(y, 1.0).solve(K, gap_tol=1e-9)
+    np.testing.assert_array_equal(K, kept)
+    expected = SquaredHinge().for_targets(y, 9.0).solve(K, gap_tol=1e-9)  # C = (1 - lam) / lam, without bounds
+    assert found.objective == pytest.approx(expected.objective, rel=1e-8)
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-4)

@@ -105,6 +105,8 @@ class Margin(SquaredHinge):
         n: at least as many as the machine has.
     """
 
+    by_pairs = True  # a rough solution is enough, and C is small
+
     def __init__(self, lam: float, n_samples: int):
         self.lam, self.n_samples = lam, n_samples
 
