@@ -136,12 +136,12 @@ class Combiner(ABC, BaseEstimator):
         return other
 
 
-def fit_combiner(combiner: Combiner, stack: Any, machine: Machine, control: FitControl) -> CombinedKernel:
+def fit_combiner(combiner: Combiner, stack: TrainingStack, machine: Machine, control: FitControl) -> CombinedKernel:
     """``combiner.fit``, also of a class outside the package with the signature of version 0.2."""
     return with_targets(combiner.fit, stack, machine, control)
 
 
-def with_targets(method: Callable[..., Any], stack: Any, machine: Any, control: Any) -> Any:
+def with_targets(method: Callable[..., Any], stack: TrainingStack, machine: Machine, control: FitControl) -> Any:
     """Call a method with a stack, a machine and a control; one of version 0.2 takes targets before the control.
 
     Parameters

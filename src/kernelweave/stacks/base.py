@@ -227,6 +227,7 @@ class TrainingStack(ABC):
     kernels: list[Kernel]
     targets: Any
     codes: Any = None  # what gates read of each sample, see `coded`
+    chosen: Any = slice(None)  # positions of the samples in the stack that this is a subset of
     offers: frozenset[str] = frozenset()
     has_cheap_blocks = False  # whether blocks of gated sums cost less than the whole
 

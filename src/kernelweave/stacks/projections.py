@@ -465,7 +465,7 @@ def projection_problem(stack: Features, family: Any, machine: Machine, start: St
     def finish(family: Any, theta: np.ndarray, solution: Solution) -> tuple[Any, Solution]:
         placed = _stack_at(family.stack, family, start.rest, theta)
         begin = learned(_whitened(start.rest, placed, solution.coef), solution.intercept)
-        return family.finished(placed, theta), begin
+        return family.finished(placed, placed.maps, theta), begin
 
     domain = ProductSpace([(n_first, Space()), (len(start.theta), family.domain())])
     return JointProblem(primal, learned(u, b), finish, domain)

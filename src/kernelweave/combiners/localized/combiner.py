@@ -83,7 +83,7 @@ class GatedCombiner(DescentCombiner):
         return GatingOptions(self.l2, self.gate_tol, self.validation_fraction, self.n_jobs)
 
     def _coded(
-        self, gate: Gate, inputs: GatingInputs | NoInputs, stack: Any, control: FitControl
+        self, gate: Gate, inputs: GatingInputs | NoInputs, stack: TrainingStack, control: FitControl
     ) -> tuple[Gate, Any, np.ndarray]:
         """A fitted copy of a gating model, the stack with what it reads of the training samples, and of a sample."""
         values, gate = inputs.fit(stack.sample(), control.rng), clone(gate)

@@ -15,6 +15,7 @@ import pandas as pd
 
 from ...machines import Machine, Solution
 from ...machines.base import Operand
+from ...stacks import TrainingStack
 from ...stacks.descent import JointProblem, Start, Watch
 from ..descent.family import KernelFamily, Learner, support_rows
 from ..gates.base import Gate
@@ -74,7 +75,7 @@ class GatedFamily(KernelFamily):
         The optimum under the mean kernel, where it was computed.
     """
 
-    def __init__(self, stack: Any, gate: Gate, inputs: GatingInputs | NoInputs, options: GatingOptions):
+    def __init__(self, stack: TrainingStack, gate: Gate, inputs: GatingInputs | NoInputs, options: GatingOptions):
         super().__init__(stack)
         self.gate, self.inputs, self.options = gate, inputs, options
         self.l2 = 0.0
@@ -103,7 +104,7 @@ class GatedFamily(KernelFamily):
         """Length of V."""
         return len(self.gate.start(self.stack.some_codes, self.n_kernels, np.random.RandomState(0)))
 
-    def over(self, stack: Any) -> GatedFamily:
+    def over(self, stack: TrainingStack) -> GatedFamily:
         """The same over some of the training samples, a stack with their codes."""
         return GatedFamily(stack, self.gate, self.inputs, self.options)
 
@@ -206,7 +207,7 @@ class GatedFamily(KernelFamily):
         rest = {} if gates is None else {"open_share": (gates > 0.0).mean(axis=0)}
         return self._kernel(theta, gates, gate_tol=function.tol, active=function.active, **rest)
 
-    def closed(self, stack: Any, V: np.ndarray) -> GateFunction:
+    def closed(self, stack: TrainingStack, V: np.ndarray) -> GateFunction:
         """The gates with small ones closed, of kernels that are open for some sample."""
         tol = self.options.gate_tol
         every = GateFunction(self.gate, np.ones(self.n_kernels, dtype=bool), fixed=V, tol=tol)

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from ...machines import Machine
-from ...stacks import FitControl
+from ...stacks import FitControl, TrainingStack
 from ...validation import Constraints, Exactly, Number
 from ..gates.base import Gate, Softmax
 from ..gates.inputs import GatingInputs
@@ -172,7 +172,7 @@ class Localized(GatedCombiner):
         self.validation_fraction = validation_fraction
         self.gate_tol = gate_tol
 
-    def family(self, stack: Any, machine: Machine, control: FitControl) -> GatedFamily:
+    def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> GatedFamily:
         """Check the parameters, compute the gating inputs and what else all gates share."""
         self._check()
         stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)

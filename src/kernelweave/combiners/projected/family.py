@@ -15,6 +15,7 @@ import numpy as np
 from ...machines import Machine
 from ...machines.base import Operand
 from ...solvers.descent.domains import Domain
+from ...stacks import TrainingStack
 from ...stacks.descent import JointProblem, Start
 from ..gates.base import SMALL, Gate
 from ..gates.even import EvenGate
@@ -66,7 +67,7 @@ class ProjectedFamily(GatedFamily):
 
     def __init__(
         self,
-        stack: Any,
+        stack: TrainingStack,
         gate: Gate,
         inputs: GatingInputs | NoInputs,
         options: GatingOptions,
@@ -80,7 +81,7 @@ class ProjectedFamily(GatedFamily):
         self.layout, self.maps, self.features, self.codes = layout, maps, features, codes
         self.projection, self.has_widths = projection, False
 
-    def over(self, stack: Any) -> ProjectedFamily:
+    def over(self, stack: TrainingStack) -> ProjectedFamily:
         """The same over some of the training samples; `stack.chosen` are their positions among these."""
         features, codes = [F[stack.chosen] for F in self.features], self.codes[stack.chosen]
         given = self.gate, self.inputs, self.options, self.layout, self.maps, features, codes, self.projection
@@ -98,7 +99,7 @@ class ProjectedFamily(GatedFamily):
         stack.codes = self.layout.projected_codes(theta, self.codes)
         return stack
 
-    def _at_points(self, stack: Any, theta: np.ndarray, gates: np.ndarray, **rest: Any) -> ProjectedKernel:
+    def _at_points(self, stack: TrainingStack, theta: np.ndarray, gates: np.ndarray, **rest: Any) -> ProjectedKernel:
         matrices = self.layout.projections(theta)
         points = [np.asarray(F @ W) for F, W in zip(self.features, matrices, strict=True)]
         return ProjectedKernel(stack, theta, self.gate, self.inputs, gates, self.layout, self.maps, points, **rest)
@@ -189,7 +190,7 @@ class ProjectedFamily(GatedFamily):
         rest = {"gate_tol": function.tol, "active": function.active, "open_share": (gates > 0.0).mean(axis=0)}
         return self._at_points(stack, theta, gates, **rest)
 
-    def finished(self, stack: Any, theta: np.ndarray) -> ProjectedKernel:
+    def finished(self, stack: TrainingStack, maps: list, theta: np.ndarray) -> ProjectedKernel:
         """The same over explicit features at these projections."""
         function = self.closed(stack, self.layout.gating(theta)[0])
         rest: dict[str, Any] = {"gate_tol": function.tol, "active": function.active}
@@ -200,7 +201,7 @@ class ProjectedFamily(GatedFamily):
             self.inputs,
             None,
             self.layout,
-            stack.maps,
+            maps,
             None,
             **rest,
         )

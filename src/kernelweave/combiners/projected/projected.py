@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels import Kernel
+from ...kernels import Kernel, KernelStack
 from ...machines import Machine
-from ...stacks import FitControl
+from ...stacks import FitControl, TrainingStack
 from ...validation import Choice, Constraints, Instance, Number, Whole
 from ..gates.base import Gate
 from ..gates.even import EvenGate
@@ -213,7 +213,7 @@ class Projected(GatedCombiner):
             found["nested"] = "Projected(validation_fraction=...) holds out samples of whole kernels"
         return found
 
-    def family(self, stack: Any, machine: Machine, control: FitControl) -> ProjectedFamily:
+    def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> ProjectedFamily:
         """Check the parameters, find the features of all kernels and the gating inputs."""
         self._check()
         self._check_machine(machine)
@@ -245,7 +245,7 @@ class Projected(GatedCombiner):
             source = ProjectedFeatures(maps, features)
         return GatingInputs(source, self.quadratic, self.scaling)
 
-    def _layout(self, stack: Any, machine: Machine, features: list, codes: np.ndarray, gate: Gate) -> Layout:
+    def _layout(self, stack: KernelStack, machine: Machine, features: list, codes: np.ndarray, gate: Gate) -> Layout:
         n_classes = 0 if machine.strata is None else len(np.unique(machine.strata))
         counts = component_counts(self.n_components, stack.names, [F.shape[1] for F in features], n_classes)
         shapes = [(F.shape[1], count) for F, count in zip(features, counts, strict=True)]
