@@ -37,7 +37,6 @@ class ExactStack(KernelStack, TrainingStack):
     """
 
     targets: np.ndarray | None = None
-    codes: Any = None  # of the samples, for a gating model; see `coded`
 
     def for_machine(self, machine: Machine, y: np.ndarray | None) -> Self:
         """The same stack with the targets of a machine: its labels, or y."""

@@ -38,7 +38,7 @@ from ..arrays import HOST
 from ..engines.base import Engine, ranges, spans_of
 from ..engines.block import TILE, Block, StoredFeatures
 from ..engines.training.descent import MEMORY
-from ..engines.training.primal import Pass
+from ..engines.training.primal import Pass, Vectors
 from ..features import FeatureMap
 from ..features.exact import ExactMap
 from ..features.fourier import FourierMap, frequencies_of
@@ -316,7 +316,7 @@ def _present(block: Block, rows: slice, n_kernels: int) -> np.ndarray:
     return block.present[rows]
 
 
-class ProjectedPrimal:
+class ProjectedPrimal(Vectors):
     """P and its gradient, over vectors [u, b, theta].
 
     Parameters
@@ -342,16 +342,6 @@ class ProjectedPrimal:
     ):
         self.engine, self.model, self.total, self.penalty = engine, model, total, penalty
         self.shape = int(model.offsets[-1]), n_outputs
-        self.evaluations = 0
-
-    def parts(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """u, b and theta of a vector."""
-        D, q = self.shape
-        return position[: D * q].reshape(D, q), position[D * q : D * q + q], position[D * q + q :]
-
-    def join(self, u: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """A vector of u, b and theta."""
-        return np.concatenate([u.ravel(), intercept, theta])
 
     def __call__(self, position: np.ndarray) -> tuple[float, np.ndarray, None]:
         """P and its gradient."""

@@ -119,7 +119,23 @@ def plain_sweep(
     return Pass(loss, pulled, totals, slopes)
 
 
-class Primal:
+class Vectors:
+    """Vectors [w, b, theta] that a function of weight vectors, biases and other parameters is minimised over."""
+
+    shape: tuple[int, int]  # n_features, n_outputs
+    evaluations = 0  # passes over the data
+
+    def parts(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """w, b and theta of a vector."""
+        D, q = self.shape
+        return position[: D * q].reshape(D, q), position[D * q : D * q + q], position[D * q + q :]
+
+    def join(self, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        """A vector of w, b and theta."""
+        return np.concatenate([weights.ravel(), intercept, theta])
+
+
+class Primal(Vectors):
     """P and its gradient, over vectors [w, b, theta].
 
     Parameters
@@ -146,16 +162,6 @@ class Primal:
     ):
         self.engine, self.amplitudes, self.total, self.penalty = engine, amplitudes, total, penalty
         self.shape = n_features, n_outputs
-        self.evaluations = 0
-
-    def parts(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """w, b and theta of a vector."""
-        D, q = self.shape
-        return position[: D * q].reshape(D, q), position[D * q : D * q + q], position[D * q + q :]
-
-    def join(self, weights: np.ndarray, intercept: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        """A vector of w, b and theta."""
-        return np.concatenate([weights.ravel(), intercept, theta])
 
     def __call__(self, position: np.ndarray) -> tuple[float, np.ndarray, Pass]:
         """P, its gradient, and the pass."""
