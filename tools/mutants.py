@@ -1,0 +1,244 @@
+"""Break single lines of the library, and see whether the tests notice.
+
+python tools/mutants.py draw before/src/kernelweave --out mutants.json            # by a seed, over all modules
+python tools/mutants.py cover before --out before.coverage                         # which test passes which line
+python tools/mutants.py run before mutants.json --cover before.coverage --out before.json
+python tools/mutants.py run . mutants.json --cover after.coverage --only before.json --out after.json
+
+A mutant is one changed token of one statement: another comparison, operator or constant, a condition negated, a
+statement left out. It is written down by the function and the text of its statement, not by its line, so that the same
+mutants can be made in a tree in which code has moved; what is not found there is reported as "gone". `run` runs the
+tests that pass the line, the long ones too, until one fails; lines that no test is seen to pass (module level, compiled
+code) are tried with all tests, those of the same package first. ``--only`` runs the mutants that an earlier run killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+SEED, COUNT, LIMIT = 29, 150, 900  # of the draw, mutants, seconds until a run counts as killed
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "filterwarnings="]
+OTHER = {
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
+    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And},
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult},
+}
+HEADS = {ast.If: "test", ast.While: "test", ast.For: "iter"}  # what of a compound statement is mutated
+
+
+class Place(NamedTuple):
+    """A statement: the names around it, its text (of a compound one, of its head), and where it is."""
+
+    owner: str
+    text: str
+    path: Path
+    statement: ast.stmt
+
+
+def places(root: Path) -> Iterator[Place]:
+    """All statements below a folder that can be mutated."""
+    for path in sorted(root.rglob("*.py")):
+        yield from _places(ast.parse(path.read_text(encoding="utf-8")), "", path)
+
+
+def _places(node: ast.AST, owner: str, path: Path) -> Iterator[Place]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            yield from _places(child, f"{owner}.{child.name}".strip("."), path)
+            continue
+        if isinstance(child, ast.stmt):
+            head = HEADS.get(type(child))
+            simple = isinstance(child, ast.Assign | ast.AugAssign | ast.Return | ast.Expr | ast.Raise)
+            docstring = isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)
+            if head or (simple and not docstring):
+                yield Place(owner, ast.unparse(getattr(child, head) if head else child), path, child)
+        yield from _places(child, owner, path)
+
+
+def changes(place: Place) -> list[str]:
+    """The texts that the statement, or its head, can be changed into."""
+    head = HEADS.get(type(place.statement))
+    tree = getattr(place.statement, head) if head else place.statement
+    found = [f"not ({place.text})"] if head == "test" else []
+    if isinstance(tree, ast.AugAssign) or (isinstance(tree, ast.Expr) and isinstance(tree.value, ast.Call)):
+        found.append("pass")
+    for number, node in enumerate(ast.walk(tree)):
+        for field in ("op", "ops", "value"):
+            old = getattr(node, field, None)
+            old = old[0] if isinstance(old, list) and old else old
+            whole = isinstance(node, ast.Constant) and isinstance(old, int) and not isinstance(old, bool)
+            if not (whole or (field != "value" and type(old) in OTHER)):
+                continue
+            changed = copy.deepcopy(tree)
+            target: Any = list(ast.walk(changed))[number]
+            if field == "ops":
+                target.ops[0] = OTHER[type(old)]()
+            else:
+                setattr(target, field, old + 1 if whole else OTHER[type(old)]())
+            found.append(ast.unparse(changed))
+    return [text for text in found if text != place.text]
+
+
+def draw(root: Path, seed: int, count: int) -> list[dict[str, str]]:
+    """Mutants of different statements, drawn with a seed."""
+    pool = [(place, texts) for place in places(root) if (texts := changes(place))]
+    generator = random.Random(seed)
+    chosen = generator.sample(pool, count)
+    return [
+        {
+            "module": place.path.relative_to(root).as_posix(),
+            "line": place.statement.lineno,
+            "owner": place.owner,
+            "text": place.text,
+            "changed": generator.choice(texts),
+        }
+        for place, texts in chosen
+    ]
+
+
+def locate(mutant: dict[str, Any], found: list[Place], root: Path) -> Place | None:
+    """The statement of a mutant: the same text in the function of the same name, in the most alike module."""
+    same = [place for place in found if place.text == mutant["text"]]
+    name = mutant["owner"].rpartition(".")[2]
+    for alike in (
+        [p for p in same if p.owner == mutant["owner"] and p.path == root / mutant["module"]],
+        [p for p in same if p.owner == mutant["owner"]],
+        [p for p in same if p.owner.rpartition(".")[2] == name],
+        same if len(same) == 1 else [],
+    ):
+        if alike:
+            return min(alike, key=lambda p: abs(p.statement.lineno - mutant["line"]))
+    return None
+
+
+def mutated(place: Place, changed: str) -> str:
+    """The text of the module with the statement changed."""
+    head = HEADS.get(type(place.statement))
+    node = getattr(place.statement, head) if head else place.statement
+    lines = place.path.read_text(encoding="utf-8").encode().splitlines(keepends=True)
+    before = b"".join(lines[: node.lineno - 1]) + lines[node.lineno - 1][: node.col_offset]
+    after = lines[node.end_lineno - 1][node.end_col_offset :] + b"".join(lines[node.end_lineno :])
+    return (before + (f"({changed})" if head else changed).encode() + after).decode()
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """The variables of a run on a tree: its own sources, one thread of linear algebra."""
+    return os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def cover(tree: Path, out: Path) -> None:
+    """Run all tests of a tree and write which of them pass which lines."""
+    data = {"COVERAGE_FILE": str(out.resolve())}
+    command = [*PYTEST, "-n", "2", "--dist", "worksteal", "--cov=kernelweave", "--cov-context=test", "--cov-report="]
+    subprocess.run(command, cwd=tree, env=environment(tree) | data, check=False)
+
+
+def tests_of(place: Place, data: Any, tree: Path) -> list[str]:
+    """The tests that pass the statement; none where no test is seen to."""
+    lines = data.contexts_by_lineno(str(place.path))
+    passed = {context for context in lines.get(place.statement.lineno, []) if "::" in context}
+    return sorted({context.rpartition("|")[0] for context in passed})
+
+
+def attempts(place: Place, tests: list[str], tree: Path) -> list[list[str]]:
+    """The arguments of one run of pytest after the other."""
+    if tests:
+        return [tests]
+    package = place.path.relative_to(tree / "src" / "kernelweave").parts[0]
+    own = [name for name in (f"tests/{package}", f"src/kernelweave/{package}") if (tree / name).exists()]
+    return [own, ["tests", "src"]] if own else [["tests", "src"]]
+
+
+def killer(arguments: list[str], tree: Path) -> str | None:
+    """The first test that fails, if one does."""
+    listed = tree / ".mutant-tests"
+    listed.write_text("\n".join(arguments))
+    many = ["-n", "2", "--dist", "worksteal"] if len(arguments) > 60 or "::" not in arguments[0] else ["-n", "0"]
+    command = [*PYTEST, "-x", "--tb=no", *many, "-m", "not device and not dask and not distribution", f"@{listed}"]
+    try:
+        run = subprocess.run(command, cwd=tree, env=environment(tree), capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    finally:
+        listed.unlink()
+    if run.returncode in (0, 5):
+        return None
+    failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return failed[0] if failed else f"status {run.returncode}"
+
+
+def run(tree: Path, mutants: list[dict[str, Any]], data: Any, out: Path, only: set[int]) -> None:
+    """Try the mutants one after another and write what killed each; begun runs go on where they stopped."""
+    root = tree / "src" / "kernelweave"
+    found = list(places(root))
+    results: dict[str, str | None] = json.loads(out.read_text()) if out.exists() else {}
+    for number, mutant in enumerate(mutants):
+        if str(number) in results or number not in only:
+            continue
+        place = locate(mutant, found, root)
+        if place is None:
+            results[str(number)] = "gone"
+        else:
+            original = place.path.read_text(encoding="utf-8")
+            place.path.write_text(mutated(place, mutant["changed"]), encoding="utf-8")
+            try:
+                runs = attempts(place, tests_of(place, data, tree), tree)
+                results[str(number)] = next(filter(None, (killer(arguments, tree) for arguments in runs)), None)
+            finally:
+                place.path.write_text(original, encoding="utf-8")
+        out.write_text(json.dumps(results, indent=1))
+        print(number, mutant["module"], mutant["text"][:60], "->", results[str(number)], flush=True)
+    kinds = Counter("gone" if kind == "gone" else "killed" if kind else "survived" for kind in results.values())
+    print(dict(kinds))
+    for number, kind in results.items():
+        if kind is None:
+            print("survived:", json.dumps(mutants[int(number)]))
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    drawing = commands.add_parser("draw")
+    drawing.add_argument("root", type=Path)
+    drawing.add_argument("--seed", type=int, default=SEED)
+    drawing.add_argument("--count", type=int, default=COUNT)
+    covering = commands.add_parser("cover")
+    running = commands.add_parser("run")
+    for command in (covering, running):
+        command.add_argument("tree", type=Path)
+    running.add_argument("mutants", type=Path)
+    running.add_argument("--cover", type=Path, required=True)
+    running.add_argument("--only", type=Path)
+    for command in (drawing, covering, running):
+        command.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    if given.command == "draw":
+        given.out.write_text(json.dumps(draw(given.root, given.seed, given.count), indent=1))
+    elif given.command == "cover":
+        cover(given.tree.resolve(), given.out)
+    else:
+        import coverage
+
+        data = coverage.CoverageData(basename=str(given.cover))
+        data.read()
+        mutants = json.loads(given.mutants.read_text())
+        before = json.loads(given.only.read_text()) if given.only else {}
+        killed = {int(number) for number, kind in before.items() if kind and kind != "gone"}
+        only = killed if given.only else set(range(len(mutants)))
+        run(given.tree.resolve(), mutants, data, given.out, only)
+
+
+if __name__ == "__main__":
+    main()
