@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from kernelweave import MKLClassifier, stack_views
 from kernelweave.combiners import KernelMap, Localized
 from kernelweave.kernels import Distance, Linear, Pairwise, Precomputed
-from kernelweave.kernels.lookups.labels import as_text
+from kernelweave.kernels.precomputed import as_text
 
 rng = np.random.default_rng(0)
 N = 30

@@ -5,13 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
-from kernelweave.kernels.points.landmarks import (
-    LandmarkKernel,
-    class_means,
-    landmark_views,
-    starting_landmarks,
-    view_values,
-)
+from kernelweave.kernels.points import LandmarkKernel, class_means, landmark_views, starting_landmarks, view_values
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)

@@ -14,8 +14,9 @@ from kernelweave.kernels import (
     Linear,
     MemoryWarning,
     Precomputed,
+    stack,
 )
-from kernelweave.kernels.stacking import memory, stack
+from kernelweave.kernels import resources as memory
 from kernelweave.reduction import MKLDR, KernelFisher, LDEGraph, LocalFisher
 
 GIB = 2**30

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kernelweave.kernels import Function, Gaussian, Linear, Polynomial, named_kernels
-from kernelweave.kernels.stacking.naming import default_kernels
+from kernelweave.kernels.stack import default_kernels
 from kernelweave.views import Views
 
 

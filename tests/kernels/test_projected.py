@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from kernelweave.kernels import Gaussian, Linear, Polynomial
-from kernelweave.kernels.points.projected import PointKernel, ProjectedSum
+from kernelweave.kernels.points import PointKernel, ProjectedSum
 
 rng = np.random.default_rng(0)
 N = 8

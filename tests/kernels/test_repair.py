@@ -20,7 +20,7 @@ from kernelweave.kernels import (
     Precomputed,
     Repair,
 )
-from kernelweave.kernels.stacking.repair import approximate_smallest
+from kernelweave.kernels.normalization import approximate_smallest
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ class TestDetection:
         assert len(record) == 1
 
     def test_nobody_looks_at_kernels_that_cannot_be_indefinite(self, monkeypatch):
-        monkeypatch.setattr("kernelweave.kernels.stacking.repair.approximate_smallest", lambda K: 1 / 0)
+        monkeypatch.setattr("kernelweave.kernels.normalization.approximate_smallest", lambda K: 1 / 0)
         for kernel in (
             Linear(),
             Linear() + Gaussian(),

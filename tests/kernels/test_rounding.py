@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from kernelweave import MKLClassifier, MKLRegressor, load, save
 from kernelweave.combiners import FixedWeights
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Polynomial, Precomputed
-from kernelweave.kernels.stacking.shared import KernelSheet, SharedKernel
+from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
 from kernelweave.views import Views
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ MISSING[[2, 17], :2] = np.nan
 WEIGHT = rng.uniform(0.5, 2.0, 30)
 CHOSEN = np.array([29, 0, 17, 0, 5])
 SIMILARITY = np.tanh(X @ X.T)
-METHODS = ["unit-diagonal", "unit-trace", "center", None]
+NORMALIZATIONS = ["unit-diagonal", "unit-trace", "center", None]
 TRUSTED = [Linear([0, 1]), Polynomial([2, 3], coef0=0.0), Gaussian([2, 4]), Linear([0, 1]) + Gaussian([3])]
 OTHERS = [
     Function(lambda A, B: np.tanh(A @ B.T), [0, 1], repair="shift"),
@@ -27,7 +27,7 @@ def fitted(kernels, normalize, dtype="float64"):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("normalize", METHODS)
+@pytest.mark.parametrize("normalize", NORMALIZATIONS)
 @pytest.mark.parametrize("kernels", [TRUSTED, OTHERS], ids=["trusted", "others"])
 def test_rows_are_those_of_the_whole_matrix(kernels, normalize, dtype):
     first, then = fitted(kernels, normalize, dtype), fitted(kernels, normalize, dtype)
@@ -55,7 +55,7 @@ def test_no_whole_matrix_is_computed(normalize, monkeypatch):
     np.testing.assert_allclose(rows, stack.gram_rows(0, np.array([3, 4])), atol=1e-12)
 
 
-@pytest.mark.parametrize("normalize", METHODS)
+@pytest.mark.parametrize("normalize", NORMALIZATIONS)
 def test_nothing_is_computed_again_once_constants_are_known(normalize, monkeypatch):
     stack = fitted(OTHERS, normalize)
     expected = [stack.gram(m)[CHOSEN] for m in range(len(OTHERS))]

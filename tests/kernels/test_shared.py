@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from kernelweave.kernels import Constant, Gaussian, KernelStack, Linear, Polynomial, Spectrum
-from kernelweave.kernels.stacking.shared import KernelSheet, SharedKernel
+from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)

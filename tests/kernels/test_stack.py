@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial, Precomputed, Repair
-from kernelweave.kernels.stacking import memory as memory_module
-from kernelweave.kernels.stacking import stack as stack_module
+from kernelweave.kernels import resources as memory_module
+from kernelweave.kernels import stack as stack_module
 from kernelweave.views import Views
 
 rng = np.random.default_rng(0)

@@ -27,12 +27,12 @@ import numpy as np
 import pandas as pd
 
 from ..validation import blamed_on, shown
+from ..validation.columns import SEPARATOR
 from ..validation.inputs import is_date
 from ..views import Views, as_views
-from ..views.kept import KeptColumns
-from ..views.selectors import SEPARATOR
+from ..views.frames import take_columns
 from .base import ViewKernel
-from .lookups.labels import as_text
+from .precomputed import as_text
 
 _BLOCK_VALUES = 2**17  # kernel values that are computed at a time: what fits into a processor's cache
 _CODES = 2**52  # categories are whole numbers below
@@ -187,7 +187,9 @@ class Clinical(ViewKernel):
             return _measurements(entries, self._name(v))
         with blamed_on(self._name(v)):
             places, distinct = pd.factorize(entries)
-            texts = as_text((_as_number(each) for each in distinct), "categories and levels")
+            texts = as_text(
+                (int(each) if isinstance(each, bool | np.bool_) else each for each in distinct), "categories and levels"
+            )
         order = self.levels_[v]
         if order is None:
             return np.array([_code(text) for text in texts], dtype=np.float64)[places]
@@ -197,7 +199,6 @@ class Clinical(ViewKernel):
         return np.array([order.index(text) for text in texts], dtype=np.float64)[places]
 
     def _name(self, v: int) -> str:
-        """What messages call a variable."""
         return f"the column {self.variables_[v]!r} of the kernel {self.label_!r} (Clinical)"
 
     def _given(self) -> tuple[dict[int, list[str] | None], set[int]]:
@@ -252,29 +253,16 @@ def _checked_order(order: Any, column: Any) -> list[str]:
     return texts
 
 
-def _column(views: Views, column: int) -> Any:
-    """A column of X with its type: a pandas series where X is a data frame."""
+def _column(views: Views, column: int) -> pd.Series:
+    """A column of X with its type."""
     if isinstance(views.X, pd.DataFrame):
         return views.X.iloc[:, column]
-    if isinstance(views.X, KeptColumns):
-        values = pd.Series(views.X.take(np.array([column]))[:, 0])
-        return values.astype(views.dtypes[column]) if column in views.dtypes else values
-    return pd.Series(views.X[:, column])
+    values = pd.Series(take_columns(views.X, np.array([column]))[:, 0])
+    return values.astype(views.dtypes[column]) if column in views.dtypes else values
 
 
 def _kind(column: pd.Series, order: list[str] | None, nominal: bool, what: str) -> tuple[str, list[str] | None]:
-    """Whether a variable is continuous, ordinal or nominal, and its levels if they are no numbers.
-
-    Parameters
-    ----------
-    column : Series
-    order : list of str or None
-        Levels that the user gives.
-    nominal : bool
-        Whether the user says so.
-    what : str
-        What messages call the variable.
-    """
+    """Whether a variable is continuous, ordinal or nominal, and its levels if they are no numbers."""
     if nominal:
         return "nominal", None
     if order is not None:
@@ -312,11 +300,6 @@ def _measurements(entries: np.ndarray, what: str) -> np.ndarray:
     if not np.isfinite(numbers).all():
         raise ValueError(f"{what} has infinite values; remove or replace them")
     return numbers
-
-
-def _as_number(entry: Any) -> Any:
-    """Truth values as numbers, as they are in an array of numbers; other entries as they are."""
-    return int(entry) if isinstance(entry, bool | np.bool_) else entry
 
 
 def _code(text: str) -> int:

@@ -1,25 +1,241 @@
 """`Precomputed`: samples are looked up in a given Gram matrix by a column of ids.
 
-The ids are positions in the matrix or, where it is a data frame, its labels (see `labels`).
+The ids are positions in the matrix or, where it is a data frame, its labels: text or numbers, which are compared as
+text. A whole number is its digits, so that 101, 101.0 (what pandas makes of 101 in a column with missing entries) and
+"101" (what it makes of 101 in the header of a file) are one label; "007" and 7 are two.
+
+A `Block` has similarities of new samples to those of a matrix, checked and in the order of its columns.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from ...validation import blamed_on, is_number, shown
-from ...validation.inputs import check_plain
-from ...views import Views, as_views
-from ..base import ViewKernel
-from ..parts.functions import MatrixFunction
-from .blocks import Block, labelled_block, plain_block
-from .labels import alternatives, as_text, is_numbered, named, square_matrix, unique_labels
-from .matrices import TOLERANCE, FrameShownBySize, ShownBySize, check_symmetric
+from ..validation import blamed_on, is_number, shown
+from ..validation.inputs import check_plain
+from ..views import Views, as_views
+from .base import ViewKernel
+from .parts.functions import MatrixFunction
+
+_EXACT = 2.0**53  # from here on different whole numbers may be one floating-point number
+_LOOKED_THROUGH = 2000  # labels that are compared with an unknown one
+_NAMED = 3
+
+
+def as_text(entries: Iterable[Any], what: str) -> np.ndarray:
+    """Labels as text; a `ValueError` names one that is neither text nor a number."""
+    texts = [_as_text(entry, what) for entry in entries]
+    found = np.empty(len(texts), dtype=object)
+    found[:] = texts
+    return found
+
+
+def _as_text(entry: Any, what: str) -> str:
+    if isinstance(entry, str):
+        return str(entry)
+    if isinstance(entry, Integral) and not isinstance(entry, bool):
+        return str(int(entry))
+    if isinstance(entry, Real) and not isinstance(entry, bool) and np.isfinite(float(entry)):
+        number = float(entry)
+        if not number.is_integer():
+            return repr(number)
+        if abs(number) < _EXACT:
+            return str(int(number))
+        raise ValueError(f"{what} must not be numbers as large as {number:.0f}, which are rounded; give them as text")
+    raise ValueError(f"{what} must be text or numbers, but one is {shown(entry)}; .astype(str) makes text of labels")
+
+
+def unique_labels(index: pd.Index, what: str) -> pd.Index:
+    """The labels of an index as text, each of which is there once."""
+    labels = pd.Index(as_text(index.tolist(), what), dtype=object)
+    if not labels.is_unique:
+        raise ValueError(f"the label {labels[labels.duplicated()][0]!r} is there twice in {what}")
+    return labels
+
+
+def is_numbered(index: pd.Index) -> bool:
+    """Whether an index is what pandas gives to rows or columns without labels: 0, 1, 2, ..."""
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+
+
+def square_matrix(frame: pd.DataFrame, what: str) -> tuple[np.ndarray, pd.Index | None]:
+    """The values of a square data frame, with columns in the order of the rows, and its labels.
+
+    Labels are None where pandas numbered both rows and columns.
+    """
+    dtype = np.float32 if (frame.dtypes == np.float32).all() else np.float64
+    with blamed_on(what):
+        values = frame.to_numpy(dtype=dtype, na_value=np.nan)
+    if is_numbered(frame.index) and is_numbered(frame.columns):
+        return values, None
+    rows = unique_labels(frame.index, f"the index of {what}")
+    columns = unique_labels(frame.columns, f"the columns of {what}")
+    for some, others, missing in ((rows, columns, "row but no column"), (columns, rows, "column but no row")):
+        alone = some[~some.isin(others)]
+        if len(alone):
+            raise ValueError(
+                f"{what} must have the same labels in rows and columns, but there is a {missing} {alone[0]!r}; "
+                "pd.DataFrame(K, index=labels, columns=labels) gives an array labels"
+            )
+    return (values if rows.equals(columns) else values[:, columns.get_indexer(rows)]), rows
+
+
+def named(labels: pd.Index) -> str:
+    """A few labels in a message."""
+    some = ", ".join(repr(label) for label in labels[:_NAMED])
+    return some if len(labels) <= _NAMED else f"{some} and {len(labels) - _NAMED} more"
+
+
+def alternatives(label: str, labels: pd.Index) -> str:
+    """What a message says beside an unknown label: labels that are much like it, and the first of those that exist."""
+    close = get_close_matches(label, labels[:_LOOKED_THROUGH].tolist(), n=_NAMED)
+    known = f"the {len(labels)} ids are {named(labels)}" if len(labels) else "there are no ids"
+    return f"(did you mean {' or '.join(repr(other) for other in close)}?) {known}" if close else known
+
+
+TOLERANCE = {4: 1e-5, 8: 1e-8}  # of single and double precision, relative to the largest entry
+
+
+class ShownBySize(np.ndarray):
+    """A matrix whose repr is its size."""
+
+    def __repr__(self) -> str:
+        return f"<{self.shape[0]} x {self.shape[1]} matrix>" if self.ndim == 2 else repr(np.asarray(self))
+
+
+class FrameShownBySize(pd.DataFrame):
+    """A data frame whose repr is its size."""
+
+    def __repr__(self) -> str:
+        return f"<{self.shape[0]} x {self.shape[1]} matrix>"
+
+
+def check_symmetric(K: np.ndarray, what: str, labels: pd.Index | None = None) -> None:
+    """Raise a `ValueError` where a square matrix is not finite or not symmetric (relative to its largest entry).
+
+    With the `labels` of rows and columns, messages name an entry that is wrong.
+    """
+    ending = "" if what.startswith("the values") else "s"
+    if not np.isfinite(K).all():
+        raise ValueError(f"{what} contain{ending} NaN or infinity{_entry(~np.isfinite(K), labels)}")
+    largest = np.abs(K).max(initial=0.0)
+    for start in range(0, len(K), 512):  # blockwise: no second matrix of this size
+        rows = slice(start, start + 512)
+        difference = np.abs(K[rows] - K[:, rows].T)
+        most = difference.max(initial=0.0)
+        if most > TOLERANCE[K.dtype.itemsize] * max(largest, np.finfo(float).tiny):
+            raise ValueError(
+                f"{what} must be symmetric, but differ{ending} from the transpose by up to {most:.3g}"
+                f"{_entry(difference == most, labels, start)}; (K + K.T) / 2 makes a matrix symmetric"
+            )
+
+
+def _entry(wrong: np.ndarray, labels: pd.Index | None, start: int = 0) -> str:
+    """The first wrong entry by the labels of its row and column; nothing without labels."""
+    if labels is None:
+        return ""
+    row, column = np.argwhere(wrong)[0].tolist()
+    return f" (in the row {labels[start + row]!r}, column {labels[column]!r})"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Similarities of new samples to those of a matrix, with the columns of the matrix.
+
+    Attributes
+    ----------
+    labels : Index or None
+        Of the new samples, as text.
+    values : ndarray of shape (n_new, n_columns)
+        NaN in columns that nobody needs.
+    diagonal : ndarray of shape (n_new,)
+        Similarity of each sample to itself; NaN where it was not given.
+    absent : ndarray of bool, shape (n_new,)
+        The samples that lack this view.
+    """
+
+    labels: pd.Index | None
+    values: np.ndarray
+    diagonal: np.ndarray
+    absent: np.ndarray
+
+    def take(self, places: np.ndarray, labels: pd.Index | None) -> Block:
+        """The block of the samples in these places, with these labels; where a place is -1, of one without the view."""
+        there = places >= 0
+        values = np.zeros((len(places), self.values.shape[1]))
+        diagonal, absent = np.zeros(len(places)), np.ones(len(places), dtype=bool)
+        values[there], diagonal[there] = self.values[places[there]], self.diagonal[places[there]]
+        absent[there] = self.absent[places[there]]
+        return Block(labels, values, diagonal, absent)
+
+
+def _absent(values: np.ndarray, labels: pd.Index | None, what: str) -> np.ndarray:
+    """Which rows are wholly NaN; a `ValueError` names a row that is partly NaN, or infinite."""
+    missing = np.isnan(values)
+    absent = missing.all(axis=1) if values.shape[1] else np.zeros(len(values), dtype=bool)
+    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1) & ~absent)
+    if len(wrong):
+        row = f"row {wrong[0]}" if labels is None else f"the row {labels[wrong[0]]!r}"
+        raise ValueError(f"{what}: {row} holds NaN or infinity, and only a whole row can be missing")
+    return absent
+
+
+def _columns_of(frame: pd.DataFrame, wanted: pd.Index, needed: np.ndarray, what: str) -> np.ndarray:
+    """The columns of a data frame that have these labels; NaN where it has none and none is needed."""
+    labels = unique_labels(frame.columns, f"the columns of {what}")
+    places = labels.get_indexer(wanted)
+    lacking = wanted[(places < 0) & needed]
+    if len(lacking):
+        raise ValueError(
+            f"{what} must have a column for each of the {np.count_nonzero(needed)} samples that new ones are compared "
+            f"with, but lacks {named(lacking)}"
+        )
+    values = np.full((len(frame), len(wanted)), np.nan)
+    there = np.flatnonzero(places >= 0)
+    with blamed_on(what):
+        values[:, there] = frame.iloc[:, places[there]].to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
+
+
+def _own_diagonal(frame: pd.DataFrame, labels: pd.Index) -> np.ndarray:
+    """The similarity of each row's sample to itself where the data frame has a column for it; NaN elsewhere."""
+    places = pd.Index(as_text(frame.columns.tolist(), "columns"), dtype=object).get_indexer(labels)
+    found = np.full(len(frame), np.nan)
+    for row in np.flatnonzero(places >= 0):
+        found[row] = frame.iat[row, places[row]]
+    return found
+
+
+def _diagonal(diagonal: Any, labels: pd.Index | None, absent: np.ndarray, what: str) -> np.ndarray:
+    """The similarity of each new sample to itself, NaN where it is unknown."""
+    n_new = len(absent)
+    if diagonal is None:
+        return np.full(n_new, np.nan)
+    check_plain(diagonal, f"diagonal of {what}")
+    if isinstance(diagonal, pd.Series) and labels is not None:
+        places = unique_labels(diagonal.index, f"diagonal of {what}").get_indexer(labels)
+        if (places[~absent] < 0).any():
+            raise ValueError(f"diagonal of {what} lacks {named(labels[(places < 0) & ~absent])}")
+        diagonal = np.where(places < 0, np.nan, np.asarray(diagonal, dtype=np.float64)[places])
+    with blamed_on(f"diagonal of {what}"):
+        diagonal = np.asarray(diagonal, dtype=np.float64)
+    diagonal = np.full(n_new, float(diagonal)) if diagonal.ndim == 0 else diagonal
+    if diagonal.shape != (n_new,):
+        raise ValueError(
+            f"diagonal of {what} must have one entry for each of {n_new} new samples, not {diagonal.shape}"
+        )
+    if not np.isfinite(diagonal[~absent]).all():
+        raise ValueError(f"diagonal of {what} holds NaN or infinity")
+    return diagonal
 
 
 class Precomputed(ViewKernel):
@@ -91,14 +307,8 @@ class Precomputed(ViewKernel):
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"{what} must be a square matrix, not of shape {K.shape}")
         check_symmetric(K, what, labels)
-        self._put(
-            K=_read_only(K),
-            view=view,
-            repair=repair,
-            rows=np.empty((0, len(K))),
-            self_similarity=_read_only(np.diagonal(K)),
-            columns_kept=None,
-        )
+        rows, similarity = np.empty((0, len(K))), _read_only(np.diagonal(K))
+        self._put(K=_read_only(K), view=view, repair=repair, rows=rows, self_similarity=similarity, columns_kept=None)
         if labels is not None:
             self._put(labels=labels)
 
@@ -170,16 +380,27 @@ class Precomputed(ViewKernel):
         needed : ndarray of int, optional
             The ids to which there must be similarities; by default all that the kernel keeps.
         """
-        kept = np.arange(len(self.K)) if self.columns_kept is None else self.columns_kept
+        check_plain(rows, what)
+        kept, has_ids = self._kept_ids(), self.labels is not None
         needs = np.ones(len(kept), dtype=bool) if needed is None else np.isin(kept, needed)
-        if isinstance(rows, pd.DataFrame) and not (self.labels is None and is_numbered(rows.columns)):
-            return labelled_block(
-                rows, diagonal, self._column_labels(), needed=needs, ids=self.labels is not None, what=what
-            )
         labels = None
-        if isinstance(rows, pd.DataFrame) and not is_numbered(rows.index):
+        if isinstance(rows, pd.DataFrame) and (has_ids or not is_numbered(rows.index)):
             labels = unique_labels(rows.index, f"the index of {what}")
-        return plain_block(rows, diagonal, len(self.K), kept, needed=needs, labels=labels, what=what)
+        by_label = isinstance(rows, pd.DataFrame) and (has_ids or not is_numbered(rows.columns))
+        if by_label:
+            source = what if has_ids else f"{what} (whose matrix has no labels but positions)"
+            values = _columns_of(rows, self._column_labels(), needs, source)
+        else:
+            with blamed_on(what):
+                values = np.atleast_2d(np.asarray(rows, dtype=np.float64))
+            if values.ndim == 2 and values.shape[1] == len(self.K):
+                values = values[:, kept]
+            if values.ndim != 2 or values.shape[1] != len(kept):
+                raise ValueError(f"{what} must be of shape (n_new, {len(self.K)}), not {np.shape(rows)}")
+        absent = _absent(values[:, needs], labels, what)
+        if diagonal is None and by_label and labels is not None and has_ids:
+            return Block(labels, values, _own_diagonal(rows, labels), absent)
+        return Block(labels, values, _diagonal(diagonal, labels, absent, what), absent)
 
     def with_block(self, block: Block) -> Precomputed:
         """A kernel with the samples of a block; an id that `with_block` added before has the new similarities.
@@ -234,9 +455,12 @@ class Precomputed(ViewKernel):
         """The kernel with another matrix, such as an extended one: that matrix."""
         return matrix
 
+    def _kept_ids(self) -> np.ndarray:
+        return np.arange(len(self.K)) if self.columns_kept is None else self.columns_kept
+
     def _column_labels(self) -> pd.Index:
         """The labels of the columns that are kept, or the positions as text."""
-        kept = np.arange(len(self.K)) if self.columns_kept is None else self.columns_kept
+        kept = self._kept_ids()
         return pd.Index(as_text(kept.tolist(), "ids"), dtype=object) if self.labels is None else self.labels[kept]
 
     def with_columns(self, ids: np.ndarray) -> Precomputed:
@@ -354,26 +578,26 @@ class Precomputed(ViewKernel):
     def ids(self, column: np.ndarray) -> np.ndarray:
         """The positions of ids in the matrix."""
         column = column[:, 0]
+        what, n_ids = f"the ids of the {self._noun} {self.label_!r}", len(self.self_similarity)
         if self.labels is not None:
-            return self._labelled_ids(as_text(column.tolist(), f"the ids of the {self._noun} {self.label_!r}"))
+            return self._labelled_ids(self.labels, as_text(column.tolist(), what))
         if column.dtype.kind == "O":
             text = next(entry for entry in column if isinstance(entry, str) or not is_number(entry))
             raise ValueError(
-                f"the ids of the {self._noun} {self.label_!r} must be whole numbers, but one is {shown(text)}: the "
+                f"{what} must be whole numbers, but one is {shown(text)}: the "
                 "matrix has no labels; give it as a data frame with the ids as labels of rows and columns, "
                 "pd.DataFrame(K, index=ids, columns=ids)"
             )
         ids = column.astype(np.int64)
-        if (ids != column).any() or ((ids < 0) | (ids >= len(self.self_similarity))).any():
-            wrong = column[(ids != column) | (ids < 0) | (ids >= len(self.self_similarity))][0]
+        wrong = (ids != column) | (ids < 0) | (ids >= n_ids)
+        if wrong.any():
             raise ValueError(
-                f"the ids of the {self._noun} {self.label_!r} must be whole numbers from 0 to "
-                f"{len(self.self_similarity) - 1}, but one is {wrong:g}; did a scaler touch the id column?"
+                f"{what} must be whole numbers from 0 to {n_ids - 1}, but one is {column[wrong][0]:g}; did a scaler "
+                "touch the id column?"
             )
         return ids
 
-    def _labelled_ids(self, column: np.ndarray) -> np.ndarray:
-        labels: Any = self.labels
+    def _labelled_ids(self, labels: pd.Index, column: np.ndarray) -> np.ndarray:
         ids = labels.get_indexer(column)
         if (ids < 0).any():
             unknown = column[ids < 0][0]

@@ -2,42 +2,115 @@
 
 A stack computes Gram matrices, whole or in rows, holds which sample has which view, and compares new samples with the
 training samples by the same constants. Combiners reach kernels only through it.
+
+Products of features with a large mean drown the differences between samples. A linear kernel that is centred does not
+change where its features are shifted, so they are lowered by their mean before they are multiplied (`centre_of`). Of
+other functions of products a warning says where their features have too large a mean (`warn_of_large_means`), by the
+rule of `parts.precision` for double precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
-from ...arrays import HOST, Place
-from ...solvers.stacks.sums import KernelBlock, sum_kernels
-from ...validation import Choice, check
-from ...views import Views, as_views
-from ..base import Kernel
-from ..distance import Distance
-from ..lookups.precomputed import Precomputed
-from ..parts.device.rules import check_device_memory, warn_of_host_kernels
-from ..parts.making import source_of
-from ..parts.prediction import cross_values, parts_at
-from ..parts.stack import StackInParts
-from ..tiles import Tile, symmetric
-from .feature_weights import feature_weights
-from .kernel_tiles import normalized_tile
-from .memory import kernel_memory_error, lazy_storage_error, warn_if_too_large
-from .naming import named_kernels
-from .normalization import Normalizer, finite
-from .repair import Repair
-from .rounding import centre_of, lowered, warn_of_large_means
+from ..arrays import HOST, Place
+from ..solvers.stacks.sums import KernelBlock, sum_kernels
+from ..validation import Choice, check, shown
+from ..views import Views, as_views
+from ..views.table import prefixes
+from .base import Kernel, Tile, symmetric
+from .distances import Distance
+from .normalization import Normalizer, Repair, finite, warn_if_lost
+from .parts.device.rules import check_device_memory, warn_of_host_kernels
+from .parts.making import declared, source_of
+from .parts.prediction import cross_values, parts_at
+from .parts.stack import StackInParts
+from .precomputed import Precomputed
+from .resources import kernel_memory_error, lazy_storage_error, warn_if_too_large
+from .vectors import Function, Linear
 
 #: A kernel, positions of new samples, these samples, and which of them have the view.
 NewPart = tuple[int, Any, Views, np.ndarray]
 CACHE_BYTES = 2.56e8  # rows that kernels in parts keep
 SMALL_BYTES = 2**26  # Gram matrices that take less are made without a check of the free memory
+_LOOKED_AT = 1000  # samples that tell how far features spread; the comparison is one of orders of magnitude
+
+
+def named_kernels(kernels: Any) -> list[tuple[str, Kernel]]:
+    """Unique names and kernel objects for a user's list of kernels, or of ``(name, kernel)``.
+
+    Unnamed kernels take their view's name; a second one on the same view is called ``view-2``. Plain callables
+    ``f(A, B)`` become `Function` kernels.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear, Gaussian, named_kernels
+    >>> [name for name, _ in named_kernels([Linear("fac"), Gaussian("fac"), ("shape", Linear("mor"))])]
+    ['fac', 'fac-2', 'shape']
+    """
+    if isinstance(kernels, Kernel) or callable(kernels):
+        raise ValueError("kernels must be a list; wrap a single kernel as [kernel]")
+    try:
+        entries = list(kernels)
+    except TypeError:
+        raise ValueError(f"kernels must be a list of kernels or (name, kernel) pairs, not {shown(kernels)}") from None
+    if not entries:
+        raise ValueError("kernels is empty; give at least one kernel, or None for one Linear kernel per view")
+    given = [_split(entry) for entry in entries]
+    taken = [name for name, _ in given if name is not None]
+    repeated = {name for name in taken if taken.count(name) > 1}
+    if repeated:
+        raise ValueError(f"kernel names must be unique, but these are given twice: {sorted(repeated)}")
+    names: list[str] = []
+    for name, kernel in given:
+        names.append(_unique(kernel.name, set(names) | set(taken)) if name is None else name)
+    return list(zip(names, (kernel for _, kernel in given), strict=True))
+
+
+def default_kernels(views: Views) -> list[tuple[str, Kernel]]:
+    """One `Linear` kernel per view prefix, or one over all columns where there are none.
+
+    Columns without a prefix, beside others with one, together make the view ``rest``.
+    """
+    groups = {} if views.names is None else prefixes(views.names)
+    if set(groups) <= {""}:
+        return named_kernels([Linear()])
+    rest = groups.pop("", np.array([], dtype=int))
+    kernels: list[Any] = [Linear(prefix) for prefix in groups]
+    if len(rest):
+        kernels.append((_unique("rest", set(groups)), Linear(rest.tolist())))
+    return named_kernels(kernels)
+
+
+def _split(entry: Any) -> tuple[str | None, Kernel]:
+    name = None
+    if isinstance(entry, tuple):
+        if len(entry) != 2 or not isinstance(entry[0], str) or not entry[0]:
+            raise ValueError(f"an entry of kernels must be a kernel or a (name, kernel) pair, not {shown(entry)}")
+        name, entry = entry
+        if "__" in name:
+            raise ValueError(f"the kernel name {name!r} must not contain '__'")
+    if isinstance(entry, Kernel):
+        return name, entry
+    if callable(entry) and not isinstance(entry, type):
+        return name, Function(entry)
+    raise ValueError(f"kernels has an entry that is neither a kernel nor a callable f(A, B): {entry!r}")
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    name = name.replace("__", "_")  # '__' separates parameters
+    candidate, count = name, 1
+    while candidate in taken:
+        count += 1
+        candidate = f"{name}-{count}"
+    return candidate
 
 
 @dataclass
@@ -250,13 +323,27 @@ class KernelStack:
     def tile(self, m: int) -> Tile | None:
         """A function that gives values of ``gram(m)`` between two ranges (slices) of training samples.
 
-        None where normalisation or repair needs the whole matrix, a sample lacks the view, or the kernel is none that
-        is computed in tiles.
+        They are normalised while they are in the cache. None where normalisation or repair needs the whole matrix, a
+        sample lacks the view, or the kernel is none that is computed in tiles.
         """
-        kernel, normalizer, name = self.kernels[m], self.normalizers[m], self.names[m]
-        if not self.repairs[m].trusted or normalizer.needs_all_samples or not self.present[:, m].all():
+        kernel, normalizer, name, present = self.kernels[m], self.normalizers[m], self.names[m], self.present[:, m]
+        if not self.repairs[m].trusted or normalizer.needs_all_samples or not present.all():
             return None
-        return normalized_tile(kernel, normalizer, name, self.reference, self.present[:, m], self.weight)
+        raw = kernel.tile(self.reference)
+        if raw is None:
+            return None
+        diagonal = finite(lambda: kernel.diagonal(self.reference), name)
+        normalizer.learn(diagonal, present, self.weight)
+        diagonal = normalizer.gram_diagonal(diagonal)
+
+        def tile(rows: slice, columns: slice) -> np.ndarray:
+            values = finite(lambda: raw(rows, columns), name)
+            normalizer.scale(values, rows, columns)
+            if rows == columns:
+                np.fill_diagonal(values, diagonal[rows])
+            return values
+
+        return tile
 
     def gram_rows(self, m: int, chosen: np.ndarray) -> np.ndarray:
         """The rows of `gram` for some training samples: ``gram(m)[chosen]``, a new array each time.
@@ -330,8 +417,7 @@ class KernelStack:
     def check_memory(self, n_matrices: int, what: str, *, per_kernel: bool = False) -> None:
         """Warn where so many Gram matrices do not fit into memory; parameters are those of `warn_if_too_large`."""
         if self.storage == "dense" and n_matrices * self.n_samples**2 * self.dtype.itemsize > SMALL_BYTES:
-            needed = n_matrices, self.n_samples, self.dtype, what
-            warn_if_too_large(*needed, per_kernel, instead=self.instead)
+            warn_if_too_large(n_matrices, self.n_samples, self.dtype, what, per_kernel=per_kernel, instead=self.instead)
 
     @property
     def has_matrices(self) -> bool:
@@ -359,7 +445,6 @@ class KernelStack:
     def only(self, m: int) -> KernelStack:
         """The stack of one of the kernels, with its learned constants."""
         other = KernelStack([(self.names[m], self.kernels[m])], self.normalizers[m].method, dtype=self.dtype.name)
-        other.kernels = [self.kernels[m]]
         if not self.normalizers[m].is_learned and self.normalizers[m].method != "center":
             self.gram_rows(m, np.arange(1))
         other.normalizers = [self.normalizers[m]]
@@ -422,11 +507,18 @@ class KernelStack:
     # New samples
 
     def measured(self, m: int) -> Kernel:
-        """Kernel m as its values are computed: about the mean of its features where centring makes that the same."""
+        """Kernel m as its values are computed: about the mean of its features where centring makes that the same.
+
+        By the kernel's own code, where values were computed beforehand.
+        """
         kernel, normalizer = self.kernels[m], self.normalizers[m]
         if normalizer.needs_gram:  # so that the stack is over all its samples
             normalizer.shift_ = centre_of(kernel, self.reference, self.weight)
-        return kernel if normalizer.shift_ is None else lowered(kernel, normalizer.shift_)
+        if normalizer.shift_ is None:
+            return kernel
+        own: Any = copy(kernel.parts()[0])
+        own.lowered_by = normalizer.shift_
+        return own
 
     def cross(self, m: int, views: Views, present: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Normalised values of kernel m between new samples (rows) and the training samples (columns).
@@ -557,17 +649,10 @@ class KernelStack:
 def single_stack(stack: KernelStack, m: int, *, normalize: str | None) -> KernelStack:
     """One kernel of a stack alone, over the training samples that have its view; its values are not repaired.
 
-    Parameters
-    ----------
-    stack : KernelStack
-        Fitted.
-    m : int
-    normalize : {"unit-diagonal", "unit-trace", None}
-        Constants are learned from these samples.
+    Constants of normalisation, which is any but "center", are learned from these samples.
     """
     name, kernel = stack.names[m], stack.kernels[m]
     other = KernelStack([(name, kernel)], normalize)
-    other.kernels = [kernel]
     present = stack.present[:, m]
     rows = np.flatnonzero(present)
     views = stack.support if present.all() else stack.support.rows(rows)
@@ -578,21 +663,90 @@ def single_stack(stack: KernelStack, m: int, *, normalize: str | None) -> Kernel
 
 
 def joint_stack(stacks: Sequence[KernelStack], views: Views, weight: np.ndarray, y: Any = None) -> KernelStack:
-    """Several fitted kernels over common samples; constants of normalisation are learned from these samples.
+    """Several fitted kernels over common samples, from stacks of one kernel each.
 
-    Parameters
-    ----------
-    stacks : sequence of KernelStack
-        Of one kernel each.
-    views : Views
-    weight : ndarray of shape (n_samples,)
-    y : array, optional
+    Constants of normalisation are learned from these samples.
     """
     pairs = [(each.names[0], each.kernels[0]) for each in stacks]
     joint = KernelStack(pairs, stacks[0].normalizers[0].method)
-    joint.kernels = [kernel for _, kernel in pairs]
     repairs = [Repair.of(kernel, name) for name, kernel in pairs]
     rows, active = np.arange(views.n_samples), np.ones(len(pairs), dtype=bool)
     joint._hold(views, views, rows, weight, repairs, joint.presence(views), active)
     joint.y = None if y is None else np.asarray(y)
     return joint
+
+
+def centre_of(kernel: Any, samples: Views, weight: np.ndarray) -> np.ndarray | None:
+    """The mean of the features of a fitted kernel that may be lowered by it before it is centred; None for others."""
+    own = kernel.parts()
+    if len(own) != 1 or not (own[0].is_linear and hasattr(own[0], "lowered_by")):
+        return None
+    values, present = own[0].read(samples)
+    if sp.issparse(values) or not present.any():  # a sparse view is never made dense
+        return None
+    weight = np.where(present, weight, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = (weight / weight.sum()) @ values
+    return centre if np.isfinite(centre).all() else None
+
+
+def warn_of_large_means(names: list[str], kernels: list[Kernel], normalizers: list[Normalizer], samples: Views) -> None:
+    """Warn of kernels (or parts of them) that are functions of products of features, where these have a large mean.
+
+    Those that are centred are looked at when they are, see `Normalizer`.
+    """
+    for name, kernel, normalizer in zip(names, kernels, normalizers, strict=True):
+        for sizes in [] if normalizer.method == "center" else product_sizes(kernel, samples):
+            warn_if_lost(*sizes, name)
+
+
+def product_sizes(kernel: Kernel, samples: Views) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """<x, x> (plus the constant of a polynomial) of some samples, and <x, x> about the mean, for each part of a kernel.
+
+    Parts that are no functions of products are left out. There are no samples where features are sparse, or constant.
+    """
+    for part in kernel.parts():
+        function = declared(part, "point_function")
+        if function is not None and function.kind in ("linear", "polynomial"):
+            yield _sizes(function.coef0, *part.read(samples))
+
+
+def _sizes(coef0: float, values: Any, present: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.flatnonzero(present)
+    rows = rows[:: max(1, -(-len(rows) // _LOOKED_AT))]
+    if sp.issparse(values) or not len(rows):
+        return np.empty(0), np.empty(0)
+    values = values[rows]
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviations = values - values[0]  # so that those of constant features are exactly 0
+        deviations -= deviations.mean(axis=0)
+        left = (deviations**2).sum(axis=1)
+        return ((values**2).sum(axis=1) + coef0, left) if left.any() else (np.empty(0), np.empty(0))
+
+
+def feature_weights(stack: KernelStack, m: int, coef: np.ndarray) -> np.ndarray:
+    """The vector w of the linear kernel m for each column of coefficients, of shape (n_features, n_outputs).
+
+    For a linear kernel, ``sum_i c_i k(x, x_i) = <w, x>``. Normalisation, whose constants are learned, changes x and
+    x_i; samples that lack the view take no part:
+
+    =================  =========================  =====================================
+    normalize          x                          w
+    =================  =========================  =====================================
+    ``unit-diagonal``  x / ||x||                  sum_i c_i x_i / ||x_i||
+    ``unit-trace``     x                          sum_i c_i x_i / mean_i ||x_i||^2
+    ``center``         x - mean                   sum_i c_i (x_i - mean)
+    ``None``           x                          sum_i c_i x_i
+    =================  =========================  =====================================
+    """
+    kernel, normalizer, rows = stack.kernels[m], stack.normalizers[m], stack.rows
+    values, present = kernel.read(stack.support)  # rows of samples that lack the view are 0
+    if normalizer.method == "unit-diagonal":
+        return np.asarray(values.T @ (normalizer.factor_[rows, None] * coef))
+    weights = np.asarray(values.T @ coef)
+    if normalizer.method == "unit-trace":
+        return normalizer.factor_ * weights
+    if normalizer.method == "center":
+        mean = np.asarray(kernel.read(stack.reference)[0].T @ normalizer.weight_)
+        return weights - mean[:, None] * coef[present].sum(axis=0)
+    return weights

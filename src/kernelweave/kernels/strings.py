@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from ..validation import Constraints, Whole, check_parameters
 from .base import ViewKernel
-from .features import products, squared_norms
+from .vectors import products, squared_norms
 
 
 class Spectrum(ViewKernel):
@@ -101,10 +101,8 @@ def _counts(k: int, *columns: np.ndarray) -> list[sp.csr_matrix]:
             found += [position.setdefault(text[i : i + k], len(position)) for i in range(len(text) - k + 1)]
             ends.append(len(found))
         parts.append((found, ends))
-    shape = max(len(position), 1)
-    return [_summed(sp.csr_matrix((np.ones(len(f)), f, e), shape=(len(e) - 1, shape))) for f, e in parts]
-
-
-def _summed(counts: sp.csr_matrix) -> sp.csr_matrix:
-    counts.sum_duplicates()
+    width = max(len(position), 1)
+    counts = [sp.csr_matrix((np.ones(len(found)), found, ends), shape=(len(ends) - 1, width)) for found, ends in parts]
+    for each in counts:
+        each.sum_duplicates()
     return counts
