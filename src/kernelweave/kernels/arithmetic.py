@@ -28,6 +28,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -451,12 +452,13 @@ class SharedKernel(_OfKernel):
         return clone(self.kernel).fit(views, sample_weight, label, y) if known is None else known.bound(views)
 
 
+@dataclass(eq=False, repr=False)
 class KernelSheet(_OfKernel):
     """Values of a fitted kernel among its training samples, and between those and other samples.
 
     Made by `compute`. Memory: one matrix of n_training x (n_training + n_others) values.
 
-    Parameters
+    Attributes
     ----------
     kernel : Kernel
         Fitted.
@@ -470,25 +472,15 @@ class KernelSheet(_OfKernel):
         Which samples have the kernel's view.
     """
 
-    _source: object = None
-    _place_of_position: np.ndarray
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        key: bytes,
-        *,
-        places: dict,
-        values: np.ndarray,
-        self_similarity: np.ndarray,
-        presence: np.ndarray,
-    ):
-        self.kernel = kernel
-        self.key = key
-        self.places = places
-        self.values = values
-        self.self_similarity = self_similarity
-        self.presence = presence
+    kernel: Kernel
+    key: bytes
+    _: KW_ONLY
+    places: dict[bytes, int]
+    values: np.ndarray
+    self_similarity: np.ndarray
+    presence: np.ndarray
+    _source: object = field(default=None, init=False)
+    _place_of_position: np.ndarray = field(init=False)
 
     @classmethod
     def compute(

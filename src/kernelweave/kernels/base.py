@@ -138,14 +138,7 @@ class Kernel(BaseEstimator):
         return self.cross(X, X)
 
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
-        """Kernel values between some samples of X and all of them: ``gram(X)[chosen]`` without the other rows.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or Views of shape (n_samples, n_features)
-        chosen : ndarray of int, shape (n_chosen,)
-            Positions of samples.
-        """
+        """Values between the samples of X at the positions `chosen` and all of them, as in `gram`."""
         views = as_views(X)
         return self.cross(views.rows(chosen), views)
 
@@ -191,10 +184,6 @@ class Kernel(BaseEstimator):
             Feature vectors, such as `read` gives.
         Z : ndarray of shape (n_points, n_columns)
         weights : ndarray of shape (n, n_points)
-
-        Returns
-        -------
-        ndarray of shape (n_points, n_columns)
 
         Examples
         --------
@@ -440,8 +429,21 @@ class ViewKernel(Kernel):
 
     @property
     def _view_label(self) -> str:
-        """What messages call the view."""
         return self.view if isinstance(self.view, str) else self.label_
+
+
+class UnitDiagonal(ViewKernel):
+    """A kernel over one view with k(x, x) = 1 for every sample that has it."""
+
+    def gram_of(self, A):
+        """k(a, a') for all pairs of rows of A, exactly 1 on the diagonal."""
+        K = super().gram_of(A)
+        np.fill_diagonal(K, 1.0)
+        return K
+
+    def diagonal_of(self, A):
+        """1."""
+        return np.ones(A.shape[0])
 
 
 def _with_zeros(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -479,7 +481,6 @@ def symmetric(n: int, tile: Tile, *, out: np.ndarray | None = None, dtype: DType
 
 
 def _mirror(K: np.ndarray) -> None:
-    """Copy what is below the diagonal of a square matrix above it."""
     for first in range(0, len(K), _CORNER):
         last = first + _CORNER
         K[first:last, last:] = K[last:, first:last].T

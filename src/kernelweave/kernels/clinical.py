@@ -31,14 +31,14 @@ from ..validation.columns import SEPARATOR
 from ..validation.inputs import is_date
 from ..views import Views, as_views
 from ..views.frames import take_columns
-from .base import ViewKernel
+from .base import UnitDiagonal
 from .precomputed import as_text
 
 _BLOCK_VALUES = 2**17  # kernel values that are computed at a time: what fits into a processor's cache
 _CODES = 2**52  # categories are whole numbers below
 
 
-class Clinical(ViewKernel):
+class Clinical(UnitDiagonal):
     """The clinical kernel: the mean over variables of similarities from 0 to 1 (Daemen and De Moor, 2009).
 
     A continuous or ordinal variable gives k_v(x, z) = (r - \\|x - z\\|) / r, where r is its range among the training
@@ -142,12 +142,6 @@ class Clinical(ViewKernel):
             numbers[there, v] = self._numbers(v, values[there, v])
         return numbers, np.any(~np.isnan(numbers), axis=1)
 
-    def gram_of(self, A):
-        """The mean similarity of variables, exactly 1 on the diagonal."""
-        K = self.cross_of(A, A)
-        np.fill_diagonal(K, 1.0)
-        return K
-
     def cross_of(self, A, B):
         """The mean similarity of variables; a block of rows at a time, so that there is one matrix of this size."""
         K = np.zeros((len(A), len(B)))
@@ -169,10 +163,6 @@ class Clinical(ViewKernel):
             np.multiply.outer(there[block], others_there, out=part)
             K[block] /= np.sqrt(part, out=part)
         return K
-
-    def diagonal_of(self, A):
-        """1."""
-        return np.ones(len(A))
 
     def _in_range(self, A: np.ndarray) -> np.ndarray:
         """Values of variables with a range as shares of it, from 0 to 1."""
@@ -230,7 +220,6 @@ class Clinical(ViewKernel):
 
 
 def _listed(columns: Any, parameter: str) -> list[Any]:
-    """The columns that a parameter names."""
     if columns is None:
         return []
     if isinstance(columns, str) or (isinstance(columns, Integral) and not isinstance(columns, bool)):
@@ -254,7 +243,6 @@ def _checked_order(order: Any, column: Any) -> list[str]:
 
 
 def _column(views: Views, column: int) -> pd.Series:
-    """A column of X with its type."""
     if isinstance(views.X, pd.DataFrame):
         return views.X.iloc[:, column]
     values = pd.Series(take_columns(views.X, np.array([column]))[:, 0])
@@ -308,5 +296,4 @@ def _code(text: str) -> int:
 
 
 def _n_there(A: np.ndarray) -> np.ndarray:
-    """How many variables each sample has."""
     return np.maximum(np.count_nonzero(~np.isnan(A), axis=1), 1).astype(np.float64)

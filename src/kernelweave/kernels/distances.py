@@ -41,7 +41,7 @@ import scipy.sparse as sp
 
 from ..validation import Choice, Number, check
 from ..views import Views
-from .base import TILE, Kernel, Tile, ViewKernel, symmetric
+from .base import TILE, Kernel, Tile, UnitDiagonal, symmetric
 from .parts.functions import MatrixFunction, PointFunction
 from .precomputed import Block, Precomputed
 from .resources import in_blas_threads
@@ -220,8 +220,8 @@ def binary_unit(size: float) -> float:
     return float(np.ldexp(1.0, np.frexp(size)[1] - 1)) if size > 0.0 else 1.0
 
 
-class _WithWidth(ViewKernel):
-    """A kernel exp(-f(x, z)) with f(x, x) = 0 that has a width."""
+class _WithWidth(UnitDiagonal):
+    """A kernel that falls off with a distance, from k(x, x) = 1, by a width."""
 
     positive_semidefinite = True
     has_width = True
@@ -230,10 +230,6 @@ class _WithWidth(ViewKernel):
         self.view = view
         self.scale = scale
         self.transformer = transformer
-
-    def diagonal_of(self, A):
-        """1."""
-        return np.ones(A.shape[0])
 
 
 class Gaussian(_WithWidth, TiledKernel):
@@ -346,7 +342,6 @@ def _exponentials(left: np.ndarray, right: np.ndarray, out: np.ndarray | None = 
 
 
 def _gaussian_tile(A: np.ndarray, scale: float) -> Tile:
-    """exp(-||a - a'||^2 / scale^2) between ranges of rows."""
     left, right = _exponent_factors(A, A, scale)
     return lambda rows, columns: _exponentials(left[rows], right[columns])
 
@@ -488,7 +483,7 @@ class ChiSquared(_Exponential):
         return np.require(values, requirements="W")  # scikit-learn's compiled loop takes writable arrays only
 
 
-class Distance(ViewKernel):
+class Distance(UnitDiagonal):
     """The kernel k(x, z) = exp(-d(x, z)^2 / scale^2) of a distance d, MKL-DR (8).
 
     Only some distances give a positive semidefinite kernel (the Euclidean one always does); a model warns where the
@@ -649,12 +644,6 @@ class Distance(ViewKernel):
     def matrix_function(self):
         """exp(-d^2 / scale^2) of looked up distances, for a matrix."""
         return MatrixFunction(self.lookup_, self.scale_) if self.reads_ids else None
-
-    def gram_of(self, A):
-        """exp(-d(a, a')^2 / scale^2), exactly 1 on the diagonal."""
-        K = self.cross_of(A, A)
-        np.fill_diagonal(K, 1.0)
-        return K
 
     def cross_of(self, A, B):
         """exp(-d(a, b)^2 / scale^2)."""

@@ -98,13 +98,7 @@ class Normalizer:
     def gram(self, K: np.ndarray, present: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Learn the constants from a training Gram matrix and normalise it.
 
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        present : ndarray of bool
-            The samples that have the view.
-        weight : ndarray
-            How often each sample counts.
+        `present` says which samples have the view, `weight` how often each sample counts.
         """
         if self.method == "center":
             self.learn_means(lambda shares: K @ shares, present, weight)
@@ -125,14 +119,7 @@ class Normalizer:
         return self.method == "center" and not self.is_learned
 
     def learn(self, diagonal: np.ndarray, present: np.ndarray, weight: np.ndarray) -> None:
-        """Learn the constants from the diagonal of the training Gram matrix; not for "center".
-
-        Parameters
-        ----------
-        diagonal : ndarray of shape (n_samples,)
-        present, weight : ndarray of shape (n_samples,)
-            As in `gram`.
-        """
+        """Learn the constants from the diagonal of the training Gram matrix, as `gram` does; not for "center"."""
         self.present_ = present
         if self.method == "unit-diagonal":
             self.factor_: Any = self._inverse_root(diagonal, training=present)
@@ -147,14 +134,9 @@ class Normalizer:
     def learn_means(
         self, means_of: Callable[[np.ndarray], np.ndarray], present: np.ndarray, weight: np.ndarray
     ) -> None:
-        """Learn the constants of "center" from products of the training Gram matrix.
+        """Learn the constants of "center", as `gram` does, from products of the training Gram matrix.
 
-        Parameters
-        ----------
-        means_of : callable
-            From a vector w to K w, of shape (n_samples,).
-        present, weight : ndarray of shape (n_samples,)
-            As in `gram`.
+        `means_of` maps a vector w to K w, of shape (n_samples,).
         """
         self.present_ = present
         weight = np.where(present, weight, 0.0)
@@ -163,13 +145,7 @@ class Normalizer:
         self.mean_ = float(self.means_ @ self.weight_)
 
     def training_scale(self, diagonal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What rows and columns of the training samples are multiplied by (0 if absent), and the normalised k(x, x).
-
-        Parameters
-        ----------
-        diagonal : ndarray of shape (n_samples,)
-            k(x, x) before.
-        """
+        """What rows and columns of training samples are multiplied by (0 if absent), and the normalised k(x, x)."""
         roots = self.factor_ if self.method == "unit-diagonal" else None
         return self._scales(diagonal, self.present_, roots, self.means_ if self.method == "center" else None)
 
@@ -178,12 +154,7 @@ class Normalizer:
     ) -> tuple[np.ndarray, np.ndarray]:
         """What rows of new samples are multiplied by (0 if absent), and their normalised k(x, x).
 
-        Parameters
-        ----------
-        diagonal, present
-            As in `cross`.
-        means : ndarray of shape (n_new,)
-            The mean of k(x, x_i) over the training samples, for "center".
+        `means`, for "center", has the mean of k(x, x_i) over the training samples for each new sample.
         """
         roots = self._inverse_root(diagonal) if self.method == "unit-diagonal" else None
         return self._scales(diagonal, present, roots, means)
@@ -200,14 +171,7 @@ class Normalizer:
         return factor, factor**2 * diagonal
 
     def gram_rows(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Normalise rows of the training Gram matrix with the constants that are learned already.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_chosen, n_samples)
-        chosen : ndarray of int, shape (n_chosen,)
-            Which samples the rows are.
-        """
+        """Normalise the rows `chosen` of the training Gram matrix with the constants that are learned already."""
         if self.method == "unit-diagonal":
             self.scale(K, chosen, slice(None))
             K[np.arange(len(chosen)), chosen] = np.where(self.factor_[chosen] > 0, 1.0, 0.0)
@@ -223,14 +187,7 @@ class Normalizer:
         return K
 
     def scale(self, K: np.ndarray, rows: np.ndarray | slice, columns: slice) -> None:
-        """Multiply values between training samples, in place; without the exact diagonal, and not for "center".
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_rows, n_columns)
-        rows, columns : ndarray of int or slice
-            Which samples the rows and columns are.
-        """
+        """Multiply values between training samples, in place; without the exact diagonal, and not for "center"."""
         if self.method == "unit-trace":
             K *= self.factor_
         elif self.method == "unit-diagonal" and (self.factor_ != 1.0).any():
@@ -448,13 +405,8 @@ class Repair:
     def gram(self, K: np.ndarray, present: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Learn the constants from a training Gram matrix and repair it, in place where possible.
 
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        present : ndarray of bool
-            The samples that have the view; the others take no part.
-        weight : ndarray
-            How often each sample counts; clipping is then that of a matrix where it stands so often.
+        `present` says which samples have the view; the others take no part. `weight` says how often each sample counts;
+        clipping is then that of a matrix where it stands so often.
         """
         if not (self.trusted or self._looked_at):
             check_repair(self.method, self.name)
@@ -469,14 +421,7 @@ class Repair:
         return np.matmul(half, half.T, out=K)
 
     def gram_rows(self, K: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Repair some rows of a training Gram matrix with the constants that are learned already, see `is_learned`.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_chosen, n_samples)
-        chosen : ndarray of int, shape (n_chosen,)
-            Which samples the rows are.
-        """
+        """Repair the rows `chosen` of a training Gram matrix with the constants that are learned already."""
         if self.smallest_ is None or self.method is None:
             return K
         if self.method == "shift":
@@ -508,11 +453,6 @@ class Repair:
             k(x, x) of the new samples.
         columns : ndarray of int or slice
             Which training samples the result is wanted for.
-
-        Returns
-        -------
-        K : ndarray of shape (n_new, n_columns)
-        diagonal : ndarray of shape (n_new,)
         """
         if self.smallest_ is None or self.method is None:
             return K, diagonal

@@ -216,7 +216,6 @@ def _dense(values: Any) -> np.ndarray:
 
 
 def _points(columns: np.ndarray, values: np.ndarray, n_features: int) -> Views:
-    """Points with these values in these columns."""
     order = np.argsort(columns)
     kept = KeptColumns(len(values), n_features, [(columns[order], np.ascontiguousarray(values[:, order]))])
     return Views(kept)
@@ -259,7 +258,6 @@ def view_values(kernel: ViewKernel, views: Views) -> Any:
 
 
 def _right(root: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """values root^-1."""
     return solve_triangular(root, values.T, lower=True, trans="T").T
 
 

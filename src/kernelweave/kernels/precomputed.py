@@ -178,19 +178,7 @@ class Block:
         return Block(labels, values, diagonal, absent)
 
 
-def _absent(values: np.ndarray, labels: pd.Index | None, what: str) -> np.ndarray:
-    """Which rows are wholly NaN; a `ValueError` names a row that is partly NaN, or infinite."""
-    missing = np.isnan(values)
-    absent = missing.all(axis=1) if values.shape[1] else np.zeros(len(values), dtype=bool)
-    wrong = np.flatnonzero(~np.isfinite(values).all(axis=1) & ~absent)
-    if len(wrong):
-        row = f"row {wrong[0]}" if labels is None else f"the row {labels[wrong[0]]!r}"
-        raise ValueError(f"{what}: {row} holds NaN or infinity, and only a whole row can be missing")
-    return absent
-
-
 def _columns_of(frame: pd.DataFrame, wanted: pd.Index, needed: np.ndarray, what: str) -> np.ndarray:
-    """The columns of a data frame that have these labels; NaN where it has none and none is needed."""
     labels = unique_labels(frame.columns, f"the columns of {what}")
     places = labels.get_indexer(wanted)
     lacking = wanted[(places < 0) & needed]
@@ -371,14 +359,8 @@ class Precomputed(ViewKernel):
     def read_block(self, rows: Any, diagonal: Any, what: str, needed: np.ndarray | None = None) -> Block:
         """Similarities of new samples in the order of this kernel's columns.
 
-        Parameters
-        ----------
-        rows, diagonal
-            As in `extend`. A row that is wholly NaN is a sample without this view.
-        what : str
-            What messages call the rows.
-        needed : ndarray of int, optional
-            The ids to which there must be similarities; by default all that the kernel keeps.
+        Rows and diagonal are those of `extend`, but a row that is wholly NaN is a sample without this view. Messages
+        call the rows `what`; the `needed` ids must have similarities, by default all that the kernel keeps.
         """
         check_plain(rows, what)
         kept, has_ids = self._kept_ids(), self.labels is not None
@@ -397,7 +379,12 @@ class Precomputed(ViewKernel):
                 values = values[:, kept]
             if values.ndim != 2 or values.shape[1] != len(kept):
                 raise ValueError(f"{what} must be of shape (n_new, {len(self.K)}), not {np.shape(rows)}")
-        absent = _absent(values[:, needs], labels, what)
+        compared = values[:, needs]
+        absent = np.isnan(compared).all(axis=1) if compared.shape[1] else np.zeros(len(values), dtype=bool)
+        wrong = np.flatnonzero(~np.isfinite(compared).all(axis=1) & ~absent)
+        if len(wrong):
+            row = f"row {wrong[0]}" if labels is None else f"the row {labels[wrong[0]]!r}"
+            raise ValueError(f"{what}: {row} holds NaN or infinity, and only a whole row can be missing")
         if diagonal is None and by_label and labels is not None and has_ids:
             return Block(labels, values, _own_diagonal(rows, labels), absent)
         return Block(labels, values, _diagonal(diagonal, labels, absent, what), absent)
@@ -467,12 +454,7 @@ class Precomputed(ViewKernel):
         """A kernel that compares any sample with these ids only, and stores no other column of K.
 
         That is all a fitted model needs whose support vectors have these ids, so saved models keep it. It can be
-        extended, but trained on with these ids only.
-
-        Parameters
-        ----------
-        ids : ndarray of int
-            Ids below ``len(K)``; all of them must be known where this is such a kernel already.
+        extended, but trained on with these ids only. All ids must be known where this is such a kernel already.
         """
         ids = np.unique(np.asarray(ids, dtype=np.int64))
         if self.columns_kept is not None and np.array_equal(ids, self.columns_kept):
@@ -516,7 +498,6 @@ class Precomputed(ViewKernel):
         return self._copy(columns_=other.columns_, label_=other.label_)
 
     def _copy(self, **changes: Any) -> Precomputed:
-        """A copy, sharing K, with these attributes changed."""
         other = copy(self)
         other._put(**changes)
         return other

@@ -158,7 +158,10 @@ def _takes_documents(transformer: Any, is_text: bool) -> bool:
         return False
     steps = getattr(transformer, "steps", None)
     if isinstance(steps, list):
-        return any(_takes_documents(step, is_text) for _, step in [s for s in steps if not _does_nothing(s[1])][:1])
+        return any(
+            _takes_documents(step, is_text)
+            for _, step in [step for step in steps if step[1] not in (None, "passthrough")][:1]
+        )
     branches = getattr(transformer, "transformer_list", None)
     if isinstance(branches, list):
         return any(_takes_documents(step, is_text) for _, step in branches)
@@ -180,10 +183,6 @@ def _is_text_column(views: Views, columns: np.ndarray) -> bool:
     X = views.X
     column = X.iloc[:, columns[0]] if isinstance(X, pd.DataFrame) else take_columns(X, columns)[:, 0]
     return not isinstance(column.dtype, pd.CategoricalDtype) and pd.api.types.infer_dtype(column) == "string"
-
-
-def _does_nothing(step: Any) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -353,7 +352,6 @@ class TableKind:
 
 
 def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set[str]) -> list[str] | None:
-    """What the columns are called in the table."""
     if names is None:
         return None
     full = [str(name) for name in names[columns]]
@@ -390,7 +388,6 @@ def _is_text(dtype: Any) -> bool:
 
 
 def _holds_text(X: Any, column: int, dtype: Any) -> bool:
-    """Whether the cells of a column that are there are text."""
     if not _is_text(dtype) or isinstance(dtype, pd.StringDtype):
         return isinstance(dtype, pd.StringDtype)
     values = X.iloc[:, column] if isinstance(X, pd.DataFrame) else take_columns(X, np.array([column]))[:, 0]

@@ -161,7 +161,7 @@ def kernel_memory_error(
 
 @contextmanager
 def explained_memory_errors(
-    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, *, has_dtype: bool = True
+    n_matrices: int, n_samples: int, dtype: DTypeLike, what: str, **advice: Any
 ) -> Iterator[None]:
     """Turn a `MemoryError` of the block into a `kernel_memory_error`, but one that was turned already, inside."""
     try:
@@ -169,7 +169,7 @@ def explained_memory_errors(
     except KernelMemoryError:
         raise
     except MemoryError as error:
-        raise kernel_memory_error(n_matrices, n_samples, dtype, what, has_dtype=has_dtype) from error
+        raise kernel_memory_error(n_matrices, n_samples, dtype, what, **advice) from error
 
 
 def _need(
@@ -211,7 +211,6 @@ def _need(
 
 
 def _matrices(n_matrices: int, n_samples: int, dtype: DTypeLike) -> tuple[str, float]:
-    """Gram matrices in words, and how many GiB they take."""
     dtype = np.dtype(dtype)
     count = f"{n_matrices} matrices" if n_matrices > 1 else "a matrix"
     return f"{count} of {n_samples} x {n_samples} {dtype.name}", n_matrices * n_samples**2 * dtype.itemsize / 2**30

@@ -33,7 +33,7 @@ from .parts.making import declared, source_of
 from .parts.prediction import cross_values, parts_at
 from .parts.stack import StackInParts
 from .precomputed import Precomputed
-from .resources import kernel_memory_error, lazy_storage_error, warn_if_too_large
+from .resources import explained_memory_errors, lazy_storage_error, warn_if_too_large
 from .vectors import Function, Linear
 
 #: A kernel, positions of new samples, these samples, and which of them have the view.
@@ -300,12 +300,9 @@ class KernelStack:
         if self._made.matrices is not None:
             return self._made.matrices[m].copy()
         self._refuse_whole(1, f"the Gram matrix of the kernel {self.names[m]!r}")
-        try:
+        needed = 2, self.n_samples, np.float64, f"the kernel {self.names[m]!r}"  # computed in full precision
+        with explained_memory_errors(*needed, has_dtype=False, instead=self.instead):
             return self._gram(m)
-        except MemoryError as error:  # kernels are computed in full precision
-            what = f"the kernel {self.names[m]!r}"
-            needed = 2, self.n_samples, np.dtype("float64"), what
-            raise kernel_memory_error(*needed, has_dtype=False, instead=self.instead) from error
 
     def _gram(self, m: int, out: np.ndarray | None = None) -> np.ndarray:
         tile = self.tile(m)
@@ -350,12 +347,6 @@ class KernelStack:
 
         The whole Gram matrix is computed only where constants depend on all of it and are not learned yet: those of
         ``normalize="center"``, and those of kernels that are not known to be positive semidefinite.
-
-        Parameters
-        ----------
-        m : int
-        chosen : ndarray of int, shape (n_chosen,)
-            Positions among the training samples.
         """
         if self._made.matrices is not None:
             return self._made.matrices[m][chosen]
@@ -379,17 +370,14 @@ class KernelStack:
         A `LazyStorageError` in lazy storage.
         """
         if self._made.matrices is None:
-            self._refuse_whole(self.n_kernels, f"a stack of {self.n_kernels} kernels")
-            shape = (self.n_kernels, self.n_samples, self.n_samples)
             what = f"a stack of {self.n_kernels} kernels"
+            self._refuse_whole(self.n_kernels, what)
             self.check_memory(self.n_kernels + 1, what, per_kernel=True)
-            try:
-                matrices = np.empty(shape, dtype=self.dtype)
+            needed = self.n_kernels + 1, self.n_samples, self.dtype, what
+            with explained_memory_errors(*needed, per_kernel=True, instead=self.instead):
+                matrices = np.empty((self.n_kernels, self.n_samples, self.n_samples), dtype=self.dtype)
                 for m in range(self.n_kernels):
                     self._gram(m, out=matrices[m])
-            except MemoryError as error:
-                needed = self.n_kernels + 1, self.n_samples, self.dtype, what
-                raise kernel_memory_error(*needed, per_kernel=True, instead=self.instead) from error
             self._made.matrices = matrices
         return self._made.matrices
 
@@ -592,14 +580,8 @@ class KernelStack:
     ) -> np.ndarray:
         """k_m of new samples times coefficients of the training samples, of shape (n_new, n_outputs).
 
-        Parameters
-        ----------
-        m : int
-        views : Views
-        present : ndarray of bool, shape (n_new,)
-        coef : ndarray of shape (n_samples, n_outputs)
-        right : ndarray of shape (n_samples,), optional
-            What coefficients are multiplied by; samples with 0 are not compared with.
+        `present` says which new samples have the view, and `right`, of shape (n_samples,), what coefficients are
+        multiplied by; samples with 0 are not compared with.
         """
         if right is None:
             return self.cross(m, views, present) @ coef
@@ -610,12 +592,8 @@ class KernelStack:
     def crossed(self, parts: Iterable[NewPart], left: np.ndarray, right: Any) -> np.ndarray:
         """sum_m left[i, m] k_m(x_i, x_j) right[j, m] between new samples and the training samples.
 
-        Parameters
-        ----------
-        parts : iterable of (m, rows, views, present)
-            Kernels, positions of the new samples that each is computed for, those samples, and which have the view.
-        left : ndarray of shape (n_new, n_kernels)
-        right : ndarray of shape (n_samples, n_kernels)
+        `parts` are tuples of a kernel's number, the positions of the new samples that it is computed for, these
+        samples, and which of them have the view.
         """
         out = np.empty((len(left), len(right)))
         return sum_kernels((self._block(part, right) for part in parts), left, right, out=out)

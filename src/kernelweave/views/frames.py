@@ -211,7 +211,6 @@ def from_pandas(frame: pd.DataFrame) -> SparseRows:
 
 
 def _without_rows(matrix: Any, emptied: np.ndarray) -> Any:
-    """A CSR matrix without the entries of some rows."""
     counts = np.diff(matrix.indptr)
     kept = np.repeat(~emptied, counts)
     ends = np.concatenate([[0], np.cumsum(np.where(emptied, 0, counts))])
@@ -657,7 +656,6 @@ def _target(y: Any) -> pd.Series:
 
 
 def _matched(y: pd.Series, index: pd.Index) -> pd.Series:
-    """The targets in the order of the samples' labels."""
     if y.index.equals(index):
         return y
     for some, others, problem in ((index, y.index, "has no target in y"), (y.index, index, "has a target but no view")):

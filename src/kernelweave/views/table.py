@@ -261,12 +261,7 @@ class Views:
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
         """The result of a function for all samples, computed for a block of them at a time.
 
-        Parameters
-        ----------
-        n_values : int
-            How many kernel values each sample takes.
-        compute : callable
-            From views to an array with a row for each of their samples.
+        The function maps views to an array with a row for each of their samples; each takes `n_values` kernel values.
         """
         n_rows = max(1, BLOCK_VALUES // max(1, n_values))
         if self.n_samples <= n_rows:
@@ -355,12 +350,7 @@ class Views:
     def prepared(self, key: Any, compute: Callable[[], tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray]:
         """Feature vectors that a function makes of these samples, and which samples have them; computed once.
 
-        Parameters
-        ----------
-        key : hashable
-            What the features are kept for, also in `rows`: the object that prepares a view.
-        compute : callable
-            Without arguments.
+        They are kept, also in `rows`, for the `key`: the object that prepares a view.
         """
         if key not in self._prepared:
             self._prepared[key] = compute()
