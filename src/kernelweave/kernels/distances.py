@@ -601,7 +601,8 @@ class Distance(UnitDiagonal):
 
     def bound_like(self, other: Distance) -> Distance:
         """A copy, sharing the matrix, that reads ids where another, fitted kernel does, with its width."""
-        copy = self.over(self.metric)
+        matrix: Any = self.metric
+        copy = self.over(matrix)
         copy.columns_, copy.label_, copy.scale_ = other.columns_, other.label_, other.scale_
         if isinstance(self.metric, DistanceMatrix):
             copy.lookup_ = self.metric.bound_like(other)

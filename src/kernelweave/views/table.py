@@ -542,7 +542,7 @@ class FetchedViews(Views):
                 place = sp.identity(len(there), format="csc")[:, missing]
                 values = values + place @ sp.csr_matrix(self._rows_of(missing, columns, label, False), dtype=float)
                 block = (columns, values, np.ones(len(there), dtype=bool))
-                return self._over(KeptColumns(*self.X.shape, [], [block]))
+                return self._over(KeptColumns(self.n_samples, self.X.shape[1], [], [block]))
             return self
         values = take_columns(self.X, columns)
         missing = np.flatnonzero(pd.isna(values).all(axis=1) if partly else pd.isna(values).any(axis=1))
@@ -551,7 +551,7 @@ class FetchedViews(Views):
         new = self._rows_of(missing, columns, label, partly)
         values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
         values[missing] = new
-        return self._over(KeptColumns(*self.X.shape, [(columns, np.ascontiguousarray(values))]))
+        return self._over(KeptColumns(self.n_samples, self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
 
     def _rows_of(self, missing: np.ndarray, columns: np.ndarray, label: str, partly: bool) -> np.ndarray:
         """The values of samples that lack them, each fetched once."""
