@@ -100,7 +100,7 @@ def read_rate(size: int) -> float:
     """Bytes of float32 numbers that can be read a second, of an array of so many bytes."""
     from numba import njit
 
-    from kernelweave.kernels.threads import in_blas_threads
+    from kernelweave.kernels.resources import in_blas_threads
 
     @njit(nogil=True, fastmath=True)
     def total(values: np.ndarray) -> float:

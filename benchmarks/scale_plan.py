@@ -50,7 +50,7 @@ def measure(n_samples: int, device: str, repeats: int) -> dict[str, Any]:
     from kernelweave.engines.training.primal import Primal
     from kernelweave.features import NystroemFeatures
     from kernelweave.kernels import Gaussian
-    from kernelweave.kernels.threads import blas_threads
+    from kernelweave.kernels.resources import blas_threads
 
     X, y = problem(n_samples, KERNELS, 0)
     views = [list(range(FEATURES * m, FEATURES * (m + 1))) for m in range(KERNELS)]
@@ -87,7 +87,7 @@ def machine_of(device: str) -> str:
         import torch
 
         return torch.cuda.get_device_name()
-    from kernelweave.kernels.threads import blas_threads
+    from kernelweave.kernels.resources import blas_threads
 
     return f"{blas_threads()} {platform.machine()} cores"
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Constant, IndefiniteKernelWarning, KernelStack
-from kernelweave.kernels.stacking.normalization import METHODS
+from kernelweave.kernels.normalization import NORMALIZATIONS
 from kernelweave.views import as_views
 
 
@@ -38,7 +38,7 @@ def check_features(kernel, X, tolerance=1e-7):
     views = as_views(X)
     n = views.n_samples
     weight = np.linspace(0.5, 2.0, n)
-    for normalize in METHODS:
+    for normalize in NORMALIZATIONS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndefiniteKernelWarning)
             K = fitted_stack(kernel, views, normalize, weight).gram(0)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from kernelweave.kernels import Constant, KernelStack
-from kernelweave.kernels.stacking.normalization import METHODS
+from kernelweave.kernels.normalization import NORMALIZATIONS
 from kernelweave.views import as_views
 
 
@@ -43,7 +43,7 @@ def check_kernel(kernel, X, tolerance=1e-9):
             check_pullback(fitted, A)
         if fitted.has_width:
             check_width(fitted, A)
-    for normalize in METHODS:
+    for normalize in NORMALIZATIONS:
         check_parts(kernel, views, normalize, tolerance)
 
 

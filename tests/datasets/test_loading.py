@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from kernelweave.datasets import list_datasets, load_dataset, load_multifeat
 from kernelweave.datasets.catalogue import CATALOGUE, find_spec
 from kernelweave.datasets.loading import ENVIRONMENT
-from kernelweave.views.selectors import resolve_columns
+from kernelweave.views.table import resolve_columns
 
 HOME = os.environ.get(ENVIRONMENT)
 rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 from kernelweave.engines import from_files
 from kernelweave.engines.base import InMemory
 from kernelweave.engines.from_files import FromFiles, size_of
-from kernelweave.kernels.threads import blas_threads
+from kernelweave.kernels.resources import blas_threads
 
 
 class Numbers:

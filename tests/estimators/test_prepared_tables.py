@@ -28,9 +28,9 @@ from kernelweave.combiners import (
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Linear
-from kernelweave.kernels.stacking.shared import KernelSheet
+from kernelweave.kernels.arithmetic import KernelSheet
 from kernelweave.model_selection import ResponseSurfaceSearchCV
-from kernelweave.views.sparse_rows import SparseRows
+from kernelweave.views.frames import SparseRows
 from preparation_problem import (
     KERNELS,
     MISSING,

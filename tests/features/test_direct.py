@@ -13,7 +13,7 @@ from cases import each
 from feature_properties import features_of, fitted_stack
 from kernelweave.features import ExactFeatures, FourierFeatures, TransformerFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed, Spectrum
-from kernelweave.kernels.stacking.normalization import METHODS
+from kernelweave.kernels.normalization import NORMALIZATIONS
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))
@@ -40,7 +40,7 @@ def test_fourier_features_converge_to_the_kernel(kernel):
     assert errors[1] < 0.2 * errors[0] and errors[1] < 0.02
 
 
-@pytest.mark.parametrize("normalize", METHODS)
+@pytest.mark.parametrize("normalize", NORMALIZATIONS)
 def test_fourier_features_are_normalised_as_the_kernel(normalize):
     stack = fitted_stack(Gaussian([0, 1]), MISSING, normalize, WEIGHT)
     found = fit(FourierFeatures(20_000), stack)
@@ -82,7 +82,7 @@ EXACT = {
 }
 
 
-@each("normalize", METHODS)
+@each("normalize", NORMALIZATIONS)
 @each("name", EXACT)
 def test_exact_features_have_the_values_of_the_kernel(name, normalize):
     for data in (X, MISSING) if name != "prepared" else (X,):
@@ -125,7 +125,7 @@ def test_exact_features_of_other_kernels():
         fit(ExactFeatures(), KernelStack([("mine", Linear() + Gaussian())]).fit(X))
 
 
-@pytest.mark.parametrize("normalize", METHODS)
+@pytest.mark.parametrize("normalize", NORMALIZATIONS)
 def test_a_transformer_makes_features_of_what_the_kernel_compares(normalize):
     kernel = Gaussian([0, 1], transformer=StandardScaler())
     stack = fitted_stack(kernel, MISSING, normalize)

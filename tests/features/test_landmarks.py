@@ -9,7 +9,7 @@ import pytest
 from kernelweave.features import NystroemFeatures
 from kernelweave.features.nystroem import METHODS, drawn_landmarks, pivoted
 from kernelweave.kernels import Function, Gaussian, IndefiniteKernelWarning, KernelStack, Linear, Precomputed
-from kernelweave.kernels.stacking.stack import single_stack
+from kernelweave.kernels.stack import single_stack
 
 FLOAT64 = np.dtype("float64")
 

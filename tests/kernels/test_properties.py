@@ -31,7 +31,7 @@ from kernelweave.kernels import (
     Spectrum,
     ViewKernel,
 )
-from kernelweave.kernels.stacking.shared import KernelSheet, SharedKernel
+from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
 from own_kernels import ExponentialProduct, RationalQuadratic
 
 rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from kernelweave.kernels.threads import Scratch, blas_threads, in_blas_threads, in_threads, one_thread_each
+from kernelweave.kernels.resources import Scratch, blas_threads, in_blas_threads, in_threads, one_thread_each
 
 
 @pytest.mark.parametrize("count", [1, 2])

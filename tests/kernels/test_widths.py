@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier
-from kernelweave.kernels import ChiSquared, Distance, Gaussian, Laplacian, Pairwise, widths
+from kernelweave.kernels import ChiSquared, Distance, Gaussian, Laplacian, Pairwise, distances
 
 rng = np.random.default_rng(0)
 X = rng.gamma(2.0, size=(12, 4))
@@ -153,7 +153,7 @@ def test_a_part_of_many_samples(name, rule, shape, monkeypatch):
         A = np.exp(A / 3.0)
     every = KERNELS[name][0](scale=rule).fit(A).scale_
     for constant, number in (("MOST_SAMPLES", 2000), ("_CHOSEN_ROWS", 1200), ("_CHOSEN_COLUMNS", 1200)):
-        monkeypatch.setattr(widths, constant, number)
+        monkeypatch.setattr(distances, constant, number)
     some = KERNELS[name][0](scale=rule).fit(A).scale_
     assert some == pytest.approx(every, rel=0.05 if rule == "nearest" else 0.02)
     assert some != every or (name == "gaussian" and rule == "scale")  # which takes no pairs

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from kernelweave import stack_views
 from kernelweave.recipes.kinds import as_frame, column_kinds
 from kernelweave.recipes.layout import TableLayout
-from kernelweave.views.sparse_rows import SparseRows
+from kernelweave.views.frames import SparseRows
 
 
 def layout_of(X, **options):

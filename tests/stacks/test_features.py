@@ -7,7 +7,7 @@ from explicit_problem import KERNELS, Twin, X, some_missing
 from kernelweave.combiners import FitControl, FixedWeights
 from kernelweave.features import ExactFeatures
 from kernelweave.kernels import KernelStack, Linear
-from kernelweave.kernels.stacking.feature_weights import feature_weights
+from kernelweave.kernels.stack import feature_weights
 from kernelweave.machines import SquaredHinge
 from kernelweave.stacks.features import Features, NoFeatures, WeightAmplitudes
 from kernelweave.views import as_views

@@ -16,7 +16,7 @@ from kernelweave.combiners import Localized, Projected
 from kernelweave.kernels import Clinical, Gaussian, Linear, Pairwise, Spectrum
 from kernelweave.reduction import MKLDR
 from kernelweave.views import FetchedViews, Views
-from kernelweave.views.sparse_rows import SparseRows
+from kernelweave.views.frames import SparseRows
 
 N = 30
 RNG = np.random.default_rng(0)

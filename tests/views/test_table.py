@@ -199,7 +199,7 @@ def test_partly_missing_views_keep_their_gaps_where_asked_for():
 def test_small_frames_are_read_as_large_ones(types, columns, monkeypatch):
     frame = pd.DataFrame({"a": [0.5, np.nan, 2.0], "b": [1, 0, 1], "c": [7, 8, 9]}).astype(types)
     small = Views(frame).read(np.array(columns), "v", partly=True)
-    monkeypatch.setattr("kernelweave.views.kept.SMALL", 0)
+    monkeypatch.setattr("kernelweave.views.frames.SMALL", 0)
     large = Views(frame).read(np.array(columns), "v", partly=True)
     assert small[0].dtype == large[0].dtype == np.float64
     np.testing.assert_array_equal(small[0], large[0])

@@ -12,7 +12,7 @@ from ..files import OpenViews, open_views
 from ..files.opened.sources import SUFFIXES
 from ..files.separators import format_suffix
 from ..files.sources import split_entry
-from ..kernels.stacking.memory import available_memory
+from ..kernels.resources import available_memory
 from ..recipes import CohortModel
 from ..recipes.search import watched
 from .telling import counted_samples, listed

@@ -38,8 +38,8 @@ import numpy as np
 from ..arrays import Place
 from ..kernels import Kernel, KernelStack
 from ..kernels.parts.pointwise import PointwiseInParts
-from ..kernels.stacking.memory import lazy_storage_error
-from ..kernels.stacking.stack import NewPart
+from ..kernels.resources import lazy_storage_error
+from ..kernels.stack import NewPart
 from ..machines import Machine, Solution
 from ..machines.base import Operand
 from ..stacks import FitControl, training
@@ -201,7 +201,7 @@ class CombinedKernel(ABC):
         """The vectors w of an active base kernel m that is linear, of shape (n_features, n_outputs).
 
         ``<w, x>`` is what the kernel adds to `values` of a sample that has all views, where x is normalised, see
-        `kernels.stacking.feature_weights`. None, the default, where there is no such vector: the kernel is no sum over
+        `KernelStack.feature_weights`. None, the default, where there is no such vector: the kernel is no sum over
         base kernels, or their weights depend on the sample.
         """
         return None

@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.stacking.memory import available_memory
-from ..kernels.threads import in_blas_threads
+from ..kernels.resources import available_memory, in_blas_threads
 from ..views import Views
 
 

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..kernels.threads import Scratch
+from ..kernels.resources import Scratch
 from ..machines.terms import TERMS, DualTerms
 from ..solvers.stacks.exponentials import powers32, powers64
 from ..solvers.stacks.passes import add_pulled, inner_products, one_output, respond

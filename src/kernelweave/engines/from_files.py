@@ -15,8 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from ..kernels.stacking.memory import available_memory
-from ..kernels.threads import blas_threads, in_blas_threads
+from ..kernels.resources import available_memory, blas_threads, in_blas_threads
 from .base import Engine, InMemory, added
 
 HELD_SHARE = 0.6  # of the free memory, that what is held may take

@@ -22,8 +22,7 @@ from .._warnings import warn
 from ..features import FeatureMap, approximations_of, reservoir_size
 from ..features.base import float32_holds
 from ..kernels import Kernel, KernelStack, named_kernels
-from ..kernels.stacking.naming import default_kernels
-from ..kernels.stacking.stack import joint_stack
+from ..kernels.stack import default_kernels, joint_stack
 from ..views import Views
 from .base import Engine, Rows
 

@@ -31,7 +31,7 @@ from ..stacks import TrainingStack
 from ..validation import Choice, Constraints, Exactly, Flag, Instance, Number, Seed, Whole, check_parameters
 from ..validation.inputs import check_new_data, unchanged_on_failure
 from ..views import FetchedViews, Views
-from ..views.fetched import Fetch
+from ..views.table import Fetch
 from .convergence import warn_unless_converged
 from .explanations import Explanations
 from .fitted import FittedKernels

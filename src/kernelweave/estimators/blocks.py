@@ -15,8 +15,7 @@ import pandas as pd
 
 from ..kernels import Precomputed
 from ..kernels.base import Kernel
-from ..kernels.lookups.blocks import Block
-from ..kernels.lookups.labels import as_text
+from ..kernels.precomputed import Block, as_text
 from ..validation import shown
 
 

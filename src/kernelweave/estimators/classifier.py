@@ -12,7 +12,7 @@ from ..engines.targets import ClassTargets, LabelCounts, count_labels
 from ..machines import BinaryLoss, Hinge, SquaredHinge, SquaredMargin
 from ..validation import Choice, Constraints, Instance, Number, Whole
 from ..validation.inputs import check_labels, one_class_error
-from ..views.fetched import Fetch
+from ..views.table import Fetch
 from .base import KernelMachineEstimator
 from .prediction import ScoredAnywhere, wherever_X_is
 from .soft_labels import as_class_posteriors, neighbour_posteriors

@@ -23,7 +23,7 @@ from ..kernels import Kernel, KernelStack
 from ..machines import Machine
 from ..validation import shown
 from ..views import Views
-from ..views.fetched import Fetch
+from ..views.table import Fetch
 from .prediction import in_files_too
 
 INTERCEPT = "intercept"

@@ -14,7 +14,7 @@ from ..combiners.per_output import OutputKernels
 from ..features import FeatureMap
 from ..kernels import KernelStack, Precomputed
 from ..kernels.base import Kernel
-from ..kernels.stacking.normalization import check_known
+from ..kernels.normalization import check_known
 from ..stacks.features import Features
 from ..validation.inputs import check_new_data
 from ..views import Views

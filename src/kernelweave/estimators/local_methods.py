@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import available_if
 from ..combiners.projected.kernel import component_names
 from ..machines import Machine
 from ..views import Views
-from ..views.fetched import Fetch
+from ..views.table import Fetch
 from .prediction import in_files_too, wherever_X_is
 
 

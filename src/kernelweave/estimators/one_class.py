@@ -13,7 +13,7 @@ from ..engines.training.novelty import at_quantile
 from ..machines import Solution
 from ..machines.squared_one_class import default_cost
 from ..validation import Constraints, Number
-from ..views.fetched import Fetch
+from ..views.table import Fetch
 from .base import KernelMachineEstimator
 from .prediction import wherever_X_is
 

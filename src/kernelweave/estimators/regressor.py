@@ -13,7 +13,7 @@ from ..engines.targets import NumberCounts, NumberTargets, count_numbers
 from ..machines import EpsilonInsensitive, RegressionLoss, SquaredEpsilonInsensitive, SquaredError
 from ..validation import Choice, Constraints, Instance, Number
 from ..validation.inputs import check_numeric_target
-from ..views.fetched import Fetch
+from ..views.table import Fetch
 from .base import KernelMachineEstimator
 from .prediction import ScoredAnywhere, wherever_X_is
 from .samples import set_target_names

@@ -41,10 +41,10 @@ from ..engines.base import TARGET_BYTES, Rows, ranges
 from ..engines.cluster import is_dask, rows_on_dask
 from ..engines.device.making import MOST_ROWS as ON_DEVICE
 from ..engines.from_files import FromFiles
-from ..kernels.stacking.memory import available_memory
+from ..kernels.resources import available_memory
 from ..validation.inputs import check_posterior, check_row_labels, check_sample_weight, check_training_data
 from ..views import TableInBlocks, Views
-from ..views.in_blocks import ColumnInBlocks
+from ..views.table import ColumnInBlocks
 from .progress import bars_of
 
 LEAST_ROWS, MOST_ROWS = 1024, 8192  # samples of a block in memory

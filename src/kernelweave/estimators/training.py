@@ -54,9 +54,8 @@ from ..engines.host.recomputed import feature_block, feature_bytes
 from ..engines.reservoir import fitted_maps
 from ..features import FeatureMap, approximations_of
 from ..kernels import Kernel, KernelStack, named_kernels
-from ..kernels.stacking.memory import KernelMemoryError, kernel_memory_error
-from ..kernels.stacking.naming import default_kernels
-from ..kernels.stacking.rounding import product_sizes
+from ..kernels.resources import KernelMemoryError, kernel_memory_error
+from ..kernels.stack import default_kernels, product_sizes
 from ..machines import LeastSquaresMachine, Machine, OneVsOneMachine, PosteriorMachine
 from ..machines.base import PlainMachine
 from ..machines.independent import IndependentMachines

@@ -33,7 +33,7 @@ from sklearn.base import BaseEstimator
 
 from .._warnings import warn
 from ..kernels import Kernel, KernelStack
-from ..kernels.stacking.feature_weights import feature_weights
+from ..kernels.stack import feature_weights
 from ..views import Views
 
 

@@ -35,8 +35,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels import Kernel, KernelStack
-from ..kernels.stacking.normalization import finite
-from ..kernels.stacking.stack import single_stack
+from ..kernels.normalization import finite
+from ..kernels.stack import single_stack
 from ..views import Views
 from .base import Approximation, FeatureMap, Moments, degree_of, moments_of, warn_of_lost_differences
 

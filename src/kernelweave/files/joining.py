@@ -11,8 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..views import stack_views
-from ..views.labels import Labelled, Remedies, check_shared, nothing_shared, reason
-from ..views.sparse_rows import SparseRows
+from ..views.frames import Labelled, Remedies, SparseRows, check_shared, nothing_shared, reason
 from .matching import Matching
 from .result import ViewTables, counted
 from .table import Key, Table

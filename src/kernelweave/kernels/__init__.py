@@ -4,21 +4,16 @@ A kernel selects its view, learns what it must from the training samples (`fit`)
 `gram(X)`, `cross(X, Y)` and `diagonal(X)`. Kernels add and multiply: ``Linear("a") + 0.5 * Gaussian("b")``.
 """
 
-from .arithmetic import Constant, KernelProduct, KernelSum
+from .arithmetic import Constant, KernelProduct, KernelSum, Pairwise
 from .base import Kernel, ViewKernel
 from .clinical import Clinical
-from .distance import Distance
-from .exponential import ChiSquared, Laplacian
-from .features import Gaussian, Linear, Polynomial
-from .function import Function
-from .lookups.precomputed import Precomputed
-from .pairwise import Pairwise
-from .spectrum import Spectrum
-from .stacking.memory import KernelMemoryError, LazyStorageError, MemoryWarning
-from .stacking.naming import named_kernels
-from .stacking.normalization import Normalizer
-from .stacking.repair import IndefiniteKernelWarning, Repair
-from .stacking.stack import KernelStack
+from .distances import ChiSquared, Distance, Gaussian, Laplacian
+from .normalization import IndefiniteKernelWarning, Normalizer, Repair
+from .precomputed import Precomputed
+from .resources import KernelMemoryError, LazyStorageError, MemoryWarning
+from .stack import KernelStack, named_kernels
+from .strings import Spectrum
+from .vectors import Function, Linear, Polynomial
 
 __all__ = [
     "ChiSquared",

@@ -1,17 +1,42 @@
-"""Sums and products of kernels, and the constant kernel that numbers stand for.
+"""Kernels made of other kernels: sums, products, kernels of pairs, and kernels whose values several fits share.
 
-The thesis is Gönen (2010, PhD thesis, Boğaziçi University).
+The thesis is Gönen (2010, PhD thesis, Boğaziçi University). A number in a sum or product stands for the constant
+kernel. A sample has a row in a sum or product only where it has one in every part.
 
-A sample has a row in a sum or product only where it has one in every part.
+`Pairwise` is for samples that are pairs of objects, such as two proteins (Ben-Hur and Noble, 2005; thesis, 2.1):
+
+==================  ==========================================================================
+thesis              here
+==================  ==========================================================================
+{x_i^a, x_j^a}      one sample: its `first` and its `second` object
+k(x_i^a, x_i^b)     `kernel`, the kernel of single objects
+==================  ==========================================================================
+
+The thesis combines such kernels in two orders: a sum of pairwise kernels,
+``Pairwise(k1, first=a, second=b) + Pairwise(k2, first=a, second=b)`` (or each its own entry in an estimator's kernels),
+and the pairwise kernel of a sum, ``Pairwise(k1 + k2, first=a, second=b)``.
+
+A search fits many models to the same few sets of training samples. A `KernelSheet` holds what one kernel gives for one
+such set: the fitted kernel, and its values between the training samples and the training and further samples. It
+recognises samples by their entries, so that a model is the same whether its values are looked up or computed: a sample
+that is not on the sheet is computed, each model does its own normalisation and repair, and models may be steps of
+pipelines. Recognising takes time in proportion to the entries of X, and pays for all but the cheapest kernels.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
-from ..validation import Constraints, Number, check_parameters, is_number, shown
+from ..validation import Constraints, Number, blamed_on, check_parameters, is_number, shown
+from ..validation.columns import SEPARATOR
 from ..views import Views, as_views
 from .base import Kernel
 from .parts.functions import JoinFunction, PointFunction
@@ -75,10 +100,6 @@ class Constant(Kernel):
     def point_function(self) -> PointFunction:
         """<a, b> of what `read` gives."""
         return PointFunction("linear")
-
-    def gram(self, X: Any) -> np.ndarray:
-        """The value, for every pair of samples."""
-        return self.cross(X, X)
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
         """The value, for every pair of samples."""
@@ -162,7 +183,8 @@ class _Pair(Kernel):
     def gram(self, X: Any) -> np.ndarray:
         """The parts' Gram matrices, joined."""
         views = as_views(X)
-        return self._join(self.first_.gram(views), self.second_.gram(views), self.present(views), self.present(views))
+        present = self.present(views)
+        return self._join(self.first_.gram(views), self.second_.gram(views), present, present)
 
     def cross(self, X: Any, Y: Any) -> np.ndarray:
         """The parts' cross matrices, joined."""
@@ -231,3 +253,329 @@ class KernelProduct(_Pair):
     def _join(self, first, second, *present):
         first *= second
         return first
+
+
+_BLOCK_ROWS = 32
+
+
+class _OfKernel(Kernel):
+    """A kernel made of another one, `kernel`, whose capabilities and repair it has."""
+
+    kernel: Kernel
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel."""
+        return self.kernel.name
+
+    @property
+    def positive_semidefinite(self) -> bool:
+        """Whether the kernel is."""
+        return self.kernel.positive_semidefinite
+
+    @property
+    def supervised(self) -> bool:
+        """Whether the kernel is."""
+        return self.kernel.supervised
+
+    @property
+    def repair(self) -> str | None:  # type: ignore[override]  # an attribute of other kernels, computed here
+        """The repair of the kernel; what is made of it is repaired as a whole."""
+        return self.kernel.repair
+
+
+class Pairwise(_OfKernel):
+    """The pairwise kernel k({x1, x2}, {z1, z2}) = k(x1, z1) k(x2, z2) + k(x1, z2) k(x2, z1).
+
+    It is that of the thesis (Gönen 2010), section 2.1. Which object of a pair comes first does not matter. The kernel
+    of the objects is fitted to the objects of both places together.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel k of single objects. Its views are relative to an object: None is all of the object's columns,
+        positions count from the object's first column, and where `first` and `second` are names, a name is what
+        follows theirs: with ``first="bait"``, the view ``"seq"`` is the column ``bait__seq``. `Precomputed` takes
+        one column of ids per object.
+    first, second : str, list, slice, mask or callable
+        The columns of the two objects, as many and in the same order.
+
+    Examples
+    --------
+    >>> from kernelweave import stack_views
+    >>> from kernelweave.kernels import Linear, Pairwise
+    >>> X = stack_views({"bait": [[1.0, 0.0], [0.0, 1.0]], "prey": [[0.0, 2.0], [3.0, 0.0]]})
+    >>> Pairwise(Linear(), first="bait", second="prey").fit(X).gram(X)
+    array([[4., 6.],
+           [6., 9.]])
+    """
+
+    def __init__(self, kernel: Kernel, first: Any, *, second: Any):
+        self.kernel = kernel
+        self.first = first
+        self.second = second
+
+    @property
+    def name(self) -> str:
+        """``pairwise-`` and the name of the objects' kernel."""
+        return f"pairwise-{getattr(self.kernel, 'name', 'kernel')}"
+
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Pairwise:
+        """Find the columns of the two objects and fit the kernel to all objects."""
+        views = as_views(X)
+        self.label_ = self.name if label is None else label
+        if not isinstance(self.kernel, Kernel):
+            raise ValueError(
+                f"kernel of the kernel {self.label_!r} (Pairwise) must be a kernel of single objects, such as "
+                f"Linear(), not {shown(self.kernel)}; wrap a function as Function(f)"
+            )
+        with blamed_on("first"):
+            first = views.columns(self.first)
+        with blamed_on("second"):
+            second = views.columns(self.second)
+        self.columns_ = first, second
+        self.names_ = self._object_names(views)
+        objects = Views.followed_by(*self._objects(views))
+        weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
+        y = None if y is None else np.concatenate([y, y])
+        self.kernel_ = clone(self.kernel).fit(objects, np.concatenate([weight, weight]), self.label_, y)
+        return self
+
+    def columns(self) -> np.ndarray:
+        """Positions of the columns that the kernel reads of either object."""
+        check_is_fitted(self)
+        used = self.kernel_.columns()
+        return np.union1d(self.columns_[0][used], self.columns_[1][used]).astype(int)
+
+    def present(self, X: Any) -> np.ndarray:
+        """The samples that have both objects."""
+        first, second = self._objects(as_views(X))
+        return self.kernel_.present(first) & self.kernel_.present(second)
+
+    def gram(self, X: Any) -> np.ndarray:
+        """Kernel values among pairs; memory for two more matrices of that size while it is computed."""
+        first, second = self._objects(as_views(X))
+        K = self.kernel_.gram(first)
+        K *= self.kernel_.gram(second)
+        swapped = self.kernel_.cross(first, second)
+        K += swapped * swapped.T
+        return K
+
+    def cross(self, X: Any, Y: Any) -> np.ndarray:
+        """Kernel values between the pairs of X and those of Y; memory as for `gram`."""
+        (x1, x2), (z1, z2) = self._objects(as_views(X)), self._objects(as_views(Y))
+        K = self.kernel_.cross(x1, z1)
+        K *= self.kernel_.cross(x2, z2)
+        swapped = self.kernel_.cross(x1, z2)
+        swapped *= self.kernel_.cross(x2, z1)
+        K += swapped
+        return K
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """k(x1, x1) k(x2, x2) + k(x1, x2)^2 of each pair."""
+        first, second = self._objects(as_views(X))
+        within = np.empty(first.n_samples)  # k(x1, x2), from small square blocks: kernels do not compare one to one
+        for start in range(0, len(within), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            within[rows] = np.diagonal(self.kernel_.cross(first.rows(rows), second.rows(rows)))
+        return self.kernel_.diagonal(first) * self.kernel_.diagonal(second) + within**2
+
+    def _objects(self, views: Views) -> tuple[Views, Views]:
+        check_is_fitted(self)
+        first, second = self.columns_
+        return views.objects(first, self.names_), views.objects(second, self.names_)
+
+    def _object_names(self, views: Views) -> list[str] | None:
+        """The columns' names inside an object, or None where they have none."""
+        first, second = self.columns_
+        if len(first) != len(second):
+            raise ValueError(
+                f"the two objects of the kernel {self.label_!r} (Pairwise) must have equally many columns, but "
+                f"first={shown(self.first)} has {len(first)} and second={shown(self.second)} has {len(second)}"
+            )
+        if not (isinstance(self.first, str) and isinstance(self.second, str)):
+            return None
+        labels = np.asarray(views.names)
+        # Inside an object a column is called what follows the object's name; nothing, if it has that very name.
+        names = [
+            [name[len(prefix) + len(SEPARATOR) :] for name in labels[columns]]
+            for prefix, columns in ((self.first, first), (self.second, second))
+        ]
+        if names[0] != names[1]:
+            raise ValueError(
+                f"the two objects of the kernel {self.label_!r} (Pairwise) must have the same columns in the same "
+                f"order, but {self.first!r} has {shown(names[0])} and {self.second!r} has {shown(names[1])}"
+            )
+        return names[0] if all(names[0]) else None
+
+
+class SharedKernel(_OfKernel):
+    """The kernel k(x, z) of `kernel`, with the values of known samples looked up.
+
+    Fitted to the training samples of one of its sheets (with the same weights and, where it is supervised, targets) it
+    is that sheet; fitted to others it is `kernel`, fitted. Cloning returns the kernel itself: sheets are never copied.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    sheets : sequence of KernelSheet
+        One for each set of training samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import Gaussian
+    >>> from kernelweave.kernels.arithmetic import KernelSheet, SharedKernel
+    >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> kernel = SharedKernel(Gaussian(), [KernelSheet.compute(Gaussian(), X[:3], X[3:])])
+    >>> kernel.fit(X[:3])
+    KernelSheet(Gaussian(), <3 training samples, 1 other>)
+    >>> kernel.fit(X[1:])
+    Gaussian()
+    """
+
+    def __init__(self, kernel: Kernel, sheets: Sequence[KernelSheet] = ()):
+        self.kernel = kernel
+        self.sheets = sheets
+
+    def __sklearn_clone__(self) -> SharedKernel:
+        return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return f"SharedKernel({self.kernel!r}, <{len(self.sheets)} sheets>)"
+
+    def fit(self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None) -> Kernel:
+        """The sheet of these training samples, or the kernel fitted to them where there is none."""
+        views = as_views(X)
+        key = _training_key(views, sample_weight, y if self.supervised else None)
+        known = next((sheet for sheet in self.sheets if sheet.key == key), None)
+        return clone(self.kernel).fit(views, sample_weight, label, y) if known is None else known.bound(views)
+
+
+@dataclass(eq=False, repr=False)
+class KernelSheet(_OfKernel):
+    """Values of a fitted kernel among its training samples, and between those and other samples.
+
+    Made by `compute`. Memory: one matrix of n_training x (n_training + n_others) values.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Fitted.
+    key : bytes
+        Digest of the training samples, their weights and, for a supervised kernel, their targets.
+    places : dict from digest to int
+        Row of `values` by the digest of a sample (`Views.digests`); training samples come first.
+    values : ndarray of shape (n_training + n_others, n_training)
+    self_similarity : ndarray of shape (n_training + n_others,)
+    presence : ndarray of bool, shape (n_training + n_others,)
+        Which samples have the kernel's view.
+    """
+
+    kernel: Kernel
+    key: bytes
+    _: KW_ONLY
+    places: dict[bytes, int]
+    values: np.ndarray
+    self_similarity: np.ndarray
+    presence: np.ndarray
+    _source: object = field(default=None, init=False)
+    _place_of_position: np.ndarray = field(init=False)
+
+    @classmethod
+    def compute(
+        cls,
+        kernel: Kernel,
+        X: Any,
+        others: Any,
+        sample_weight: np.ndarray | None = None,
+        label: str | None = None,
+        y: Any = None,
+    ) -> KernelSheet:
+        """Fit a copy of the kernel to X and compute its values, also between `others` and X."""
+        views, others = as_views(X), as_views(others)
+        fitted = clone(kernel).fit(views, sample_weight, label, y)
+        places: dict[bytes, int] = {}
+        for place, digest in enumerate([*views.digests(), *others.digests()]):
+            places.setdefault(digest, place)
+        values = np.vstack([fitted.gram(views), fitted.cross(others, views)])
+        self_similarity = np.concatenate([fitted.diagonal(views), fitted.diagonal(others)])
+        presence = np.concatenate([fitted.present(views), fitted.present(others)])
+        key = _training_key(views, sample_weight, y if kernel.supervised else None)
+        return cls(fitted, key, places=places, values=values, self_similarity=self_similarity, presence=presence)
+
+    def bound(self, views: Views) -> KernelSheet:
+        """A copy, sharing the values, that finds these `Views` of the training samples, and parts of them, by position.
+
+        Other samples are found by their digests.
+        """
+        bound = copy(self)
+        bound._source = views.source
+        bound._place_of_position = np.full(views.positions.max(initial=-1) + 1, -1)
+        bound._place_of_position[views.positions] = np.arange(views.n_samples)
+        return bound
+
+    def __sklearn_clone__(self) -> KernelSheet:
+        return self
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        n_all, n_training = self.values.shape
+        return f"KernelSheet({self.kernel!r}, <{n_training} training samples, {n_all - n_training} other>)"
+
+    def parts(self) -> list[Kernel]:
+        """Those of the kernel."""
+        return self.kernel.parts()
+
+    def lookups(self, X: Any) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices inside the kernel."""
+        return self.kernel.lookups(X)
+
+    def columns(self) -> np.ndarray:
+        """Positions of the columns that the kernel reads."""
+        return self.kernel.columns()
+
+    def present(self, X: Any) -> np.ndarray:
+        """Which samples have the kernel's view, looked up where all are on the sheet."""
+        places = self._found(X)
+        return self.presence[places] if (places >= 0).all() else self.kernel.present(X)
+
+    def gram(self, X: Any) -> np.ndarray:
+        """Kernel values among samples, looked up where all are training samples; a new array."""
+        places = self._found(X)
+        n_training = self.values.shape[1]
+        if np.array_equal(places, np.arange(n_training)):
+            return np.array(self.values[:n_training])
+        return self.values[np.ix_(places, places)] if self._known(places, places) else self.kernel.gram(X)
+
+    def cross(self, X: Any, Y: Any) -> np.ndarray:
+        """Kernel values between samples, looked up where all are on the sheet and those of Y are training samples."""
+        rows, columns = self._found(X), self._found(Y)
+        return self.values[np.ix_(rows, columns)] if self._known(rows, columns) else self.kernel.cross(X, Y)
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """k(x, x) of each sample."""
+        places = self._found(X)
+        return self.self_similarity[places] if (places >= 0).all() else self.kernel.diagonal(X)
+
+    def _found(self, X: Any) -> np.ndarray:
+        """The rows of these samples on the sheet, -1 for others."""
+        views = as_views(X)
+        if views.source is self._source:
+            last = len(self._place_of_position) - 1
+            return np.where(views.positions > last, -1, self._place_of_position[np.minimum(views.positions, last)])
+        return np.array([self.places.get(digest, -1) for digest in views.digests()], dtype=int)
+
+    def _known(self, rows: np.ndarray, columns: np.ndarray) -> bool:
+        return bool((rows >= 0).all() and (columns >= 0).all() and (columns < self.values.shape[1]).all())
+
+
+def _training_key(views: Views, sample_weight: np.ndarray | None, y: Any) -> bytes:
+    """A digest of all that a kernel may learn constants from."""
+    digest = hashlib.blake2b(digest_size=16)
+    for row in views.digests():
+        digest.update(row)
+    weight = np.ones(views.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    digest.update(weight.tobytes())
+    if y is not None:
+        digest.update(repr(np.asarray(y).ravel().tolist()).encode())
+    return digest.digest()

@@ -10,7 +10,7 @@ member                                      what it is
 ``columns()``                               positions of the columns that are read
 ``present(X)``                              which samples have the kernel's view
 ``gram(X)``, ``gram_rows(X, chosen)``       values among samples, and those of some samples to all
-``tile(X)``                                 values between ranges of samples, for a Gram matrix in tiles
+``tile(X)``                                 values between ranges of samples, for a Gram matrix in tiles (`symmetric`)
 ``cross(X, Y)``, ``diagonal(X)``            values between samples, and k(x, x) of each
 ``lookups(X)``                              precomputed matrices that `cross` reads, for a saved model
 ==========================================  ==================================================================
@@ -34,24 +34,28 @@ A kernel that is a function of feature vectors also has the array functions ``cr
 ``diagonal_of(A)``, ``learn(A, sample_weight)``, ``learned_from(A, sample_weight)`` and, where it is differentiable,
 ``pullback(A, Z, weights)``. `ViewKernel` makes all of the above of these; a new kernel needs no more than a constructor
 and ``cross_of``.
+
+A Gram matrix takes several steps for each value (a product, an exponential, a normalisation). Step by step over the
+whole matrix each of them would read and write all of it; `symmetric` goes tile by tile, so that values stay in the
+cache and only the result is written. Tiles are computed in threads; the result does not depend on their number.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..views import Views, as_views
 from .parts.functions import JoinFunction, MatrixFunction, PointFunction
-from .preparation import PreparedView
-
-if TYPE_CHECKING:
-    from .tiles import Tile
+from .preparation import Preparation, prepare
+from .resources import in_blas_threads
 
 _BLOCK_ROWS = 32
 
@@ -134,14 +138,7 @@ class Kernel(BaseEstimator):
         return self.cross(X, X)
 
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
-        """Kernel values between some samples of X and all of them: ``gram(X)[chosen]`` without the other rows.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or Views of shape (n_samples, n_features)
-        chosen : ndarray of int, shape (n_chosen,)
-            Positions of samples.
-        """
+        """Values between the samples of X at the positions `chosen` and all of them, as in `gram`."""
         views = as_views(X)
         return self.cross(views.rows(chosen), views)
 
@@ -150,7 +147,7 @@ class Kernel(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} does not implement cross")
 
     def tile(self, X: Any) -> Tile | None:
-        """A function that gives `gram` between two ranges of samples, see `tiles`; None, the default, without tiles."""
+        """A function that gives `gram` between two ranges of samples, see `symmetric`; by default None: no tiles."""
         return None
 
     def diagonal(self, X: Any) -> np.ndarray:
@@ -187,10 +184,6 @@ class Kernel(BaseEstimator):
             Feature vectors, such as `read` gives.
         Z : ndarray of shape (n_points, n_columns)
         weights : ndarray of shape (n, n_points)
-
-        Returns
-        -------
-        ndarray of shape (n_points, n_columns)
 
         Examples
         --------
@@ -229,7 +222,7 @@ class Kernel(BaseEstimator):
     __rmul__ = __mul__
 
 
-class ViewKernel(PreparedView, Kernel):
+class ViewKernel(Kernel):
     """A kernel over one view.
 
     Subclasses store `view` and implement ``cross_of(A, B)`` on the checked values of the samples that have the view
@@ -257,8 +250,12 @@ class ViewKernel(PreparedView, Kernel):
     """
 
     sparse_: bool | None = None  # whether the samples of the fit were
-    lowered_by: np.ndarray | None = None  # what features are lowered by as they are read, see `stacking.rounding`
+    lowered_by: np.ndarray | None = None  # what features are lowered by as they are read, see `stack.centre_of`
+    transformer: Any = None  # kernels that take one have a parameter of this name
+    preparation_: Preparation | None = None
     view: Any
+    label_: str
+    columns_: np.ndarray
 
     @property
     def takes_text(self) -> bool:
@@ -271,6 +268,18 @@ class ViewKernel(PreparedView, Kernel):
         return False
 
     @property
+    def supervised(self) -> bool:
+        """Whether there is a transformer, which is fitted with y."""
+        return self.transformer is not None
+
+    @property
+    def transformer_(self) -> Any:
+        """The fitted transformer, where the kernel has one."""
+        if self.preparation_ is None:
+            raise AttributeError(f"this {type(self).__name__} has no fitted transformer")
+        return self.preparation_.transformer
+
+    @property
     def takes_missing_cells(self) -> bool:
         """Whether a sample may lack some columns of the view, by default where there is a transformer.
 
@@ -281,7 +290,7 @@ class ViewKernel(PreparedView, Kernel):
     @property
     def name(self) -> str:
         """The view's name, or the kernel's where the view has none."""
-        return self.view if isinstance(self.view, str) else type(self).__name__.lower()
+        return self.view if isinstance(self.view, str) else super().name
 
     def fit(
         self, X: Any, sample_weight: np.ndarray | None = None, label: str | None = None, y: Any = None
@@ -291,7 +300,12 @@ class ViewKernel(PreparedView, Kernel):
         self.label_ = self.name if label is None else label
         self.columns_ = views.columns(self.view)
         self.sparse_ = None
-        self._prepare(views, sample_weight, y)
+        self.__dict__.pop("preparation_", None)
+        if self.transformer is not None:
+            called = {"view": self.view, "who": self._described, "label": self._view_label}
+            self.preparation_ = prepare(
+                self.transformer, views, self.columns_, **called, sample_weight=sample_weight, y=y
+            )
         values, present = self.read(views)
         self.sparse_ = sp.issparse(values)
         weight = np.ones(views.n_samples) if sample_weight is None else sample_weight
@@ -318,7 +332,7 @@ class ViewKernel(PreparedView, Kernel):
         values, present = self.read(as_views(X))
         if present.all():
             return self.gram_of(values)
-        return _scattered(self.gram_of(values[present]), present, present)
+        return _with_zeros(self.gram_of(values[present]), present, present)
 
     def gram_rows(self, X: Any, chosen: np.ndarray) -> np.ndarray:
         """Kernel values between some samples of X and all of them; see `Kernel.gram_rows`."""
@@ -338,7 +352,7 @@ class ViewKernel(PreparedView, Kernel):
             return self.cross_of(values, others)
         if not (present.any() and there.any()):
             return np.zeros((len(present), len(there)))
-        return _scattered(self.cross_of(values[present], others[there]), present, there)
+        return _with_zeros(self.cross_of(values[present], others[there]), present, there)
 
     def diagonal(self, X: Any) -> np.ndarray:
         """k(x, x) of each sample."""
@@ -374,7 +388,8 @@ class ViewKernel(PreparedView, Kernel):
                 self.columns_, self._view_label, text=self.takes_text, partly=self.takes_missing_cells
             )
         else:
-            values, present = self._prepared(views)
+            values, present = self.preparation_.read(views, self.columns_, self._described, self._view_label)
+            values = values.toarray() if sp.issparse(values) and not self.takes_sparse else values
         if sp.issparse(values) and not self.takes_sparse:
             raise ValueError(f"the kernel {self.label_!r} ({type(self).__name__}) does not take sparse views")
         # Samples to predict may come in another container than those of the fit; kernels get one kind only.
@@ -386,14 +401,88 @@ class ViewKernel(PreparedView, Kernel):
             values = np.where(present[:, None], values - self.lowered_by, 0.0)
         return values, present
 
+    def feature_names(self, names: Any = None) -> list[Any]:
+        """What the features that the fitted kernel compares are called.
+
+        By the transformer (`get_feature_names_out`) where there is one, else the names of the view's columns.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            The names of all columns of X; without them, columns are called by their positions.
+
+        Examples
+        --------
+        >>> from sklearn.feature_extraction.text import CountVectorizer
+        >>> from kernelweave.kernels import Linear
+        >>> Linear(transformer=CountVectorizer()).fit([["a tall tree"], ["tall oaks"]]).feature_names()
+        ['oaks', 'tall', 'tree']
+        """
+        if self.preparation_ is not None:
+            return self.preparation_.feature_names(self.columns_)
+        return self.columns_.tolist() if names is None else [names[column] for column in self.columns_]
+
+    @property
+    def _described(self) -> str:
+        """What messages about the transformer call the kernel and its view."""
+        return f"the kernel {self.label_!r} ({type(self).__name__}), view {self._view_label!r},"
+
     @property
     def _view_label(self) -> str:
-        """What messages call the view."""
         return self.view if isinstance(self.view, str) else self.label_
 
 
-def _scattered(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+class UnitDiagonal(ViewKernel):
+    """A kernel over one view with k(x, x) = 1 for every sample that has it."""
+
+    def gram_of(self, A):
+        """k(a, a') for all pairs of rows of A, exactly 1 on the diagonal."""
+        K = super().gram_of(A)
+        np.fill_diagonal(K, 1.0)
+        return K
+
+    def diagonal_of(self, A):
+        """1."""
+        return np.ones(A.shape[0])
+
+
+def _with_zeros(values: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Kernel values of the samples that have the view, in a matrix of all samples that is 0 elsewhere."""
     K = np.zeros((len(rows), len(columns)))
     K[np.ix_(rows, columns)] = values
     return K
+
+
+TILE = 256  # rows of a tile; its values take half a megabyte
+_CORNER = 32  # rows of a tile on the diagonal that are mirrored together
+_ABOVE = np.triu(np.ones((_CORNER, _CORNER), dtype=bool), 1)
+
+Tile = Callable[[slice, slice], np.ndarray]
+"""Values between two ranges of samples, a new array of float64."""
+
+
+def symmetric(n: int, tile: Tile, *, out: np.ndarray | None = None, dtype: DTypeLike = np.float64) -> np.ndarray:
+    """The n x n matrix whose tiles on and below the diagonal a function gives; exactly symmetric."""
+    K = np.empty((n, n), dtype) if out is None else out
+    ranges = [slice(first, min(first + TILE, n)) for first in range(0, n, TILE)]
+
+    def band(place: int) -> None:
+        rows = ranges[place]
+        for columns in ranges[:place]:
+            values = tile(rows, columns)
+            K[rows, columns] = values
+            K[columns, rows] = values.T
+        values = tile(rows, rows)
+        _mirror(values)
+        K[rows, rows] = values
+
+    in_blas_threads(band, reversed(range(len(ranges))))  # the longest first
+    return K
+
+
+def _mirror(K: np.ndarray) -> None:
+    for first in range(0, len(K), _CORNER):
+        last = first + _CORNER
+        K[first:last, last:] = K[last:, first:last].T
+        corner = K[first:last, first:last]
+        np.copyto(corner, corner.T.copy(), where=_ABOVE[: len(corner), : len(corner)])

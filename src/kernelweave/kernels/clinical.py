@@ -27,18 +27,18 @@ import numpy as np
 import pandas as pd
 
 from ..validation import blamed_on, shown
+from ..validation.columns import SEPARATOR
 from ..validation.inputs import is_date
 from ..views import Views, as_views
-from ..views.kept import KeptColumns
-from ..views.selectors import SEPARATOR
-from .base import ViewKernel
-from .lookups.labels import as_text
+from ..views.frames import take_columns
+from .base import UnitDiagonal
+from .precomputed import as_text
 
 _BLOCK_VALUES = 2**17  # kernel values that are computed at a time: what fits into a processor's cache
 _CODES = 2**52  # categories are whole numbers below
 
 
-class Clinical(ViewKernel):
+class Clinical(UnitDiagonal):
     """The clinical kernel: the mean over variables of similarities from 0 to 1 (Daemen and De Moor, 2009).
 
     A continuous or ordinal variable gives k_v(x, z) = (r - \\|x - z\\|) / r, where r is its range among the training
@@ -142,12 +142,6 @@ class Clinical(ViewKernel):
             numbers[there, v] = self._numbers(v, values[there, v])
         return numbers, np.any(~np.isnan(numbers), axis=1)
 
-    def gram_of(self, A):
-        """The mean similarity of variables, exactly 1 on the diagonal."""
-        K = self.cross_of(A, A)
-        np.fill_diagonal(K, 1.0)
-        return K
-
     def cross_of(self, A, B):
         """The mean similarity of variables; a block of rows at a time, so that there is one matrix of this size."""
         K = np.zeros((len(A), len(B)))
@@ -170,10 +164,6 @@ class Clinical(ViewKernel):
             K[block] /= np.sqrt(part, out=part)
         return K
 
-    def diagonal_of(self, A):
-        """1."""
-        return np.ones(len(A))
-
     def _in_range(self, A: np.ndarray) -> np.ndarray:
         """Values of variables with a range as shares of it, from 0 to 1."""
         has_range = self.spread_ > 0
@@ -187,7 +177,9 @@ class Clinical(ViewKernel):
             return _measurements(entries, self._name(v))
         with blamed_on(self._name(v)):
             places, distinct = pd.factorize(entries)
-            texts = as_text((_as_number(each) for each in distinct), "categories and levels")
+            texts = as_text(
+                (int(each) if isinstance(each, bool | np.bool_) else each for each in distinct), "categories and levels"
+            )
         order = self.levels_[v]
         if order is None:
             return np.array([_code(text) for text in texts], dtype=np.float64)[places]
@@ -197,7 +189,6 @@ class Clinical(ViewKernel):
         return np.array([order.index(text) for text in texts], dtype=np.float64)[places]
 
     def _name(self, v: int) -> str:
-        """What messages call a variable."""
         return f"the column {self.variables_[v]!r} of the kernel {self.label_!r} (Clinical)"
 
     def _given(self) -> tuple[dict[int, list[str] | None], set[int]]:
@@ -229,7 +220,6 @@ class Clinical(ViewKernel):
 
 
 def _listed(columns: Any, parameter: str) -> list[Any]:
-    """The columns that a parameter names."""
     if columns is None:
         return []
     if isinstance(columns, str) or (isinstance(columns, Integral) and not isinstance(columns, bool)):
@@ -252,29 +242,15 @@ def _checked_order(order: Any, column: Any) -> list[str]:
     return texts
 
 
-def _column(views: Views, column: int) -> Any:
-    """A column of X with its type: a pandas series where X is a data frame."""
+def _column(views: Views, column: int) -> pd.Series:
     if isinstance(views.X, pd.DataFrame):
         return views.X.iloc[:, column]
-    if isinstance(views.X, KeptColumns):
-        values = pd.Series(views.X.take(np.array([column]))[:, 0])
-        return values.astype(views.dtypes[column]) if column in views.dtypes else values
-    return pd.Series(views.X[:, column])
+    values = pd.Series(take_columns(views.X, np.array([column]))[:, 0])
+    return values.astype(views.dtypes[column]) if column in views.dtypes else values
 
 
 def _kind(column: pd.Series, order: list[str] | None, nominal: bool, what: str) -> tuple[str, list[str] | None]:
-    """Whether a variable is continuous, ordinal or nominal, and its levels if they are no numbers.
-
-    Parameters
-    ----------
-    column : Series
-    order : list of str or None
-        Levels that the user gives.
-    nominal : bool
-        Whether the user says so.
-    what : str
-        What messages call the variable.
-    """
+    """Whether a variable is continuous, ordinal or nominal, and its levels if they are no numbers."""
     if nominal:
         return "nominal", None
     if order is not None:
@@ -314,16 +290,10 @@ def _measurements(entries: np.ndarray, what: str) -> np.ndarray:
     return numbers
 
 
-def _as_number(entry: Any) -> Any:
-    """Truth values as numbers, as they are in an array of numbers; other entries as they are."""
-    return int(entry) if isinstance(entry, bool | np.bool_) else entry
-
-
 def _code(text: str) -> int:
     """The number of a category: the same in every table, and different for different categories."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") % _CODES
 
 
 def _n_there(A: np.ndarray) -> np.ndarray:
-    """How many variables each sample has."""
     return np.maximum(np.count_nonzero(~np.isnan(A), axis=1), 1).astype(np.float64)

@@ -4,14 +4,17 @@ A kernel with ``transformer=`` fits a copy of it to the training samples that ha
 returns for training and for new samples. It is always fitted and then applied (`fit`, then `transform`, never
 `fit_transform`), so that training samples and new ones are treated alike.
 
-What the transformer gets is described in `docs/preparation.md`: a data frame where X is one, else an array or a sparse
-matrix; a transformer of documents gets the view's one column as a list of documents. Missing cells come as NaN, and
-samples that lack the whole view do not come at all.
+A transformer gets a data frame where X is one, else an array or a sparse matrix; one of documents gets the view's one
+column as a list. Missing cells come as NaN, and samples that lack the whole view do not come at all. A fitted model
+keeps columns without names (`KeptColumns`), so that a `TableKind` remembers what the table of the fit was: the same
+columns, from any container, become a table of the same kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,65 +25,40 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ..validation import shown
+from ..validation.columns import SEPARATOR
 from ..validation.inputs import without_mask
-from ..views import Views
-from ..views.handed import TableKind
-from ..views.kept import KeptColumns
+from ..views.frames import KeptColumns, take_columns
+from ..views.table import Views
 
 
+@dataclass(eq=False)
 class Preparation:
-    """A fitted transformer, and the kind of table that it takes.
+    """A fitted transformer, and the kind of table that it takes; made by `prepare`.
 
-    Made by `prepare`.
-
-    Parameters
+    Attributes
     ----------
     transformer : transformer
-        Fitted.
     kind : TableKind
     documents : bool
         Whether it gets the view's one column as documents.
     n_features : int
         How many features it returns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from kernelweave.kernels.preparation import prepare
-    >>> from kernelweave.views import Views
-    >>> views = Views(np.array([[1.0], [3.0], [np.nan]]))
-    >>> preparation = prepare(
-    ...     StandardScaler(), views, np.array([0]), view=None, who="the kernel 'rna'", label="rna"
-    ... )
-    >>> preparation.read(views, np.array([0]), "the kernel 'rna'", "rna")
-    (array([[-1.],
-           [ 1.],
-           [ 0.]]), array([ True,  True, False]))
     """
 
-    def __init__(self, transformer: Any, kind: TableKind, *, documents: bool, n_features: int):
-        self.transformer = transformer
-        self.kind = kind
-        self.documents = documents
-        self.n_features = n_features
+    transformer: Any
+    kind: TableKind
+    _: KW_ONLY
+    documents: bool
+    n_features: int
 
     def read(self, views: Views, columns: np.ndarray, who: str, label: str) -> tuple[Any, np.ndarray]:
         """The features of all samples, zero for those that lack the view, and which samples have it.
 
-        Computed once for each `Views`.
-
-        Parameters
-        ----------
-        views : Views
-        columns : ndarray of int
-            Those of the view.
-        who, label : str
-            What messages call the kernel, and the view.
+        Computed once for each `Views`. Messages call the kernel `who`, and its view `label`.
         """
 
         def compute() -> tuple[Any, np.ndarray]:
-            table, present = self._handed(views, columns, label)
+            table, present = self.input(views, columns, label)
             if not present.any():
                 return np.zeros((len(present), self.n_features)), present
             values = _result(self.transformer, table, int(present.sum()), who)
@@ -89,29 +67,22 @@ class Preparation:
                     f"{_named(self.transformer, who)} returned {values.shape[1]} features, but {self.n_features} of "
                     "the training samples; it must return the same features for any samples"
                 )
-            return _scattered(values, present), present
+            return _with_zero_rows(values, present), present
 
         return views.prepared(self, compute)
 
     def feature_names(self, columns: np.ndarray) -> list[str]:
-        """What the features are called: by `get_feature_names_out`, else by the transformer's name and a number.
-
-        Parameters
-        ----------
-        columns : ndarray of int
-            Those of the view, whose positions are the names of columns that have none.
-        """
+        """What the features are called: by `get_feature_names_out`, else by the transformer's name and a number."""
         given = [str(column) for column in columns] if self.kind.names is None else self.kind.names
-        if hasattr(self.transformer, "get_feature_names_out"):
-            for names in ([given], []):  # some take no names, some only their own
-                try:
-                    return [str(name) for name in self.transformer.get_feature_names_out(*names)]
-                except (ValueError, TypeError, AttributeError, NotImplementedError):
-                    continue  # a pipeline has the method where one of its steps does not: the names below serve then
+        for names in ([given], []):  # some take no names, some only their own
+            try:
+                return [str(name) for name in self.transformer.get_feature_names_out(*names)]
+            except (ValueError, TypeError, AttributeError, NotImplementedError):
+                continue  # a pipeline has the method where one of its steps does not: the names below serve then
         prefix = type(self.transformer).__name__.lower()
         return [f"{prefix}{k}" for k in range(self.n_features)]
 
-    def _handed(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
+    def input(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
         """What the transformer gets, of the samples that have the view, and which those are."""
         table, present = self.kind.table(views, columns, label)
         if not present.all():
@@ -122,70 +93,6 @@ class Preparation:
             return table, present
         column = table.iloc[:, 0].to_numpy() if isinstance(table, pd.DataFrame) else table[:, 0]
         return column.tolist(), present
-
-
-class PreparedView:
-    """What a kernel over one view does with a transformer: fit it, and read what it returns; a base of `ViewKernel`."""
-
-    transformer: Any = None  # kernels that take one have a parameter of this name
-    preparation_: Preparation | None = None
-    view: Any
-    label_: str
-    columns_: np.ndarray
-    takes_sparse: Any
-    _view_label: Any
-
-    @property
-    def supervised(self) -> bool:
-        """Whether there is a transformer, which is fitted with y."""
-        return self.transformer is not None
-
-    @property
-    def transformer_(self) -> Any:
-        """The fitted transformer, where the kernel has one."""
-        if self.preparation_ is None:
-            raise AttributeError(f"this {type(self).__name__} has no fitted transformer")
-        return self.preparation_.transformer
-
-    def _prepare(self, views: Views, sample_weight: np.ndarray | None, y: Any) -> None:
-        """Fit a copy of the transformer, if there is one."""
-        self.__dict__.pop("preparation_", None)
-        if self.transformer is not None:
-            called = {"view": self.view, "who": self._described, "label": self._view_label}
-            given = {"sample_weight": sample_weight, "y": y}
-            self.preparation_ = prepare(self.transformer, views, self.columns_, **called, **given)
-
-    def _prepared(self, views: Views) -> tuple[Any, np.ndarray]:
-        """The features of samples, and which samples have the view."""
-        preparation: Any = self.preparation_
-        values, present = preparation.read(views, self.columns_, self._described, self._view_label)
-        return (values if self.takes_sparse or not sp.issparse(values) else values.toarray()), present
-
-    def feature_names(self, names: Any = None) -> list[Any]:
-        """What the features that the fitted kernel compares are called.
-
-        By the transformer (`get_feature_names_out`) where there is one, else the names of the view's columns.
-
-        Parameters
-        ----------
-        names : sequence of str, optional
-            The names of all columns of X; without them, columns are called by their positions.
-
-        Examples
-        --------
-        >>> from sklearn.feature_extraction.text import CountVectorizer
-        >>> from kernelweave.kernels import Linear
-        >>> Linear(transformer=CountVectorizer()).fit([["a tall tree"], ["tall oaks"]]).feature_names()
-        ['oaks', 'tall', 'tree']
-        """
-        if self.preparation_ is not None:
-            return self.preparation_.feature_names(self.columns_)
-        return self.columns_.tolist() if names is None else [names[column] for column in self.columns_]
-
-    @property
-    def _described(self) -> str:
-        """What messages about the transformer call the kernel and its view."""
-        return f"the kernel {self.label_!r} ({type(self).__name__}), view {self._view_label!r},"
 
 
 def prepare(
@@ -201,25 +108,12 @@ def prepare(
 ) -> Preparation:
     """Fit a copy of a transformer to the samples that have a view.
 
-    Parameters
-    ----------
-    transformer : transformer
-        It is not changed.
-    views : Views
-    columns : ndarray of int
-        Those of the view.
-    view : object
-        The selector of these columns.
-    who, label : str
-        What messages call the kernel, and the view.
-    sample_weight : ndarray of shape (n_samples,), optional
-        Handed over where the transformer's `fit` takes it and samples differ in it.
-    y : array of shape (n_samples,) or (n_samples, n_targets), optional
-        Handed over where the transformer's `fit` takes it.
+    `view` is the selector of the columns; messages call the kernel `who`, and the view `label`. The transformer's `fit`
+    gets y where it takes them, and weights where it takes them and samples differ in theirs.
     """
     _check_transformer(transformer, who)
     fitted = clone(transformer)
-    documents = _takes_documents(fitted, _is_text(views, columns))
+    documents = _takes_documents(fitted, _is_text_column(views, columns))
     if documents and (len(columns) != 1 or views.is_sparse(columns)):
         found = "is sparse" if len(columns) == 1 else f"has {len(columns)} columns"
         raise ValueError(
@@ -228,7 +122,7 @@ def prepare(
         )
     kind = TableKind.of(views, columns, view, set(_strings(transformer)))
     preparation = Preparation(fitted, kind, documents=documents, n_features=0)
-    table, present = preparation._handed(views, columns, label)
+    table, present = preparation.input(views, columns, label)
     n_present = int(present.sum())
     if n_present == 0:
         raise ValueError(f"no training sample has the view of {who}; remove that kernel")
@@ -236,15 +130,11 @@ def prepare(
     if sample_weight is not None and np.ptp(sample_weight[present]) and has_fit_parameter(fitted, "sample_weight"):
         options["sample_weight"] = sample_weight[present]
     targets = [None if y is None else np.asarray(y)[present]] if has_fit_parameter(fitted, "y") else []
-    try:
+    with _blamed_on_transformer(transformer, who):
         fitted.fit(table if documents else table.copy(), *targets, **options)  # copy=False may write to it
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{_named(transformer, who)} fails: {error}") from error
     values = _result(fitted, table, n_present, who)
     preparation.n_features = values.shape[1]
-    views.prepared(preparation, lambda: (_scattered(values, present), present))
+    views.prepared(preparation, lambda: (_with_zero_rows(values, present), present))
     return preparation
 
 
@@ -268,7 +158,10 @@ def _takes_documents(transformer: Any, is_text: bool) -> bool:
         return False
     steps = getattr(transformer, "steps", None)
     if isinstance(steps, list):
-        return any(_takes_documents(step, is_text) for _, step in [s for s in steps if not _does_nothing(s[1])][:1])
+        return any(
+            _takes_documents(step, is_text)
+            for _, step in [step for step in steps if step[1] not in (None, "passthrough")][:1]
+        )
     branches = getattr(transformer, "transformer_list", None)
     if isinstance(branches, list):
         return any(_takes_documents(step, is_text) for _, step in branches)
@@ -283,20 +176,13 @@ def _takes_documents(transformer: Any, is_text: bool) -> bool:
     return is_text and not takes_any_table and (is_own or tags.no_validation)
 
 
-def _is_text(views: Views, columns: np.ndarray) -> bool:
+def _is_text_column(views: Views, columns: np.ndarray) -> bool:
     """Whether a view is one column of text (and not of categories)."""
     if len(columns) != 1 or views.is_sparse(columns):
         return False
-    X, place = views.X, columns[0]
-    if isinstance(X, pd.DataFrame):
-        column = X.iloc[:, place]
-    else:
-        column = X.take(columns)[:, 0] if isinstance(X, KeptColumns) else X[:, place]
+    X = views.X
+    column = X.iloc[:, columns[0]] if isinstance(X, pd.DataFrame) else take_columns(X, columns)[:, 0]
     return not isinstance(column.dtype, pd.CategoricalDtype) and pd.api.types.infer_dtype(column) == "string"
-
-
-def _does_nothing(step: Any) -> bool:
-    return step is None or (isinstance(step, str) and step == "passthrough")
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -320,14 +206,21 @@ def _named(transformer: Any, who: str) -> str:
     return f"the transformer{name} of {who}"
 
 
-def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
-    """What a fitted transformer returns, as a float64 array or CSR matrix, checked."""
+@contextmanager
+def _blamed_on_transformer(transformer: Any, who: str) -> Iterator[None]:
+    """Raise whatever goes wrong in a transformer as a `ValueError` that names it."""
     try:
-        values = transformer.transform(table)
+        yield
     except MemoryError:
         raise
     except Exception as error:
         raise ValueError(f"{_named(transformer, who)} fails: {error}") from error
+
+
+def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
+    """What a fitted transformer returns, as a float64 array or CSR matrix, checked."""
+    with _blamed_on_transformer(transformer, who):
+        values = transformer.transform(table)
     if not sp.issparse(values):
         values = np.asarray(without_mask(values))
     if values.ndim != 2 or values.shape[0] != n_samples:
@@ -348,17 +241,14 @@ def _result(transformer: Any, table: Any, n_samples: int, who: str) -> Any:
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(entries.sum()) or np.isfinite(entries).all()
     if not finite:
-        what = "NaN" if np.isnan(entries).any() else "infinity"
-        remedy = (
-            "put SimpleImputer() before it, make_pipeline(SimpleImputer(), ...)"
-            if what == "NaN"
-            else "remove or replace such values"
-        )
-        raise ValueError(f"{_named(transformer, who)} returned {what}; {remedy}")
+        what = "infinity; remove or replace such values"
+        if np.isnan(entries).any():
+            what = "NaN; put SimpleImputer() before it, make_pipeline(SimpleImputer(), ...)"
+        raise ValueError(f"{_named(transformer, who)} returned {what}")
     return values
 
 
-def _scattered(values: Any, present: np.ndarray) -> Any:
+def _with_zero_rows(values: Any, present: np.ndarray) -> Any:
     """The features of all samples: those of samples that have the view, and zero rows for the others."""
     if present.all():
         return values
@@ -370,3 +260,179 @@ def _scattered(values: Any, present: np.ndarray) -> Any:
     lengths[present] = np.diff(values.indptr)
     ends = np.concatenate([[0], np.cumsum(lengths)]).astype(values.indptr.dtype)
     return sp.csr_matrix((values.data, values.indices, ends), shape=(len(present), values.shape[1]))
+
+
+@dataclass(frozen=True)
+class TableKind:
+    """What kind of table some columns become.
+
+    Attributes
+    ----------
+    is_frame : bool
+        Whether it is a data frame; otherwise an array, or a CSR matrix where X or the view is sparse (which is a data
+        frame only where the transformer mentions the names of columns).
+    names : list of str or None
+        The names of a data frame's columns; None numbers them from 0.
+    dtypes : dict from int to dtype
+        The types of the columns of the fit, by their place in the table, where some are not numbers; text has none.
+    texts : list of bool or None
+        For each column of a data frame whether it held text in the fit; None where none did. Where such a column holds
+        numbers later (a file in which the categories "1", "2" and "X" are all numbers, or empty) they are text again.
+    """
+
+    is_frame: bool
+    names: list[str] | None = None
+    dtypes: dict[int, Any] = field(default_factory=dict)
+    texts: list[bool] | None = None
+
+    @classmethod
+    def of(cls, views: Views, columns: np.ndarray, view: Any, wanted: set[str]) -> TableKind:
+        """The kind of some columns of the training samples.
+
+        Where the selector `view` is a name, columns are called what follows it and the separator: ``age`` for
+        ``clinical__age``; otherwise they have their full names. Names that the transformer mentions (`wanted`) come
+        before that: columns have full names where one of these is wanted, and else short ones where one of these is.
+        """
+        names = _names(views.names, columns, view, wanted)
+        if views.is_sparse(columns):
+            return cls(bool(wanted & set(names or ())), names)
+        if isinstance(views.X, pd.DataFrame):
+            found = views.X.dtypes.iloc[columns].tolist()
+        elif isinstance(views.X, KeptColumns):
+            found = [views.dtypes.get(column, np.dtype(float)) for column in columns.tolist()]
+        else:
+            found = [views.X.dtype] * len(columns)
+        plain = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in found)
+        dtypes = {} if plain else {place: dtype for place, dtype in enumerate(found) if not _is_text(dtype)}
+        texts = [] if plain else [_holds_text(views.X, c, dtype) for c, dtype in zip(columns, found, strict=True)]
+        is_frame = isinstance(views.X, pd.DataFrame) or names is not None
+        return cls(is_frame, names, dtypes, texts if is_frame and any(texts) else None)
+
+    def table(self, views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
+        """These columns as a table of this kind, and which samples have some value in them.
+
+        A missing cell is NaN, also among objects (and NaT among dates).
+        """
+        X = views.X
+        if views.is_sparse(columns):
+            values, present = _sparse(views, columns, label)
+            return (pd.DataFrame(values.toarray(), columns=self._labels(columns)) if self.is_frame else values), present
+        if not self.is_frame:
+            values = _with_nan_array(take_columns(X, columns))
+            return values, ~pd.isna(values).all(axis=1)
+        if isinstance(X, pd.DataFrame):
+            frame = _with_nan(X.iloc[:, columns].set_axis(self._labels(columns), axis=1))
+        else:
+            frame = self._typed(_with_nan(_as_frame(X, columns, self._labels(columns))))
+        frame = self._with_texts(frame)
+        return frame, ~frame.isna().to_numpy().all(axis=1)
+
+    def _with_texts(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Numbers as text in columns that held text in the fit: 2 and 2.0 as "2"."""
+        places = [place for place, is_text in enumerate(self.texts or ()) if is_text]
+        places = [place for place in places if pd.api.types.is_numeric_dtype(frame.dtypes.iloc[place])]
+        frame = frame.copy(deep=False) if places else frame
+        for place in places:
+            frame.isetitem(place, frame.iloc[:, place].map(_number_as_text).astype(object))
+        return frame
+
+    def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Columns that arrays or `KeptColumns` hold as objects, or as plain numbers, with the types of the fit."""
+        changes = {}
+        for place, wanted in self.dtypes.items():
+            label, is_number = frame.columns[place], isinstance(wanted, np.dtype) and wanted.kind in "fiub"
+            if not is_number:
+                changes[label] = wanted
+            elif frame.dtypes.iloc[place].kind == "O":
+                changes[label] = np.dtype(float)  # of which NaN is one
+        return frame.astype(changes) if changes else frame
+
+    def _labels(self, columns: np.ndarray) -> list[Any]:
+        return list(range(len(columns))) if self.names is None else self.names
+
+
+def _names(names: np.ndarray | None, columns: np.ndarray, view: Any, wanted: set[str]) -> list[str] | None:
+    if names is None:
+        return None
+    full = [str(name) for name in names[columns]]
+    short = [_within(name, view) for name in full]
+    if len(set(short)) < len(short) or wanted & (set(full) - set(short)):
+        return full
+    return short if isinstance(view, str) or wanted & (set(short) - set(full)) else full
+
+
+def _within(name: str, view: Any) -> str:
+    """What a column is called within its view."""
+    prefix = view if isinstance(view, str) else name.partition(SEPARATOR)[0]
+    inside = name.removeprefix(prefix + SEPARATOR)
+    return inside or name
+
+
+def _sparse(views: Views, columns: np.ndarray, label: str) -> tuple[Any, np.ndarray]:
+    """Sparse columns as one CSR matrix, in which cells may be NaN, and which samples have them."""
+    X = views.X
+    if sp.issparse(X):
+        return X[:, columns], np.ones(views.n_samples, dtype=bool)
+    if np.isin(columns, X.sparse_positions()).all():
+        values, there = X.take_sparse(columns)
+        if np.array_equal(there.any(axis=1), there.all(axis=1)):
+            return values, there.all(axis=1)
+    return views.read(columns, label)
+
+
+def _is_text(dtype: Any) -> bool:
+    """Whether columns of this type become objects (those of pyarrow's numbers become float64)."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind not in "fiubmM"
+    return isinstance(dtype, pd.StringDtype | pd.ArrowDtype)
+
+
+def _holds_text(X: Any, column: int, dtype: Any) -> bool:
+    if not _is_text(dtype) or isinstance(dtype, pd.StringDtype):
+        return isinstance(dtype, pd.StringDtype)
+    values = X.iloc[:, column] if isinstance(X, pd.DataFrame) else take_columns(X, np.array([column]))[:, 0]
+    return pd.api.types.infer_dtype(values, skipna=True) == "string"
+
+
+def _number_as_text(value: Any) -> Any:
+    if pd.isna(value):
+        return np.nan
+    is_whole = not isinstance(value, bool | np.bool_) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value)
+
+
+def _as_frame(X: Any, columns: np.ndarray, labels: list[Any]) -> pd.DataFrame:
+    """Columns of an array, or of `KeptColumns` with each its own type."""
+    if not isinstance(X, KeptColumns) or any(np.isin(columns, positions).all() for positions, _ in X.blocks):
+        return pd.DataFrame(take_columns(X, columns), columns=labels)
+    return pd.concat([pd.Series(X.take(columns[[j]])[:, 0]) for j in range(len(columns))], axis=1).set_axis(
+        labels, axis=1
+    )
+
+
+def _with_nan_array(values: np.ndarray) -> np.ndarray:
+    """An array of numbers, or of objects with NaN where one is missing."""
+    if values.dtype.kind in "fiub":
+        return values
+    values = values.astype(object)
+    missing = pd.isna(values)
+    return np.where(missing, np.array(np.nan, dtype=object), values) if missing.any() else values
+
+
+def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame whose text is of objects, with NaN where it is missing; other columns as they are."""
+    is_text = [_is_text(dtype) for dtype in frame.dtypes.tolist()]
+    if not any(is_text):
+        return frame
+    columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
+    return pd.concat(
+        [_plain_column(column) if text else column for column, text in zip(columns, is_text, strict=True)], axis=1
+    )
+
+
+def _plain_column(column: pd.Series) -> pd.Series:
+    if isinstance(column.dtype, pd.ArrowDtype) and pd.api.types.is_numeric_dtype(column.dtype):
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = _with_nan_array(column.to_numpy(dtype=object))
+    return pd.Series(values, index=column.index, name=column.name, dtype=values.dtype)

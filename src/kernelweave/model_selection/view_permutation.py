@@ -23,8 +23,8 @@ from ..validation import Seed, Whole, check, shown
 from ..validation.inputs import check_row_labels, without_mask
 from ..validation.tables import as_pandas, check_one_table
 from ..views import Views
-from ..views.selectors import prefixes
-from ..views.sparse_rows import SparseRows
+from ..views.frames import SparseRows
+from ..views.table import prefixes
 from .view_comparison import one_metric
 
 

@@ -37,10 +37,10 @@ from ..features.exact import ExactMap
 from ..features.fourier import FourierMap
 from ..features.nystroem import NystroemMap
 from ..features.transformer import TransformerMap
-from ..kernels.distance import DistanceMatrix
-from ..kernels.points.projected import PointKernel
-from ..kernels.preparation import Preparation
-from ..kernels.stacking.stack import CACHE_BYTES, Made
+from ..kernels.distances import DistanceMatrix
+from ..kernels.points import PointKernel
+from ..kernels.preparation import Preparation, TableKind
+from ..kernels.stack import CACHE_BYTES, Made
 from ..recipes import rivals
 from ..recipes.calibration import Calibration
 from ..recipes.layout import TableLayout, ViewColumns
@@ -52,8 +52,7 @@ from ..recipes.rivals.trees import TreeSum
 from ..stacks.features import NoFeatures
 from ..stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap
 from ..views import Views
-from ..views.handed import TableKind
-from ..views.kept import KeptColumns
+from ..views.frames import KeptColumns
 from .preparation import OPERATIONS
 from .records import (
     AugmentedStack,

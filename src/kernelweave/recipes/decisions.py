@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ..kernels import Precomputed
-from ..kernels.stacking.repair import approximate_smallest
+from ..kernels.normalization import approximate_smallest
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT
 
 _INDEFINITE = 1e-6  # of the norm of a matrix: smaller negative eigenvalues are rounding

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..kernels.lookups.labels import as_text
+from ..kernels.precomputed import as_text
 from ..validation import shown
 
 

@@ -31,10 +31,10 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from ..validation import shown
+from ..validation.columns import SEPARATOR
 from ..validation.inputs import is_date
 from ..validation.tables import as_pandas, spelled_number
-from ..views.selectors import SEPARATOR
-from ..views.sparse_rows import SparseRows, SparseRowsDtype
+from ..views.frames import SparseRows, SparseRowsDtype
 
 NUMBER, CATEGORY, TEXT, LEFT_OUT, SIMILARITY = "number", "category", "text", "left out", "similarity"
 KINDS = (NUMBER, CATEGORY, TEXT, LEFT_OUT)

@@ -16,12 +16,10 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..validation import shown
-from ..validation.columns import has_sparse_rows
+from ..validation.columns import SEPARATOR, has_sparse_rows
 from ..validation.tables import spelled_number
 from ..views import Views
-from ..views.kept import KeptColumns
-from ..views.selectors import SEPARATOR
-from ..views.sparse_rows import SparseRows
+from ..views.frames import KeptColumns, SparseRows
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT, number_as_text
 
 LARGEST = 1e100  # beyond which squares of numbers, and sums of them, overflow

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
-from ..views.sparse_rows import SparseRows, SparseRowsDtype
+from ..views.frames import SparseRows, SparseRowsDtype
 from .decisions import named_columns
 from .kinds import LEFT_OUT, SIMILARITY
 

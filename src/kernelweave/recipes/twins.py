@@ -28,7 +28,7 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..views.sparse_rows import SparseRows
+from ..views.frames import SparseRows
 from .kinds import LEFT_OUT, SIMILARITY
 
 MOST_EXPECTED = 0.05  # chance twins

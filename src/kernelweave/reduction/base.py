@@ -27,7 +27,7 @@ from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.fitted import FittedKernels
 from ..kernels import Kernel, KernelStack, Linear
-from ..kernels.stacking.memory import warn_if_too_large
+from ..kernels.resources import warn_if_too_large
 from ..validation import Constraints, Whole, check_parameters, shown
 from ..validation.inputs import (
     check_labels,

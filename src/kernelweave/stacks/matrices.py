@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
-from ..kernels.tiles import Tile, symmetric
+from ..kernels.base import Tile, symmetric
 from ..machines import Solution
 from ..solvers.stacks.images import Images, images
 from ..solvers.stacks.products import centred_square

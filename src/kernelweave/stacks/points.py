@@ -9,8 +9,7 @@ import numpy as np
 
 from ..arrays import Place
 from ..kernels.parts.stack import StackInParts
-from ..kernels.points.in_parts import points_in_parts
-from ..kernels.points.projected import PointKernel, ProjectedSum
+from ..kernels.points import PointKernel, ProjectedSum, points_in_parts
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from ..features.exact import ExactMap
 from ..features.fourier import FourierMap, frequencies_of
 from ..features.nystroem import NystroemMap, root_inverse
 from ..kernels.base import ViewKernel
-from ..kernels.points.projected import PointKernel
+from ..kernels.points import PointKernel
 from ..machines import Machine, Solution
 from ..solvers.descent.domains import ProductSpace, Space
 from ..solvers.descent.smooth import minimize_lbfgs

@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import Place
 from ..kernels.parts.stack import StackInParts
 from ..kernels.parts.sums import SumInParts
-from ..kernels.points.in_parts import points_in_parts, points_pullback
+from ..kernels.points import points_in_parts, points_pullback
 from ..machines import Solution
 from ..solvers.stacks.images import Images
 from .exact import ExactStack, ExactSums, row_means

@@ -63,7 +63,7 @@ def feature_names(X: pd.DataFrame) -> list[Any]:
 
 
 def has_sparse_rows(X: pd.DataFrame) -> bool:
-    """Whether a data frame has columns whose cells are sparse rows (`views.sparse_rows`)."""
+    """Whether a data frame has columns whose cells are sparse rows (`views.frames.SparseRows`)."""
     return any(hasattr(dtype, "features") for dtype in set(X.dtypes))
 
 

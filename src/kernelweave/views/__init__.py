@@ -5,9 +5,7 @@ matrix, so that splitting, pipelines and searches work unchanged; `stack_views` 
 `Views` reads views out of it, checks each of them separately and reports which samples have it.
 """
 
-from .fetched import FetchedViews
-from .in_blocks import TableInBlocks
-from .stacking import stack_views
-from .table import Views, as_views
+from .frames import stack_views
+from .table import FetchedViews, TableInBlocks, Views, as_views
 
 __all__ = ["FetchedViews", "TableInBlocks", "Views", "as_views", "stack_views"]

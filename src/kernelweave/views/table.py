@@ -1,14 +1,36 @@
-"""`Views`: one X, read view by view.
+"""`Views`: one X, read view by view, in blocks, or with values that are fetched when they are needed.
 
 Each view is checked separately when a kernel first reads it: a sample whose view is wholly missing
 (NaN, masked, or None in text columns) has no row there and is reported absent; a view that is partly missing,
 infinite or of the wrong type is an error that names it. Sparse views of a data frame are read as CSR matrices.
+
+A selector says which columns are a view:
+
+================  ===========================================================
+selector          columns
+================  ===========================================================
+``"fac"``         the columns named ``fac`` or starting ``fac__``
+list              each entry a position, a column's name or else a view's; each column once
+slice             positions, or column names with both ends included
+boolean mask      one truth value per column
+callable          what ``selector(X)`` returns, resolved by these rules
+``None``          all columns
+================  ===========================================================
+
+Where a view is costly (a scan, a laboratory test), a model whose weights depend on the sample needs it for some samples
+only (Gönen 2010, PhD thesis, end of 5.3.1.2). Such a model calls `FetchedViews.complete` for the samples and columns
+that it compares.
 """
 
 from __future__ import annotations
 
+import hashlib
+import pickle
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from numbers import Integral
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,10 +38,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..validation import shown
+from ..validation.columns import SEPARATOR
 from ..validation.inputs import is_date, without_mask
 from ..validation.tables import as_pandas, check_one_table
-from .digests import digests_of
-from .kept import (
+from .frames import (
     KeptColumns,
     as_numbers,
     has_sparse_views,
@@ -29,7 +51,117 @@ from .kept import (
     take_columns,
     taken_apart,
 )
-from .selectors import resolve_columns
+
+
+def resolve_columns(selector: Any, names: np.ndarray | None, n_features: int, X: Any = None) -> np.ndarray:
+    """Positions of the columns that a selector means; a `ValueError` names a selector that means none."""
+    if callable(selector) and not isinstance(selector, type):
+        selector = selector(X)
+    if selector is None:
+        columns = np.arange(n_features)
+    elif isinstance(selector, str):
+        columns = _named_columns(selector, names)
+    elif isinstance(selector, slice):
+        columns = np.arange(n_features)[_positional_slice(selector, names)]
+    else:
+        columns = _listed_columns(selector, names, n_features)
+    if len(columns) == 0:
+        raise ValueError(f"the view {shown(selector)} selects no column of X")
+    return columns
+
+
+def prefixes(names: np.ndarray) -> dict[str, np.ndarray]:
+    """The view prefixes of column names, in order, each with the positions of its columns.
+
+    Columns without the separator share the key ``""``, except that a column named as a prefix belongs to it.
+    """
+    known = {name.partition(SEPARATOR)[0] for name in names if SEPARATOR in name}
+    found: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        prefix = name.partition(SEPARATOR)[0]
+        found.setdefault(prefix if prefix in known else "", []).append(position)
+    return {prefix: np.array(positions) for prefix, positions in found.items()}
+
+
+def _named_columns(view: str, names: np.ndarray | None) -> np.ndarray:
+    if names is None:
+        raise ValueError(
+            f"the view {view!r} is a name, but X has no column names; pass a data frame "
+            "(see stack_views) or select columns by position"
+        )
+    columns = np.flatnonzero([name == view or name.startswith(view + SEPARATOR) for name in names])
+    if len(columns) == 0:
+        known = sorted({name.partition(SEPARATOR)[0] for name in names})
+        some = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        raise ValueError(f"the view {view!r} matches no column of X; the views of X are: {some}")
+    return columns
+
+
+def _column_or_view(entry: Any, names: np.ndarray | None, n_features: int) -> np.ndarray:
+    """A position, the column of exactly that name where there is one, or else the view of that name."""
+    if isinstance(entry, str) and names is not None and (names == entry).any():
+        return np.flatnonzero(names == entry)
+    return resolve_columns(entry, names, n_features)
+
+
+def _positional_slice(selector: slice, names: np.ndarray | None) -> slice:
+    def position(end: Any, offset: int) -> Any:
+        return _named_columns(end, names)[-1 if offset else 0] + offset if isinstance(end, str) else end
+
+    return slice(position(selector.start, 0), position(selector.stop, 1), selector.step)
+
+
+def _listed_columns(selector: Any, names: np.ndarray | None, n_features: int) -> np.ndarray:
+    entries = np.atleast_1d(np.asarray(selector))
+    names_inside = entries.dtype.kind in "UO" and np.ndim(selector) == 1
+    if names_inside and all(isinstance(entry, str | Integral) for entry in list(selector)):
+        groups = [_column_or_view(entry, names, n_features) for entry in list(selector)]
+        return np.array(list(dict.fromkeys(np.concatenate(groups).tolist())))  # each column once
+    if entries.dtype.kind == "b":
+        if entries.shape != (n_features,):
+            raise ValueError(f"the view mask has {entries.size} entries, but X has {n_features} columns")
+        return np.flatnonzero(entries)
+    if entries.size == 0:
+        return np.array([], dtype=int)
+    if entries.dtype.kind not in "iu" or entries.ndim != 1:
+        raise ValueError(
+            f"the view {shown(selector)} is not a name, a list of names or positions, a slice, "
+            "a boolean mask, a callable or None"
+        )
+    if entries.min() < -n_features or entries.max() >= n_features:
+        raise ValueError(f"the view {shown(selector)} names columns that X ({n_features}) does not have")
+    return entries % n_features
+
+
+def digests_of(X: Any) -> list[bytes]:
+    """A digest of each row of an array, data frame, sparse matrix or `KeptColumns`: the same for equal entries."""
+    return [hashlib.blake2b(row, digest_size=16).digest() for row in _rows_as_bytes(X)]
+
+
+def _rows_as_bytes(X: Any) -> list[Any]:
+    """The entries of each row as bytes (or an array of numbers), the same for equal entries."""
+    if sp.issparse(X):
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        return [X.indices[a:b].astype(np.int64).tobytes() + X.data[a:b].tobytes() for a, b in ends]
+    if isinstance(X, pd.DataFrame):
+        is_number = np.array([isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in X.dtypes])
+        parts = [X.loc[:, is_number].to_numpy(), X.loc[:, ~is_number].to_numpy(dtype=object)]
+    else:
+        parts = [values for _, values in X.blocks] if isinstance(X, KeptColumns) else [X]
+    rows = [_array_rows(part) for part in parts if part.shape[1]]
+    if isinstance(X, KeptColumns):
+        for _, values, present in X.sparse or ():
+            values = sp.csr_matrix(values, dtype=np.float64)
+            rows += [_rows_as_bytes(values), [there.tobytes() for there in present]]
+    return rows[0] if len(rows) == 1 else [b"".join(entries) for entries in zip(*rows, strict=True)]
+
+
+def _array_rows(values: np.ndarray) -> list[Any]:
+    if values.dtype.kind in "fiub":
+        return list(np.ascontiguousarray(values, dtype=np.float64))
+    values = np.where(pd.isna(values), np.array(None), values)
+    return [b"".join(pickle.dumps(entry) for entry in row) for row in values]
+
 
 MANY_COLUMNS = 8  # columns are many if they are more than one in so many
 BLOCK_VALUES = 2**23  # how many kernel values `Views.in_blocks` lets a block of samples take
@@ -77,7 +209,8 @@ class Views:
             X = np.asarray(without_mask(X))
             if X.ndim != 2:
                 raise ValueError(f"X must have two dimensions (samples, columns), not {X.ndim}")
-        labels = _labels_of(X)
+        has_labels = isinstance(X, pd.DataFrame) and not X.index.equals(pd.RangeIndex(len(X)))
+        self.labels: pd.Index | None = X.index if has_labels else None
         self.dtypes: dict[int, Any] = {}
         if isinstance(X, pd.DataFrame):
             names = X.columns if names is None and all(isinstance(c, str) for c in X.columns) else names
@@ -88,7 +221,6 @@ class Views:
         self.names = None if names is None else np.asarray(names, dtype=object)
         self.positions = np.arange(self.X.shape[0])
         self.source = object()
-        self.labels = labels
         self._read: dict[Any, Any] = {}
         self._prepared: dict[Any, tuple[Any, np.ndarray]] = {}
 
@@ -111,7 +243,11 @@ class Views:
 
     def rows(self, index: np.ndarray | slice) -> Views:
         """These samples only; their `positions` are those in the whole X, which has the same `source`."""
-        part = Views(_take_rows(self.X, index), self.names)
+        if isinstance(self.X, KeptColumns):
+            X: Any = self.X.rows(index)
+        else:
+            X = self.X.iloc[index] if isinstance(self.X, pd.DataFrame) else self.X[index]
+        part = Views(X, self.names)
         part.positions, part.source = self.positions[index], self.source
         part.labels = None if self.labels is None else self.labels[index]
         part.dtypes = self.dtypes
@@ -125,12 +261,7 @@ class Views:
     def in_blocks(self, n_values: int, compute: Callable[[Views], np.ndarray]) -> np.ndarray:
         """The result of a function for all samples, computed for a block of them at a time.
 
-        Parameters
-        ----------
-        n_values : int
-            How many kernel values each sample takes.
-        compute : callable
-            From views to an array with a row for each of their samples.
+        The function maps views to an array with a row for each of their samples; each takes `n_values` kernel values.
         """
         n_rows = max(1, BLOCK_VALUES // max(1, n_values))
         if self.n_samples <= n_rows:
@@ -146,19 +277,21 @@ class Views:
         """These columns only, under other names (or none): what one of several objects in a sample consists of."""
         key = ("objects", columns.tobytes(), None if names is None else tuple(names))
         if key not in self._read:
-            self._read[key] = self._objects(columns, names)
+            if isinstance(self.X, KeptColumns):
+                X: Any = self.X.select(columns)
+            elif isinstance(self.X, pd.DataFrame):
+                X = self.X.iloc[:, columns].set_axis(range(len(columns)), axis=1)
+            else:
+                X = self.X[:, columns]
+            part = self._over(X, names)
+            part.dtypes = {place: self.dtypes[c] for place, c in enumerate(columns.tolist()) if c in self.dtypes}
+            self._read[key] = part
         return self._read[key]
 
-    def _objects(self, columns: np.ndarray, names: Any) -> Views:
-        if isinstance(self.X, KeptColumns):
-            X = self.X.select(columns)
-        elif isinstance(self.X, pd.DataFrame):
-            X = self.X.iloc[:, columns].set_axis(range(len(columns)), axis=1)
-        else:
-            X = self.X[:, columns]
+    def _over(self, X: Any, names: Any = None) -> Views:
+        """The same samples with another table."""
         part = Views(X, names)
         part.positions, part.labels = self.positions, self.labels
-        part.dtypes = {place: self.dtypes[c] for place, c in enumerate(columns.tolist()) if c in self.dtypes}
         return part
 
     def followed_by(self, other: Views) -> Views:
@@ -179,8 +312,8 @@ class Views:
     def keep(self, index: np.ndarray, columns: np.ndarray) -> Views:
         """A copy of these samples in which only these columns can be read, at the positions they have here."""
         part = self.rows(index)
-        kept = Views(kept_columns(part.X, columns))
-        kept.positions, kept.source, kept.labels = part.positions, part.source, part.labels
+        kept = part._over(kept_columns(part.X, columns))
+        kept.source = part.source
         if self.holds_points:
             kept.holds_points, kept._prepared = True, part._prepared
         return kept
@@ -217,12 +350,7 @@ class Views:
     def prepared(self, key: Any, compute: Callable[[], tuple[Any, np.ndarray]]) -> tuple[Any, np.ndarray]:
         """Feature vectors that a function makes of these samples, and which samples have them; computed once.
 
-        Parameters
-        ----------
-        key : hashable
-            What the features are kept for, also in `rows`: the object that prepares a view.
-        compute : callable
-            Without arguments.
+        They are kept, also in `rows`, for the `key`: the object that prepares a view.
         """
         if key not in self._prepared:
             self._prepared[key] = compute()
@@ -245,12 +373,17 @@ class Views:
 
     def _check(self, columns: np.ndarray, label: str, text: bool, partly: bool) -> tuple[Any, np.ndarray]:
         if sp.issparse(self.X):
-            return _checked_sparse(self.X[:, columns], label)
+            entries = self.X[:, columns].astype(np.float64)
+            if not np.isfinite(entries.data).all():
+                raise ValueError(
+                    f"view {label!r} is sparse and contains NaN or infinity; sparse views cannot be missing"
+                )
+            return entries, np.ones(self.n_samples, dtype=bool)
         if isinstance(self.X, KeptColumns) and self.is_sparse(columns):
             return self._checked_parts(self.X, columns, label)
         if "table" not in self._read:
             self._read["table"] = small_array(self.X)
-        values = _take(self._read["table"], columns)
+        values = take_columns(self._read["table"], columns)
         if values.dtype.kind not in "fiub":
             numbers = as_numbers(values)
             if numbers is None and text:
@@ -301,20 +434,16 @@ class Views:
         return ""
 
     def _checked_numbers(self, values: np.ndarray, label: str, partly: bool) -> tuple[np.ndarray, np.ndarray]:
-        # One sum shows whether every entry is finite; where it is not (huge entries too), each entry is checked.
-        if self._has_finite_sum(values):
-            return values, np.ones(len(values), dtype=bool)
+        # Where the sum is not finite (of huge entries too), each entry is checked. Of many columns the sum of all of X
+        # shows it faster.
+        is_finite = values.shape[1] * MANY_COLUMNS >= self.X.shape[1] and self.is_finite()
+        with np.errstate(over="ignore", invalid="ignore"):
+            if is_finite or np.isfinite(values.sum()):
+                return values, np.ones(len(values), dtype=bool)
         infinite = np.isinf(values).any(axis=1)
         if infinite.any():
             raise ValueError(f"view {label!r} contains infinity ({self.first(infinite)}); remove or replace it")
         return self._without_missing(values, label, 0.0, partly)
-
-    def _has_finite_sum(self, values: np.ndarray) -> bool:
-        """Whether the sum of some columns is finite: from the sum of all, which is faster where they are many."""
-        if values.shape[1] * MANY_COLUMNS >= self.X.shape[1] and self.is_finite():
-            return True
-        with np.errstate(over="ignore", invalid="ignore"):
-            return bool(np.isfinite(values.sum()))
 
     def is_finite(self) -> bool:
         """Whether X is known to be an array of finite numbers, in which no sample lacks a view.
@@ -364,28 +493,167 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
-def _labels_of(X: Any) -> pd.Index | None:
-    """The index of a data frame, unless it is the default one."""
-    if not isinstance(X, pd.DataFrame) or X.index.equals(pd.RangeIndex(len(X))):
-        return None
-    return X.index
+Fetch = Callable[[str, np.ndarray], Any]
 
 
-def _take_rows(X: Any, index: np.ndarray | slice) -> Any:
-    if isinstance(X, KeptColumns):
-        return X.rows(index)
-    return X.iloc[index] if isinstance(X, pd.DataFrame) else X[index]
+class FetchedViews(Views):
+    """Views with a function that supplies what is missing.
+
+    Parameters
+    ----------
+    views : Views
+    fetch : callable
+        ``fetch(view, rows)`` returns the columns of a view for samples given by their positions in X: an array with the
+        columns in the order of X, or a data frame with columns of those names. It is called once per sample and view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> views = Views(np.array([[1.0, np.nan], [2.0, np.nan]]), names=["cheap", "costly"])
+    >>> fetched = FetchedViews(views, lambda view, rows: 10.0 * rows[:, None])
+    >>> fetched.rows(np.array([1])).complete(np.array([1]), "costly").read(np.array([1]), "costly")[0]
+    array([[10.]])
+    """
+
+    can_fetch = True
+
+    def __init__(self, views: Views, fetch: Fetch):
+        if not callable(fetch):
+            raise ValueError(f"fetch must be a function fetch(view, rows) or None, not {shown(fetch)}")
+        self.__dict__.update(views.__dict__)  # what was read already is shared
+        self._fetch = fetch
+        self._fetched: dict[bytes, dict[int, np.ndarray]] = {}
+
+    def rows(self, index: np.ndarray | slice) -> FetchedViews:
+        """These samples only; values fetched for them are stored for all."""
+        part = FetchedViews(super().rows(index), self._fetch)
+        part._fetched = self._fetched
+        return part
+
+    def complete(self, columns: np.ndarray, label: str, *, partly: bool = False) -> Views:
+        """These samples with these columns, of which nothing is missing; `partly`: of no sample all of them."""
+        if sp.issparse(self.X):
+            return self
+        columns = np.sort(columns)
+        if isinstance(self.X, KeptColumns) and np.isin(columns, self.X.sparse_positions()).all():
+            values, there = self.X.take_sparse(columns)
+            missing = np.flatnonzero(~there.all(axis=1))
+            if len(missing):
+                place = sp.identity(len(there), format="csc")[:, missing]
+                values = values + place @ sp.csr_matrix(self._rows_of(missing, columns, label, False), dtype=float)
+                block = (columns, values, np.ones(len(there), dtype=bool))
+                return self._over(KeptColumns(self.n_samples, self.X.shape[1], [], [block]))
+            return self
+        values = take_columns(self.X, columns)
+        missing = np.flatnonzero(pd.isna(values).all(axis=1) if partly else pd.isna(values).any(axis=1))
+        if len(missing) == 0:
+            return self
+        new = self._rows_of(missing, columns, label, partly)
+        values = values.astype(np.result_type(values, new) if new.dtype.kind in "fiub" else object)
+        values[missing] = new
+        return self._over(KeptColumns(self.n_samples, self.X.shape[1], [(columns, np.ascontiguousarray(values))]))
+
+    def _rows_of(self, missing: np.ndarray, columns: np.ndarray, label: str, partly: bool) -> np.ndarray:
+        """The values of samples that lack them, each fetched once."""
+        known = self._fetched.setdefault(columns.tobytes(), {})
+        unknown = np.array([row for row in self.positions[missing] if row not in known], dtype=int)
+        if len(unknown):
+            known.update(zip(unknown.tolist(), self._ask(label, unknown, columns, partly), strict=True))
+        return np.stack([known[row] for row in self.positions[missing].tolist()])
+
+    def _ask(self, label: str, rows: np.ndarray, columns: np.ndarray, partly: bool) -> np.ndarray:
+        got = self._fetch(label, rows)
+        if isinstance(got, pd.DataFrame) and self.names is not None:
+            wanted = list(self.names[columns])
+            if not set(wanted) <= set(got.columns):
+                raise ValueError(f"fetch({label!r}, ...) returned a data frame without the view's columns {wanted}")
+            got = got[wanted]
+        got = got.toarray() if sp.issparse(got) else np.asarray(without_mask(got))
+        if got.shape != (len(rows), len(columns)):
+            raise ValueError(
+                f"fetch({label!r}, ...) returned an array of shape {got.shape}; {len(rows)} samples and {len(columns)} "
+                f"columns were needed, shape {(len(rows), len(columns))}"
+            )
+        if (pd.isna(got).all(axis=1) if partly else pd.isna(got)).any():
+            raise ValueError(f"fetch({label!r}, ...) returned missing values (NaN)")
+        return got
 
 
-def _take(X: Any, columns: np.ndarray) -> np.ndarray:
-    """These columns as an array, without a copy where they are adjacent columns of an array."""
-    if isinstance(X, KeptColumns):
-        return X.take(columns)
-    return X.iloc[:, columns].to_numpy() if isinstance(X, pd.DataFrame) else take_columns(X, columns)
+class ColumnInBlocks(Protocol):
+    """One column beside X, such as sample weights."""
+
+    @property
+    def shown(self) -> str:
+        """What messages call the file that has it."""
+
+    def read(self, first: int, last: int) -> np.ndarray:
+        """The values from position `first` to before `last`."""
 
 
-def _checked_sparse(values: sp.csr_matrix, label: str) -> tuple[sp.csr_matrix, np.ndarray]:
-    values = values.astype(np.float64)
-    if not np.isfinite(values.data).all():
-        raise ValueError(f"view {label!r} is sparse and contains NaN or infinity; sparse views cannot be missing")
-    return values, np.ones(values.shape[0], dtype=bool)
+class TableInBlocks(ABC):
+    """Samples that are read a block at a time; `files.OpenViews` is one.
+
+    Attributes
+    ----------
+    n_samples : int
+    columns : Index of str
+    block_size : int
+        How many samples a block has; the last one may have fewer.
+    """
+
+    n_samples: int
+    columns: pd.Index
+    block_size: int
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.n_samples // self.block_size)
+
+    def limits(self, number: int) -> tuple[int, int]:
+        """The first position of a block, and the one after its last."""
+        if not 0 <= number < self.n_blocks:
+            raise IndexError(f"there is no block {number}; there are {self.n_blocks}, numbered from 0")
+        first = number * self.block_size
+        return first, min(first + self.block_size, self.n_samples)
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """The memory that X would take, about."""
+
+    @property
+    @abstractmethod
+    def files(self) -> list[Path]:
+        """All files that are read."""
+
+    @property
+    @abstractmethod
+    def target(self) -> str | None:
+        """What the targets are called, None where there are none."""
+
+    @property
+    @abstractmethod
+    def target_names(self) -> list[Any] | None:
+        """The names of the targets where each sample has several; None where the target is one column."""
+
+    @property
+    @abstractmethod
+    def has_ids(self) -> bool:
+        """Whether samples have ids."""
+
+    @abstractmethod
+    def rows(self, first: int, last: int, *, with_ids: bool = True) -> pd.DataFrame:
+        """The samples from position `first` to before `last`."""
+
+    @abstractmethod
+    def targets(self, first: int, last: int) -> np.ndarray | None:
+        """The targets from position `first` to before `last`; None where there are none."""
+
+    @abstractmethod
+    def column(self, name: str, role: str) -> ColumnInBlocks:
+        """A column by its name, for what is read beside X."""
+
+    @abstractmethod
+    def without(self, name: str) -> Any:
+        """The table without one of its columns."""

@@ -170,7 +170,7 @@ def test_projections_work_in_another_namespace(kernels):
 
 
 def test_many_outputs_are_multiplied_some_at_a_time(monkeypatch):
-    from kernelweave.kernels.points import in_parts
+    from kernelweave.kernels import points as in_parts
 
     (dense, theta), (lazy, _) = (prepared(storage) for storage in ("dense", "lazy"))
     coef = np.random.default_rng(3).normal(size=(N, 7))

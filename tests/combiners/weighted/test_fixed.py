@@ -5,8 +5,8 @@ import pytest
 from kernelweave import MKLClassifier
 from kernelweave.combiners import FixedWeights, Mean, Product
 from kernelweave.kernels import Gaussian, KernelStack, Linear, MemoryWarning, Polynomial
-from kernelweave.kernels.stacking import memory as memory_module
-from kernelweave.kernels.stacking import stack as stack_module
+from kernelweave.kernels import resources as memory_module
+from kernelweave.kernels import stack as stack_module
 from kernelweave.machines import BinaryMachine
 from kernelweave.views import Views
 

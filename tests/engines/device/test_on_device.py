@@ -16,7 +16,7 @@ from kernelweave.features import ExactFeatures
 from kernelweave.features.base import raw_dtype
 from kernelweave.features.nystroem import NystroemMap
 from kernelweave.kernels import Distance, Gaussian, Linear
-from kernelweave.kernels.stacking.memory import KernelMemoryError
+from kernelweave.kernels.resources import KernelMemoryError
 from kernelweave.machines import SquaredEpsilonInsensitive
 from places import ON_TORCH, STRICT
 

@@ -14,7 +14,7 @@ from conventions import checks
 from kernelweave.estimators import SparseLargeMarginClassifier
 from kernelweave.estimators.ensembles.sparse_margin import _Optimum
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial
-from kernelweave.kernels.points.landmarks import LandmarkKernel
+from kernelweave.kernels.points import LandmarkKernel
 from kernelweave.machines import BinaryMachine
 from own_kernels import RationalQuadratic
 

@@ -10,7 +10,7 @@ from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import FixedWeights, Projected
 from kernelweave.estimators.kernel_lists.sharing import SharedFoldKernels
 from kernelweave.kernels import Gaussian, Linear, MemoryWarning, Precomputed
-from kernelweave.kernels.stacking.shared import SharedKernel
+from kernelweave.kernels.arithmetic import SharedKernel
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 4))
@@ -82,7 +82,7 @@ def test_what_is_not_shared():
 
 
 def test_memory_is_told(monkeypatch):
-    monkeypatch.setattr("kernelweave.kernels.stacking.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("kernelweave.kernels.resources.available_memory", lambda: 1000)
     with pytest.warns(MemoryWarning, match="2 kernels of 5 folds"):
         SharedFoldKernels(model(), ["C"]).warn_of_memory(60, 5)
 

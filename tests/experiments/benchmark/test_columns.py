@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from kernelweave import stack_views
 from kernelweave.experiments.benchmark.columns import SideBySide, is_sparse, view_block
-from kernelweave.views.sparse_rows import SparseRows
+from kernelweave.views.frames import SparseRows
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(2.0, 3.0, size=(30, 4)), RNG.normal(size=(30, 2))

@@ -18,7 +18,7 @@ from kernelweave.experiments.engine import comparison_run as module
 from kernelweave.experiments.engine.cells import described, frame_digest
 from kernelweave.experiments.engine.comparison_run import measure_row
 from kernelweave.model_selection import NestedFolds, paired_loss_test
-from kernelweave.views.sparse_rows import SparseRows
+from kernelweave.views.frames import SparseRows
 
 
 class Chooser(ClassifierMixin, BaseEstimator):

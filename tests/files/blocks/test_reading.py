@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from kernelweave import read_views, read_views_in_blocks
 from kernelweave.files.blocks.scanning import _MISSING
 from kernelweave.files.blocks.waiting import Waiting
-from kernelweave.views.sparse_rows import SparseRowsDtype
+from kernelweave.views.frames import SparseRowsDtype
 
 
 def check_same(paths, *, block_size, **options):

@@ -6,8 +6,8 @@ from sklearn.preprocessing import StandardScaler
 
 from kernelweave.arrays import HOST, Place
 from kernelweave.kernels import Distance, Gaussian, Laplacian, Linear, Precomputed
-from kernelweave.kernels.stacking.memory import KernelMemoryError
-from kernelweave.kernels.stacking.stack import KernelStack
+from kernelweave.kernels.resources import KernelMemoryError
+from kernelweave.kernels.stack import KernelStack
 from places import STRICT, in_every_place
 
 rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial, Precomputed
-from kernelweave.kernels.points.landmarks import LandmarkKernel
+from kernelweave.kernels.points import LandmarkKernel
 from kernelweave.reduction import KernelOrthogonalCentroid, SubspaceKernel
 from kernelweave.reduction.extraction.subspace_ascent import _Line, conjugate_gradients, orthonormal, over_coefficients
 from kernelweave.reduction.extraction.subspace_criteria import Alignment, RadiusMargin

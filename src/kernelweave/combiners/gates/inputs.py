@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from ...kernels import KernelStack
 from ...kernels.base import Kernel
-from ...kernels.features import squared_norms
+from ...kernels.vectors import squared_norms
 from ...solvers.stacks.gating import standardize
 from ...validation import Choice, Flag, check
 from ...views import Views

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ...kernels import Kernel
-from ...kernels.stacking.stack import NewPart
+from ...kernels.stack import NewPart
 from ...machines import Machine, Solution
 from ...machines.base import Operand
 from ...stacks import training

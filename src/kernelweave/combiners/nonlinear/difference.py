@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
 from ...kernels import Kernel, KernelStack
-from ...kernels.stacking.repair import Repair
+from ...kernels.normalization import Repair
 from ...machines import Machine, Solution
 from ...stacks import FitControl, TrainingStack, training
 from ...stacks.missing import check_every_view

@@ -20,7 +20,7 @@ import numpy as np
 from ...kernels import KernelStack
 from ...kernels.parts.pointwise import PointwiseInParts
 from ...kernels.parts.sums import SumInParts
-from ...kernels.stacking.feature_weights import feature_weights
+from ...kernels.stack import feature_weights
 from ...machines import Solution
 from ...machines.base import Operand
 from ...solvers.stacks.elementwise import polynomial, polynomial_pullback

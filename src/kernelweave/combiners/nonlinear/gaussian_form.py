@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...kernels.normalization import check_known
 from ...kernels.parts.pointwise import PointwiseInParts
-from ...kernels.stacking.normalization import check_known
 from ...solvers.stacks.elementwise import gaussian, gaussian_pullback
 from ...stacks import TrainingStack, training
 from ...views import Views

@@ -31,8 +31,8 @@ import scipy.sparse as sp
 from ..._warnings import warn
 from ...kernels import KernelStack, Linear
 from ...kernels.base import ViewKernel
-from ...kernels.features import squared_norms
-from ...kernels.points.projected import PointKernel
+from ...kernels.points import PointKernel
+from ...kernels.vectors import squared_norms
 from ...solvers.spectrum import above_rounding
 from ...validation import Choice, check
 from ...views import Views

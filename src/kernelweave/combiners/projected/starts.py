@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
-from ...kernels.features import squared_norms
+from ...kernels.vectors import squared_norms
 from ...validation import shown
 
 STARTS = ("random", "pca", "lda")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...kernels import Kernel
-from ...kernels.stacking.stack import NewPart
+from ...kernels.stack import NewPart
 from ...machines import Machine
 from ...machines.base import Operand
 from ...solvers.stacks.sums import KernelBlock, sum_kernels

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
-from ...kernels.threads import one_thread_each
+from ...kernels.resources import one_thread_each
 from ..base import Engine, added
 from .placing import begun_at
 from .waiting import cancel, results_of

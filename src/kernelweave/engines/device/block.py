@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ...kernels.threads import in_blas_threads
+from ...kernels.resources import in_blas_threads
 from ...machines.terms import DualTerms
 from ..base import ranges, spans_of
 from ..block import TILE, Block, FeatureBlock, Respond

@@ -25,8 +25,7 @@ from ...features.exact import ExactMap
 from ...kernels.parts.device.rules import warn_of_host_kernels
 from ...kernels.parts.making import source_of
 from ...kernels.parts.sources import PointSource, Source
-from ...kernels.stacking.memory import KernelMemoryError
-from ...kernels.threads import in_blas_threads
+from ...kernels.resources import KernelMemoryError, in_blas_threads
 from ...views import Views
 from ..base import Rows, ranges
 from .block import PIECE, DeviceBlock, joined, placed_block

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin, clone
 
 from ...kernels import KernelStack
-from ...kernels.stacking.memory import telling_memory_errors, warn_if_too_large
-from ...kernels.stacking.naming import default_kernels
+from ...kernels.resources import explained_memory_errors, warn_if_too_large
+from ...kernels.stack import default_kernels
 from ...solvers.embedding.graph_embedding import mean_spread, ratio_trace
 from ...solvers.embedding.graph_laplacian import class_laplacians
 from ...validation import Choice, Constraints, Number, Offers, Seed, Whole, check_parameters
@@ -135,7 +135,7 @@ class DiscriminantEnsemble(ClassifierMixin, FittedStack, KernelParameters):
             needed = 5 if rule.graph is None else 6, stack.n_samples, np.dtype(float), "the discriminant of a kernel"
             warn_if_too_large(*needed, has_dtype=False)
             self._discriminants, judgements = [], []
-            with telling_memory_errors(*needed, has_dtype=False):
+            with explained_memory_errors(*needed, has_dtype=False):
                 for m in range(stack.n_kernels):
                     K = stack.gram(m)
                     self._discriminants.append(rule.fit(K, labels, stack.present[:, m]))

@@ -23,8 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...combiners import Mean, WeightedSum
 from ...kernels import Gaussian, KernelStack
-from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
-from ...kernels.stacking.memory import warn_if_too_large
+from ...kernels.points import LandmarkKernel, landmark_views, starting_landmarks, view_values
+from ...kernels.resources import warn_if_too_large
 from ...machines import BinaryMachine, Machine, OneVsAllMachine, Solution
 from ...solvers.descent.ascent import Ascent, climb
 from ...validation import Constraints, Flag, Number, Seed, Whole, check_parameters

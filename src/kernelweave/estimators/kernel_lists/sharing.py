@@ -15,9 +15,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ...kernels import Kernel, named_kernels
-from ...kernels.stacking.memory import warn_if_too_large
-from ...kernels.stacking.naming import default_kernels
-from ...kernels.stacking.shared import KernelSheet, SharedKernel
+from ...kernels.arithmetic import KernelSheet, SharedKernel
+from ...kernels.resources import warn_if_too_large
+from ...kernels.stack import default_kernels
 from ...validation.inputs import check_new_data, check_sample_weight, check_training_data
 from ...views import Views
 from ..base import KernelMachineEstimator

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from ...combiners import Combiner
 from ...combiners.named import as_numbers
 from ...kernels import Constant, Kernel, Precomputed, named_kernels
-from ...kernels.stacking.naming import default_kernels
+from ...kernels.stack import default_kernels
 from ...validation import shown
 from ...validation.inputs import check_new_data, check_training_data
 from ...views import Views

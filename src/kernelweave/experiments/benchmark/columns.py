@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ...views.sparse_rows import SparseRowsDtype
+from ...views.frames import SparseRowsDtype
 
 
 class SideBySide(TransformerMixin, BaseEstimator):

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 
 from ...datasets import load_dataset
 from ...views import stack_views
-from ...views.sparse_rows import SparseRows
+from ...views.frames import SparseRows
 from ..engine.comparison import Problem
 from .masks import mask_at_random, mask_by_block
 

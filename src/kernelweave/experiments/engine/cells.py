@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 from ..._version import __version__
 from ...persistence.replacing import replace_file
-from ...views.sparse_rows import SparseRows
+from ...views.frames import SparseRows
 from .cluster import FoldsOnCluster
 from .declaration import Experiment, Method
 from .processes import FoldsInProcesses

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ...validation import shown
 from ...views import stack_views
-from ...views.labels import check_shared
+from ...views.frames import check_shared
 from ..joining import REMEDIES, View, check_filled, filled_rows, no_columns, overlap, overview
 from ..matching import Matching, as_text, is_text, is_whole, match
 from ..reading import check_names, checked_options

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...validation import shown
-from ...views.selectors import SEPARATOR
+from ...validation.columns import SEPARATOR
 from ..matching import as_text
 from ..separators import format_suffix
 from ..table import no_column

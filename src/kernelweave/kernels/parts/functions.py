@@ -29,7 +29,7 @@ from ...arrays import Place
 
 if TYPE_CHECKING:
     from ..base import Kernel
-    from ..lookups.precomputed import Precomputed
+    from ..precomputed import Precomputed
 
 KINDS = ("linear", "polynomial", "gaussian", "laplacian", "chi-squared")
 STATIONARY = ("gaussian", "laplacian")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from ...arrays import Place
 from ...views import Views
-from ..stacking.normalization import finite
+from ..normalization import finite
 from .functions import JoinFunction, MatrixFunction
 from .sources import Side, Source
 

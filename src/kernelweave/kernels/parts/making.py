@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from ...arrays import Place
 from ...views import Views
-from ..lookups.matrices import check_symmetric
-from ..stacking.normalization import Normalizer, finite, warn_if_lost
+from ..normalization import Normalizer, finite, warn_if_lost
+from ..precomputed import check_symmetric
 from .kernel_sources import JoinedSource, MatrixSource, NoSource, SamplesSource, ValuesSource
 from .precision import drowns
 from .sources import PointSource, Source
@@ -18,7 +18,7 @@ from .stack import StackInParts
 
 if TYPE_CHECKING:
     from ..base import Kernel
-    from ..stacking.stack import KernelStack
+    from ..stack import KernelStack
 
 #: A kernel that is not known to be positive semidefinite is checked on so many samples: a principal submatrix of a
 #: positive semidefinite matrix is one, too.

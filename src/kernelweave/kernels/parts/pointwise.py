@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Place
-from ..threads import in_threads
+from ..resources import in_threads
 from .host.row_cache import RowCache, rows_that_fit
 from .sources import TILE_VALUES
 from .stack import StackInParts

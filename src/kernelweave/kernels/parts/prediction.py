@@ -12,7 +12,7 @@ from ...views import Views
 from .stack import StackInParts
 
 if TYPE_CHECKING:
-    from ..stacking.stack import KernelStack
+    from ..stack import KernelStack
 
 #: Numbers of new samples (features and images) that are in the place at once.
 BLOCK_NUMBERS = 2**25

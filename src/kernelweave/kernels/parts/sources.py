@@ -31,7 +31,7 @@ import numpy as np
 
 from ...arrays import Place
 from ...views import Views
-from ..stacking.normalization import Normalizer
+from ..normalization import Normalizer
 from .device import features as device_features
 from .functions import STATIONARY, PointFunction, in_units
 from .host import values as host_values

@@ -23,7 +23,7 @@ from ...features.fourier import FourierMap
 from ...features.nystroem import NystroemMap
 from ...features.transformer import TransformerMap
 from ...kernels import Kernel, KernelStack
-from ...kernels.points.projected import PointKernel
+from ...kernels.points import PointKernel
 from ...kernels.preparation import Preparation
 from ...stacks.features import NoFeatures
 from ...stacks.projections import FourierTerm, LinearTerm, NystroemTerm, ProjectedMap

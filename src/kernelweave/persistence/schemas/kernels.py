@@ -6,12 +6,11 @@ import numpy as np
 
 from ... import kernels
 from ...kernels.base import Kernel, ViewKernel
-from ...kernels.points.projected import PointKernel
+from ...kernels.normalization import NORMALIZATIONS, REPAIRS
+from ...kernels.points import PointKernel
 from ...kernels.preparation import Preparation
-from ...kernels.stacking.normalization import METHODS as NORMALIZATIONS
-from ...kernels.stacking.repair import METHODS as REPAIRS
 from ...views import Views
-from ...views.kept import KeptColumns
+from ...views.frames import KeptColumns
 from . import rules
 from .language import (
     Schema,

@@ -36,8 +36,8 @@ from ...combiners.projected.layout import Layout
 from ...estimators.base import KernelMachineEstimator
 from ...estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ...kernels.base import Kernel, ViewKernel
-from ...kernels.points.projected import PointKernel
-from ...kernels.stacking.normalization import METHODS as NORMALIZATIONS
+from ...kernels.normalization import NORMALIZATIONS
+from ...kernels.points import PointKernel
 from ...machines import Machine
 from ...reduction.base import KernelTransformer
 from ...views import Views

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...kernels.preparation import Preparation
-from ...views.handed import TableKind
+from ...kernels.preparation import Preparation, TableKind
 from ..preparation import (
     OPERATIONS,
     TRANSFORMERS,

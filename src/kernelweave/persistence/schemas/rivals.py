@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...estimators import MKLClassifier, MKLRegressor
+from ...kernels.preparation import TableKind
 from ...recipes.rivals import ColumnModel, StackedViews
 from ...recipes.rivals.column_model import ESTIMATORS
 from ...recipes.rivals.design import Design
 from ...recipes.rivals.linear import LinearScores
 from ...recipes.rivals.trees import TreeSum
-from ...views.handed import TableKind
 from ..bounds import check_whole
 from . import rules
 from .language import (

@@ -17,9 +17,9 @@ from ...combiners.gates.regions import RegionGate
 from ...combiners.localized.combiner import GatedCombiner
 from ...combiners.projected.feature_maps import KernelFeatures
 from ...kernels.base import Kernel, ViewKernel
-from ...kernels.distance import DistanceMatrix
-from ...kernels.points.projected import PointKernel
-from ...views.kept import KeptColumns
+from ...kernels.distances import DistanceMatrix
+from ...kernels.points import PointKernel
+from ...views.frames import KeptColumns
 from ..extensions import is_extension
 from ..records import (
     AugmentedStack,

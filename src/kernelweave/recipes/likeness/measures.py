@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...views.sparse_rows import SparseRowsDtype
+from ...views.frames import SparseRowsDtype
 from ..kinds import number_as_text
 from .ranks import rank_grid, ranks
 

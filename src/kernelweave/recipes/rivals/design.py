@@ -16,10 +16,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 
+from ...kernels.preparation import TableKind
 from ...validation import shown
+from ...validation.columns import SEPARATOR
 from ...views import Views
-from ...views.handed import TableKind
-from ...views.selectors import SEPARATOR, prefixes
+from ...views.table import prefixes
 from .lean import lean_preparation
 
 REST = "rest"  # the view of columns without a prefix, as in `MKLClassifier`

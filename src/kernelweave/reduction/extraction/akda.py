@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from ...kernels.points.landmarks import class_means
+from ...kernels.points import class_means
 from ...validation import Constraints, Flag, Number
 from ..base import Extraction, KernelTransformer, TrainingSamples, indicators
 from .centroid import centroids

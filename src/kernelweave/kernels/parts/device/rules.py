@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...._warnings import warn
-from ...stacking.memory import KernelMemoryError
+from ...resources import KernelMemoryError
 from ..making import declared
 from ..packing import SERVED, packed_width
 from ..sources import Source
@@ -28,7 +28,7 @@ from .triton_images import CHUNK
 if TYPE_CHECKING:
     from ....views import Views
     from ...base import Kernel
-    from ...stacking.stack import KernelStack
+    from ...stack import KernelStack
 
 IMAGES = 3
 VECTORS = 18

@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 
 from ....solvers.stacks.exponentials import add_rows
-from ...threads import Scratch, in_threads
+from ...resources import Scratch, in_threads
 
 FEWEST = 1024  # rows that must fit: as many as a working set has
 WIDTH = 2048  # columns whose sums stay in the first cache of a core

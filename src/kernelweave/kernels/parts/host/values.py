@@ -30,7 +30,7 @@ from ....solvers.stacks.exponentials import (
     powers64,
     raise_power,
 )
-from ...threads import Scratch, in_threads
+from ...resources import Scratch, in_threads
 from ..functions import PointFunction, in_units
 
 HEIGHT, WIDTH = 256, 512  # of a tile; in float32 it takes half a megabyte, which stays in the cache of a core

@@ -1,0 +1,276 @@
+"""Kernels of feature vectors: linear, polynomial, and any function of the user's.
+
+The thesis is Gönen (2010, PhD thesis, Boğaziçi University), here the end of its section 1.1:
+
+==========  =====================================  ==================
+thesis      here                                   class
+==========  =====================================  ==================
+k_L         <x, z>                                 `Linear`
+k_P, q      (<x, z> + coef0)^degree, coef0 = 1     `Polynomial`
+==========  =====================================  ==================
+
+Dense views and CSR matrices; a sparse view is never made dense. Memory: the result, plus one more matrix of its size
+while a sparse product is made dense.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..validation import Constraints, Number, Whole, check_parameters, shown
+from ..views import as_views
+from .base import Tile, ViewKernel, symmetric
+from .parts.functions import PointFunction
+from .precomputed import check_symmetric
+
+
+class TiledKernel(ViewKernel):
+    """A function of feature vectors whose Gram matrix is computed in tiles, where the features are dense.
+
+    Subclasses implement `tile_of` beside `cross_of` and `diagonal_of`. A subclass of these that has a `cross_of` or
+    `gram_of` of its own and no `tile_of` does not use the tiles of its base.
+    """
+
+    @abstractmethod
+    def tile_of(self, A: np.ndarray) -> Tile:
+        """A function that gives k(a, a') between two ranges (slices) of rows of A."""
+
+    def gram_of(self, A: Any) -> np.ndarray:
+        """k(a, a') for all pairs of rows of A, a new array; exact on the diagonal."""
+        if not self._has_tiles(A):
+            return self.cross_of(A, A)
+        K = symmetric(len(A), self.tile_of(A))
+        np.fill_diagonal(K, self.diagonal_of(A))
+        return K
+
+    def tile(self, X: Any) -> Tile | None:
+        """A function that gives `gram` between two ranges of samples; None where some sample lacks the view."""
+        values, present = self.read(as_views(X))
+        return self.tile_of(values) if present.all() and self._has_tiles(values) else None
+
+    def _has_tiles(self, A: Any) -> bool:
+        """Whether the features are dense, and no subclass of the one that defines tiles defines other values."""
+        functions = {"tile_of", "cross_of", "gram_of", "gram"}
+        owner = next(cls for cls in type(self).__mro__ if not functions.isdisjoint(vars(cls)))
+        return not sp.issparse(A) and "tile_of" in vars(owner)
+
+
+class Linear(TiledKernel):
+    """The linear kernel k(x, z) = <x, z>, k_L of the thesis (Gönen, 2010).
+
+    Parameters
+    ----------
+    view : str, list, slice, mask, callable or None
+        The columns to use; None means all.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Linear
+    >>> X = [[1.0, 2.0], [3.0, 0.0]]
+    >>> Linear().fit(X).gram(X)
+    array([[5., 3.],
+           [3., 9.]])
+    """
+
+    takes_sparse = True
+    positive_semidefinite = True
+    is_linear = True
+    is_differentiable = True
+
+    def __init__(self, view: Any = None, *, transformer: Any = None):
+        self.view = view
+        self.transformer = transformer
+
+    def point_function(self):
+        """<a, b>."""
+        return PointFunction("linear")
+
+    def cross_of(self, A, B):
+        """<a, b>."""
+        return products(A, B)
+
+    def tile_of(self, A):
+        """<a, a'> between ranges of rows."""
+        return lambda rows, columns: A[rows] @ A[columns].T
+
+    def diagonal_of(self, A):
+        """||a||^2."""
+        return squared_norms(A)
+
+    def pullback(self, A, Z, weights):
+        """sum_i weights_ij a_i."""
+        return weighted_sums(A, weights)
+
+
+class Polynomial(TiledKernel):
+    """The polynomial kernel k(x, z) = (<x, z> + coef0)^degree, k_P of the thesis (Gönen, 2010).
+
+    Parameters
+    ----------
+    view : str, list, slice, mask, callable or None
+        The columns to use; None means all.
+    degree : int
+        The degree q, at least 1.
+    coef0 : float
+        The constant, at least 0.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+
+    Examples
+    --------
+    >>> from kernelweave.kernels import Polynomial
+    >>> X = [[1.0, 2.0], [3.0, 0.0]]
+    >>> Polynomial(degree=2).fit(X).gram(X)
+    array([[ 36.,  16.],
+           [ 16., 100.]])
+    """
+
+    takes_sparse = True
+    positive_semidefinite = True
+    is_differentiable = True
+
+    _constraints = Constraints(degree=Whole(1), coef0=Number(low=0))
+
+    def __init__(self, view: Any = None, degree: int = 2, *, coef0: float = 1.0, transformer: Any = None):
+        self.view = view
+        self.degree = degree
+        self.coef0 = coef0
+        self.transformer = transformer
+
+    def learn(self, values, sample_weight):
+        """Check the degree and the constant."""
+        check_parameters(self, f"the kernel {self.label_!r}")
+
+    def point_function(self):
+        """(<a, b> + coef0)^degree."""
+        return PointFunction("polynomial", degree=self.degree, coef0=self.coef0)
+
+    def cross_of(self, A, B):
+        """(<a, b> + coef0)^degree."""
+        return self._power(products(A, B))
+
+    def tile_of(self, A):
+        """(<a, a'> + coef0)^degree between ranges of rows."""
+        return lambda rows, columns: self._power(A[rows] @ A[columns].T)
+
+    def diagonal_of(self, A):
+        """(||a||^2 + coef0)^degree."""
+        return self._power(squared_norms(A))
+
+    def pullback(self, A, Z, weights):
+        """sum_i weights_ij degree (<a_i, z_j> + coef0)^(degree - 1) a_i."""
+        inner = A @ Z.T + self.coef0
+        return weighted_sums(A, weights * (self.degree * inner ** (self.degree - 1)))
+
+    def _power(self, values):
+        values += self.coef0
+        if self.degree == 2:  # np.power is several times slower than a product
+            return np.multiply(values, values, out=values)
+        return np.power(values, self.degree, out=values)
+
+
+def weighted_sums(values: Any, weights: np.ndarray) -> np.ndarray:
+    """weights' values as an array, also for sparse values."""
+    return np.ascontiguousarray((values.T @ weights).T)
+
+
+def products(A: Any, B: Any) -> np.ndarray:
+    """<a, b> for all pairs of rows, as a dense array."""
+    values = A @ B.T
+    return values.toarray() if sp.issparse(values) else values
+
+
+def squared_norms(A: Any) -> np.ndarray:
+    """||a||^2 of each row."""
+    if sp.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", A, A)
+
+
+class Function(ViewKernel):
+    """The kernel k(x, z) = function(A, B)[i, j] for row i of A and row j of B.
+
+    Parameters
+    ----------
+    function : callable
+        Takes two arrays of samples (rows) and returns the array of shape (len(A), len(B)) of their similarities,
+        which must be symmetric. Columns that are not numbers come as object arrays, sparse views as CSR matrices.
+    view : str, list, slice, mask, callable or None
+        The columns to use; None means all.
+    repair : {"clip", "shift", None}
+        What a model does where the similarities of its training samples are not positive semidefinite, see `Repair`;
+        None only warns.
+    transformer : transformer or None
+        A transformer of scikit-learn that prepares the view, such as ``StandardScaler()``: the kernel compares what it
+        returns. A copy of it, `transformer_`, is fitted (with y) to the training samples that have the view.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.kernels import Function
+    >>> overlap = Function(lambda A, B: np.minimum(A[:, None, :], B[None, :, :]).sum(axis=2))
+    >>> X = [[1.0, 2.0], [3.0, 0.0]]
+    >>> overlap.fit(X).gram(X)
+    array([[3., 1.],
+           [1., 3.]])
+    """
+
+    takes_text = True
+    takes_sparse = True
+
+    def __init__(
+        self,
+        function: Callable[[Any, Any], np.ndarray],
+        view: Any = None,
+        *,
+        repair: str | None = None,
+        transformer: Any = None,
+    ):
+        self.function = function
+        self.view = view
+        self.repair = repair
+        self.transformer = transformer
+
+    @property
+    def name(self) -> str:
+        """The view's name, or the function's."""
+        return self.view if isinstance(self.view, str) else getattr(self.function, "__name__", "function").strip("<>")
+
+    def learn(self, values, sample_weight):
+        """Check that the function can be called."""
+        if not callable(self.function) or isinstance(self.function, type):
+            raise ValueError(
+                f"function of the kernel {self.label_!r} (Function) must be a callable f(A, B), not "
+                f"{shown(self.function)}"
+            )
+
+    def gram_of(self, A):
+        """function(A, A), which must be symmetric."""
+        K = self.cross_of(A, A)
+        check_symmetric(K, f"the values of the kernel {self.label_!r}")
+        return K
+
+    def cross_of(self, A, B):
+        """function(A, B), checked."""
+        # Copies that the user's function may write to; some compiled functions take nothing else.
+        K = self.function(A.copy(), B.copy())
+        if sp.issparse(K) or np.iscomplexobj(K):
+            raise ValueError(
+                f"the kernel {self.label_!r} returned sparse or complex values; it must return real arrays"
+            )
+        K = np.array(K, dtype=np.float64)
+        if K.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(
+                f"the kernel {self.label_!r} returned shape {K.shape} for {A.shape[0]} and {B.shape[0]} samples; "
+                f"its function must return shape {(A.shape[0], B.shape[0])}"
+            )
+        return K
