@@ -1,4 +1,4 @@
-"""Files that an earlier version saved, with what their models gave then; see `persistence/make_files.py`."""
+"""Files that an earlier version saved, with what their models gave then; see `saving/make_files.py`."""
 
 import gzip
 import json
@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from kernelweave.persistence.registry import CLASSES
+from kernelweave.saving.registry import class_named
 
-FOLDER = Path(__file__).parent / "persistence" / "files"
+FOLDER = Path(__file__).parent / "saving" / "files"
 _METHODS = (
     "decision_function",
     "predict",
@@ -158,7 +158,7 @@ def _text(part):
 
 
 def _parameters(name):
-    return set(signature(CLASSES[name]).parameters)
+    return set(signature(class_named(name)).parameters)
 
 
 def _parts(row):

@@ -1,8 +1,8 @@
 """Save a small model of every kind, with what it gives for new samples, for the tests of later versions.
 
-    PYTHONPATH=src:tests python tests/persistence/make_files.py
+    PYTHONPATH=src:tests python tests/saving/make_files.py
 
-Files go to ``tests/persistence/files/release-N``, N being the version of the library. What is there is never written
+Files go to ``tests/saving/files/release-N``, N being the version of the library. What is there is never written
 again, since files of users are not either: run this before a release, which makes a folder of its own, or after adding
 a kind of model to `saved_models`, which makes a file for that one.
 """

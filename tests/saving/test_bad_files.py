@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kernelweave import MKLClassifier, load, save
 from kernelweave.kernels import Function, Gaussian, Linear
-from kernelweave.persistence.archive import checksum, seal_of
+from kernelweave.saving.archive import checksum, seal_of
 from saved_builders import CALLABLES, FRAME, NEW, TWO, A, N
 
 MODEL = MKLClassifier([Linear([0, 1]), Gaussian()]).fit(A, TWO)

@@ -16,11 +16,11 @@ import kernelweave
 import saved_files
 from forging import SavedModel, holders
 from kernelweave import load
-from kernelweave.persistence.bounds import check_whole
-from kernelweave.persistence.codecs import CODECS
+from kernelweave.saving.codecs import CODECS
+from kernelweave.validation.schemas import check_whole
 
 TESTS = Path(__file__).parents[1]
-SCRIPT = TESTS / "persistence" / "try_extremes.py"
+SCRIPT = TESTS / "saving" / "try_extremes.py"
 HIGH = 2**31 - 1
 
 

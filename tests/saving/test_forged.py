@@ -22,8 +22,8 @@ from forging import SECONDS, SavedModel, changed_arrays, changed_values, holders
 from kernelweave import MKLClassifier, MKLRegressor, load, save
 from kernelweave.combiners import FixedWeights, KernelDifference, Localized, Projected
 from kernelweave.kernels import Gaussian, Linear, Polynomial
-from kernelweave.persistence import files
-from kernelweave.persistence.archive import checksum, seal_of
+from kernelweave.saving import models
+from kernelweave.saving.archive import checksum, seal_of
 from saved_builders import NEW, TWO, VALUE, A
 from saved_models import MODELS
 
@@ -120,11 +120,11 @@ def forge(tmp_path, monkeypatch):
     def attempt(model, change):
         save(model, tmp_path / "model")
         with monkeypatch.context() as patch:
-            patch.setattr(files.Decoder, "unpack", lambda decoder: None)  # the fields of the file, as they are
+            patch.setattr(models.Decoder, "unpack", lambda decoder: None)  # the fields of the file, as they are
             loaded = load(tmp_path / "model")
         change(loaded)
         with monkeypatch.context() as patch:
-            patch.setattr(files, "_SupportColumns", lambda model: lambda value: value)  # it looks into the model
+            patch.setattr(models, "_SupportColumns", lambda model: lambda value: value)  # it looks into the model
             save(loaded, tmp_path / "model")
         with pytest.raises(ValueError, match="^cannot load .*: its ") as caught:
             load(tmp_path / "model")

@@ -20,10 +20,10 @@ from forging import SavedModel
 from kernelweave import MKLClassifier, load, save, stack_views
 from kernelweave.combiners import FixedWeights
 from kernelweave.kernels import Gaussian, Linear, Polynomial, ViewKernel
-from kernelweave.persistence import files
-from kernelweave.persistence.preparation import (
+from kernelweave.saving import models
+from kernelweave.saving.documents import CountTermsOperation
+from kernelweave.saving.operations import (
     ChainOperation,
-    CountTermsOperation,
     KeepOperation,
     OneHotOperation,
     Operation,
@@ -283,7 +283,7 @@ def forge(prepared_file, tmp_path, monkeypatch):
 
     def attempt(kernel, path, value):
         with monkeypatch.context() as patch:
-            patch.setattr(files.Decoder, "unpack", lambda decoder: None)
+            patch.setattr(models.Decoder, "unpack", lambda decoder: None)
             loaded = load(prepared_file)
         owner = loaded.kernels_[kernel]
         *steps, name = path.split(".")
@@ -292,7 +292,7 @@ def forge(prepared_file, tmp_path, monkeypatch):
         old = vars(owner).get(name)
         vars(owner)[name] = value(old) if callable(value) else value
         with monkeypatch.context() as patch:
-            patch.setattr(files, "_SupportColumns", lambda model: lambda value: value)
+            patch.setattr(models, "_SupportColumns", lambda model: lambda value: value)
             save(loaded, tmp_path / "forged")
         with pytest.raises(ValueError, match="^cannot load .*: its ") as caught:
             load(tmp_path / "forged")

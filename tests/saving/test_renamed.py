@@ -2,13 +2,13 @@
 
 import pytest
 
-from kernelweave.persistence.registry import CLASSES, RENAMED, fields_of, name_now
 from kernelweave.reduction import LDEGraph
+from kernelweave.saving.registry import RENAMED, class_named, fields_of, name_now
 
 
 @pytest.mark.parametrize("name", sorted(RENAMED))
 def test_files_keep_the_names_of_parameters(name):
-    value = CLASSES[name]()
+    value = class_named(name)()
     now, saved = vars(value), fields_of(value)
     assert set(RENAMED[name].values()) & set(saved) and not set(RENAMED[name]) & set(saved)
     assert {name_now(name, field): part for field, part in saved.items()} == now

@@ -16,9 +16,9 @@ from kernelweave.arrays import HOST, Place
 from kernelweave.combiners import FixedWeights, Localized, Projected, Sigmoid, Softmax
 from kernelweave.kernels import Function, Gaussian, Kernel, Linear, Precomputed
 from kernelweave.kernels.preparation import Preparation
-from kernelweave.persistence.preparation import Operation
-from kernelweave.persistence.registry import CLASSES
 from kernelweave.recipes.rivals.design import Design
+from kernelweave.saving.operations import Operation
+from kernelweave.saving.registry import CLASSES, class_named
 from saved_builders import FRAME, GRAM, NEW, TWO, A, N
 from saved_models import MODELS, callables_of
 
@@ -225,7 +225,7 @@ def test_every_public_class_is_registered():
                 continue
             if issubclass(cls, (Exception, machines.Solution, combiners.CombinedKernel, combiners.KernelFamily)):
                 continue
-            assert CLASSES.get(name) is cls, f"{name} needs a line in persistence/registry.py"
+            assert name in CLASSES and class_named(name) is cls, f"{name} needs a line in saving/registry.py"
 
 
 def test_machines_decide_without_their_samples():

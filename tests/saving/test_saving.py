@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from kernelweave import MKLClassifier, load, save
 from kernelweave.kernels import Linear
-from kernelweave.persistence import archive, files, replacing
+from kernelweave.saving import archive, atomic, models
 from saved_builders import TWO, A
 
 MODEL = MKLClassifier().fit(A, TWO)
@@ -86,7 +86,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         save(MKLClassifier().fit(A, TWO), path)
     monkeypatch.undo()
-    monkeypatch.setattr(files.os, "replace", full)
+    monkeypatch.setattr(models.os, "replace", full)
     with pytest.raises(OSError, match="no space left"):
         save(MKLClassifier().fit(A, TWO), path)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
@@ -112,13 +112,13 @@ def mode_of(path):
 def system(request, monkeypatch):
     """Systems with and without files that have no name, and one that does not let them be linked."""
     if request.param == "named":
-        monkeypatch.setattr(replacing, "_open_unnamed", lambda folder, mode: None)
+        monkeypatch.setattr(atomic, "_open_unnamed", lambda folder, mode: None)
     elif request.param == "no link":
 
         def refused(*arguments, **options):
             raise PermissionError("links are not allowed")
 
-        monkeypatch.setattr(replacing.os, "link", refused)
+        monkeypatch.setattr(atomic.os, "link", refused)
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755])
@@ -150,7 +150,7 @@ def test_a_file_is_never_more_open_than_it_was(tmp_path, monkeypatch, system):
         seen.append(stat.S_IMODE(os.fstat(file.fileno()).st_mode))
         file.write(b"content")
 
-    replacing.replace_file(path, write)
+    atomic.replace_file(path, write)
     assert set(seen) == {0o600} and path.read_bytes() == b"content"
 
 
@@ -166,7 +166,7 @@ def test_owner_and_group_stay(tmp_path, monkeypatch, system):
     def refused(*arguments):
         raise PermissionError("not the owner")
 
-    monkeypatch.setattr(replacing.os, "fchown", refused)
+    monkeypatch.setattr(atomic.os, "fchown", refused)
     save(MODEL, path)
     assert mode_of(path) == 0o600  # another group must not read what the old one could
 
@@ -174,7 +174,7 @@ def test_owner_and_group_stay(tmp_path, monkeypatch, system):
 def test_write_protected_files_stay(tmp_path, monkeypatch):
     path = tmp_path / "model"
     path.write_bytes(b"before")
-    monkeypatch.setattr(replacing.os, "access", lambda path, mode: mode != os.W_OK)  # root may write anything
+    monkeypatch.setattr(atomic.os, "access", lambda path, mode: mode != os.W_OK)  # root may write anything
     with pytest.raises(PermissionError, match="write-protected"):
         save(MODEL, path)
     assert path.read_bytes() == b"before"
@@ -198,9 +198,9 @@ _ENDLESS = f"""
 import sys, time
 from importlib.util import module_from_spec, spec_from_file_location
 
-spec = spec_from_file_location("replacing", {replacing.__file__!r})
-replacing = module_from_spec(spec)
-spec.loader.exec_module(replacing)
+spec = spec_from_file_location("atomic", {atomic.__file__!r})
+atomic = module_from_spec(spec)
+spec.loader.exec_module(atomic)
 
 def write(file):
     file.write(b"half")
@@ -209,8 +209,8 @@ def write(file):
     time.sleep(60)
 
 if sys.argv[2] == "named":
-    replacing._open_unnamed = lambda folder, mode: None
-replacing.replace_file(sys.argv[1], write)
+    atomic._open_unnamed = lambda folder, mode: None
+atomic.replace_file(sys.argv[1], write)
 """
 
 
@@ -268,7 +268,7 @@ def test_saves_at_the_same_time(tmp_path, system):
 
     def work(content):
         for _ in range(20):
-            replacing.replace_file(path, lambda file: file.write(content))
+            atomic.replace_file(path, lambda file: file.write(content))
 
     reader = threading.Thread(target=look)
     writers = [threading.Thread(target=work, args=(content,)) for content in contents]

@@ -9,8 +9,8 @@ import saved_files
 from forging import SavedModel
 from kernelweave import load, save
 from kernelweave.kernels import Gaussian, Linear
-from kernelweave.persistence.registry import CLASSES, RENAMED
 from kernelweave.reduction import MKLDR, LDEGraph
+from kernelweave.saving.registry import RENAMED, class_named
 from saved_builders import TWO, A
 from saved_models import MODELS, callables_of
 
@@ -55,9 +55,7 @@ def test_saving_again_gives_the_same_document(kept, tmp_path):
 
 
 def test_there_is_a_file_for_every_kind_of_model():
-    assert set(MODELS) <= set().union(*(each["models"] for each in EXPECTED.values())), (
-        "run tests/persistence/make_files.py"
-    )
+    assert set(MODELS) <= set().union(*(each["models"] for each in EXPECTED.values())), "run tests/saving/make_files.py"
 
 
 def test_renamed_parameters_keep_their_names_in_files(tmp_path):
@@ -75,5 +73,5 @@ def test_renamed_parameters_keep_their_names_in_files(tmp_path):
 @pytest.mark.parametrize("cls", RENAMED)
 def test_the_table_of_renamed_parameters_is_true(cls):
     """No parameter of today has a name that files use for another."""
-    parameters = set(signature(CLASSES[cls].__init__).parameters)
+    parameters = set(signature(class_named(cls).__init__).parameters)
     assert parameters & set(RENAMED[cls]) and not parameters & set(RENAMED[cls].values())

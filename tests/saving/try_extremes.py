@@ -1,7 +1,7 @@
 """Load and predict with files whose whole numbers are extreme; `test_bounds` runs this in processes of its own.
 
-    PYTHONPATH=src:tests python tests/persistence/try_extremes.py once
-    PYTHONPATH=src:tests python tests/persistence/try_extremes.py all 0 2
+    PYTHONPATH=src:tests python tests/saving/try_extremes.py once
+    PYTHONPATH=src:tests python tests/saving/try_extremes.py all 0 2
 
 ``once`` takes each attribute that holds an array of whole numbers in one kind of model, ``all`` in every kind; two
 numbers are a part of the kinds, and into how many parts they are cut. A wrong index may end the process, so each line

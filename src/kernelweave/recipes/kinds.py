@@ -31,8 +31,7 @@ import scipy.sparse as sp
 from pandas.api import types
 
 from ..validation import shown
-from ..validation.inputs import is_date
-from ..validation.tables import as_pandas, spelled_number
+from ..validation.inputs import as_pandas, is_date, spelled_number
 from ..views.selectors import SEPARATOR
 from ..views.sparse_rows import SparseRows, SparseRowsDtype
 

@@ -18,19 +18,17 @@ from ..features import Approximation
 from ..features.transformer import TransformerMap
 from ..kernels import Precomputed, ViewKernel
 from ..kernels.preparation import Preparation
-from ..recipes.rivals import ColumnModel
-from ..recipes.rivals.design import Design
 from ..validation import check
+from ..validation.schemas import is_own, part
 from ..views import Views
 from .archive import read_archive, write_archive
-from .codecs import NotSavableError
-from .extensions import given_classes, needed_classes
-from .graph import Decoder, Encoder
-from .preparation import Description, as_operation, described
-from .registry import ESTIMATORS
-from .replacing import replace_file
-from .schemas.models import check_model
-from .schemas.rules import n_features_of
+from .atomic import replace_file
+from .codecs import Decoder, Encoder, NotSavableError
+from .kernel_schemas import n_features_of
+from .registry import ESTIMATORS, given_classes, is_registered, name_in_files, needed_classes
+from .transformers import Description, as_operation, described
+
+_ALL_COLUMNS = "preparation of all columns"
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
@@ -79,10 +77,9 @@ def save(model: Any, path: str | os.PathLike) -> None:
     >>> bool((again.decision_function([[4.0]]) == model.decision_function([[4.0]])).all())
     True
     """
-    if type(model) not in ESTIMATORS:
-        known = ", ".join(cls.__name__ for cls in ESTIMATORS)
+    if not _is_model(model):
         raise ValueError(
-            f"save takes a fitted model ({known}), not an object of the class {type(model).__name__}; "
+            f"save takes a fitted model ({', '.join(ESTIMATORS)}), not an object of the class {type(model).__name__}; "
             "of a pipeline or search, save the model inside it"
         )
     check_is_fitted(model)
@@ -171,9 +168,9 @@ def load(
             functions = _checked_callables(document["callables"], callables or {})
             decoder = Decoder(arrays, functions, needed_classes(document.get("classes", []), given))
             model = decoder.model(document["rows"])
-            if type(model) not in ESTIMATORS:
+            if not _is_model(model):
                 raise ValueError("it holds no model")
-            check_model(model)
+            part(type(model))(model, {}, type(model).__name__)
             decoder.unpack()
             check_is_fitted(model)
         except MemoryError:
@@ -188,6 +185,10 @@ def load(
     for each in models:
         each.device = device
     return model
+
+
+def _is_model(value: Any) -> bool:
+    return is_registered(type(value)) and name_in_files(type(value)) in ESTIMATORS
 
 
 class _SupportColumns:
@@ -234,61 +235,50 @@ class _Preparations:
         self._given: dict[int, Description] = {}
 
     def __call__(self, value: Any) -> Any:
-        if isinstance(value, Views) and value.holds_points:
-            return self._with_points(value)
-        if isinstance(value, ColumnModel | Design):
-            return self._of_all_columns(value)
-        if isinstance(value, TransformerMap):
-            return self._of_features(value)
-        if hasattr(value, "approximation"):
-            return self._of_approximation(value)
-        if not isinstance(value, ViewKernel) or value.transformer is None:
+        changes = self._changes(value)
+        if not changes:
             return value
+        saved = copy(value)
+        vars(saved).update(changes)
+        return saved
+
+    def _changes(self, value: Any) -> dict[str, Any]:
+        """The attributes that are others in the file."""
+        name = type(value).__name__ if is_own(type(value)) else None
+        if isinstance(value, Views):
+            return self._points(value) if value.holds_points else {}
+        if name == "Design":
+            operation = as_operation(value.transformer, _ALL_COLUMNS, value.n_in)
+            return {"transformer": operation, "kind": replace(value.kind, dtypes={})}
+        if name == "ColumnModel":
+            given = value.preparation
+            return {} if given is None else {"preparation": described(given, _ALL_COLUMNS, self._given)}
+        if isinstance(value, TransformerMap):
+            where = f"approximation of the kernel {value.label!r}"
+            return {"preparation": self._of(value.preparation, where, n_features_of(value.kernel))}
+        if hasattr(value, "approximation"):
+            return {"approximation": self._approximation(value.approximation, "approximation")}
+        if not isinstance(value, ViewKernel) or value.transformer is None:
+            return {}
         where = f"kernel {vars(value).get('label_', value.name)!r}: transformer"
-        kept = copy(value)
-        kept.transformer = described(value.transformer, where, self._given)
+        changes: dict[str, Any] = {"transformer": described(value.transformer, where, self._given)}
         if value.preparation_ is not None:
-            kept.preparation_ = self._of(value.preparation_, where, len(value.columns_))
-        return kept
+            changes["preparation_"] = self._of(value.preparation_, where, len(value.columns_))
+        return changes
 
-    def _of_features(self, value: TransformerMap) -> TransformerMap:
-        """Explicit features with the operation of the transformer that makes them."""
-        kept, where = copy(value), f"approximation of the kernel {value.label!r}"
-        kept.preparation = self._of(value.preparation, where, n_features_of(value.kernel))
-        return kept
-
-    def _of_approximation(self, model: Any) -> Any:
-        """An estimator with descriptions of the transformers that it was given as approximation."""
-        given, kept = model.approximation, copy(model)
-
-        def saved(value: Any, where: str) -> Any:
-            plain = value is None or isinstance(value, str | Approximation)
-            return value if plain else described(value, where, self._given)
-
+    def _approximation(self, given: Any, where: str) -> Any:
+        """The parameter `approximation` with descriptions of the transformers in it."""
         if isinstance(given, Mapping):
-            kept.approximation = {name: saved(each, f"approximation[{name!r}]") for name, each in given.items()}
-        else:
-            kept.approximation = saved(given, "approximation")
-        return kept
+            return {name: self._approximation(each, f"{where}[{name!r}]") for name, each in given.items()}
+        is_plain = given is None or isinstance(given, str | Approximation)
+        return given if is_plain else described(given, where, self._given)
 
-    def _of_all_columns(self, value: ColumnModel | Design) -> ColumnModel | Design:
-        """A model of all columns with the description of its preparation, or its design with the operation."""
-        kept, where = copy(value), "preparation of all columns"
-        if isinstance(kept, Design):
-            kept.transformer = as_operation(kept.transformer, where, kept.n_in)
-            kept.kind = replace(kept.kind, dtypes={})
-        elif kept.preparation is not None:
-            kept.preparation = described(kept.preparation, where, self._given)
-        return kept
-
-    def _with_points(self, views: Views) -> Views:
-        """Views whose points are an attribute: pairs of what prepares a kernel's view and the points' features."""
+    def _points(self, views: Views) -> dict[str, Any]:
+        """Points as an attribute: pairs of what prepares a kernel's view and the points' features."""
         points = views.prepared_points()
         if any(id(key) not in self._fitted for key, _ in points):
             raise NotSavableError("holds points among the features of no kernel before it, which cannot be saved")
-        kept = copy(views)
-        vars(kept)["points"] = [(self._fitted[id(key)], values) for key, values in points]
-        return kept
+        return {"points": [(self._fitted[id(key)], values) for key, values in points]}
 
     def _of(self, preparation: Preparation, where: str, width: int) -> Preparation:
         if id(preparation) not in self._fitted:

@@ -17,7 +17,7 @@ from ..estimators.prediction import StoredFrames
 from ..estimators.progress import progress_bar
 from ..validation import shown
 from ..views import TableInBlocks
-from .replacing import replace_file
+from .atomic import replace_file
 
 PARQUET = (".parquet", ".pq")
 METHODS = (

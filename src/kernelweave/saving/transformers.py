@@ -1,41 +1,61 @@
-"""`as_operation`: a fitted transformer of scikit-learn as an operation on arrays, or a refusal that names it."""
+"""Transformers of scikit-learn: what a saved model holds of them in their place.
+
+`as_operation` turns a fitted transformer into an operation on arrays, of plain data, which gives what it gave.
+`described` and `built` write down and make again the transformer that a kernel was given, as class and parameters:
+what a loaded model needs to be fitted again. Only classes of `TRANSFORMERS` are made, by their constructors, which
+store their arguments and do nothing else. Parameters that have their default are not written, so that a file does not
+depend on the version of scikit-learn.
+
+==========================  ======================================================================
+operation                   transformers of scikit-learn
+==========================  ======================================================================
+`ScaleOperation`            `StandardScaler`, `MinMaxScaler`, `RobustScaler`, `MaxAbsScaler`
+`UnitNormOperation`         `Normalizer`
+`FillOperation`             `SimpleImputer`
+`NeighborsFillOperation`    `KNNImputer`
+`OneHotOperation`           `OneHotEncoder`
+`OrdinalOperation`          `OrdinalEncoder`
+`CountTermsOperation`       `CountVectorizer`, with the built-in analysers
+`WeighTermsOperation`       `TfidfTransformer`; behind `CountTermsOperation`: `TfidfVectorizer`
+`RotateOperation`           `PCA`, `TruncatedSVD`
+`KeepOperation`             ``"passthrough"``, `FunctionTransformer` without a function
+`ChainOperation`            `Pipeline`
+`ByColumnsOperation`        `ColumnTransformer`
+==========================  ======================================================================
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from inspect import signature
 from typing import Any, NoReturn
 
 import numpy as np
 from sklearn import __version__ as sklearn_version
-from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfTransformer, TfidfVectorizer
-from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-    RobustScaler,
-    StandardScaler,
+
+from .documents import LONGEST_NGRAM, CountTermsOperation, WeighTermsOperation, check_pattern
+from .operations import (
+    TYPES,
+    UNKNOWN,
+    ByColumnsOperation,
+    ChainOperation,
+    FillOperation,
+    KeepOperation,
+    NamedOperation,
+    NeighborsFillOperation,
+    OneHotOperation,
+    Operation,
+    OrdinalOperation,
+    RotateOperation,
+    ScaleOperation,
+    UnitNormOperation,
+    codes_of,
+    is_plain,
 )
 
-from ...recipes.components import FewComponents
-from .analysis import LONGEST_NGRAM, check_pattern
-from .base import Operation
-from .categories import UNKNOWN, OneHotOperation, OrdinalOperation, codes_of
-from .composing import ByColumnsOperation, ChainOperation, KeepOperation, NamedOperation
-from .filling import FillOperation
-from .neighbors import NeighborsFillOperation
-from .rotation import RotateOperation
-from .scaling import ScaleOperation, UnitNormOperation
-from .text import CountTermsOperation, WeighTermsOperation
-
-# The types that results may have.
-TYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool")
 # Before scikit-learn 1.8 "warn" left unknown categories without a flag.
 _VERSION = tuple(map(int, sklearn_version.split(".")[:2]))
 _UNKNOWN_IS_RARE = ("infrequent_if_exist", *(("warn",) if _VERSION >= (1, 8) else ()))
@@ -53,7 +73,7 @@ def as_operation(transformer: Any, where: str, width: int) -> Operation:
     Parameters
     ----------
     transformer : transformer of scikit-learn, fitted, or Operation
-        Of one of the classes of `CONVERTERS`; an operation is returned as it is.
+        Of one of the classes of `TRANSFORMERS`; an operation is returned as it is.
     where : str
         What messages call it.
     width : int
@@ -68,7 +88,7 @@ def as_operation(transformer: Any, where: str, width: int) -> Operation:
     --------
     >>> import numpy as np
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from kernelweave.persistence.preparation import as_operation
+    >>> from kernelweave.saving.transformers import as_operation
     >>> scaler = StandardScaler().fit([[0.0], [2.0]])
     >>> as_operation(scaler, "the transformer", 1).transform([[4.0]])
     array([[3.]])
@@ -82,7 +102,7 @@ def as_operation(transformer: Any, where: str, width: int) -> Operation:
 
 def _names_in(transformer: Any) -> Any:
     """The names of the columns of the fit, None where they had none."""
-    if isinstance(transformer, Pipeline):
+    if type(transformer).__name__ == "Pipeline":
         first = next((step for _, step in transformer.steps if not _passes(step)), None)
         return _names_in(first)
     return getattr(transformer, "feature_names_in_", None)
@@ -94,7 +114,7 @@ def _passes(step: Any) -> bool:
 
 
 def _converted(transformer: Any, where: str, width: int) -> Operation:
-    convert = CONVERTERS.get(type(transformer))
+    convert = TRANSFORMERS[type(transformer).__name__][1] if _is_listed(transformer) else None
     if convert is None:
         refuse_transformer(where, _class_of(transformer))
     return convert(transformer, where, width)
@@ -112,23 +132,23 @@ def _own(array: Any) -> Any:
     return array if array.dtype in (np.float64, np.float32) else array.astype(float)
 
 
-def _standard(given: StandardScaler, where: str, width: int) -> Operation:
+def _standard(given: Any, where: str, width: int) -> Operation:
     center = given.mean_ if given.with_mean else None
     return ScaleOperation(width, center=_own(center), divisor=_own(given.scale_ if given.with_std else None))
 
 
-def _min_max(given: MinMaxScaler, where: str, width: int) -> Operation:
+def _min_max(given: Any, where: str, width: int) -> Operation:
     low, high = given.feature_range
     limits = (float(low), float(high)) if given.clip else None
     return ScaleOperation(width, factor=_own(given.scale_), offset=_own(given.min_), limits=limits)
 
 
-def _robust(given: RobustScaler, where: str, width: int) -> Operation:
+def _robust(given: Any, where: str, width: int) -> Operation:
     center = given.center_ if given.with_centering else None
     return ScaleOperation(width, center=_own(center), divisor=_own(given.scale_ if given.with_scaling else None))
 
 
-def _max_abs(given: MaxAbsScaler, where: str, width: int) -> Operation:
+def _max_abs(given: Any, where: str, width: int) -> Operation:
     return ScaleOperation(width, divisor=_own(given.scale_), limits=(-1.0, 1.0) if _option(given, "clip") else None)
 
 
@@ -137,11 +157,11 @@ def _option(given: Any, name: str) -> Any:
     return getattr(given, name, False)
 
 
-def _normalizer(given: Normalizer, where: str, width: int) -> Operation:
+def _normalizer(given: Any, where: str, width: int) -> Operation:
     return UnitNormOperation(width, given.norm)
 
 
-def _imputer(given: SimpleImputer, where: str, width: int) -> Operation:
+def _imputer(given: Any, where: str, width: int) -> Operation:
     if callable(given.strategy):
         refuse_transformer(where, "SimpleImputer with a function as strategy")
     marker = given.missing_values
@@ -164,7 +184,7 @@ def _imputer(given: SimpleImputer, where: str, width: int) -> Operation:
     )
 
 
-def _neighbors(given: KNNImputer, where: str, width: int) -> Operation:
+def _neighbors(given: Any, where: str, width: int) -> Operation:
     for name in ("weights", "metric"):
         if callable(getattr(given, name)):
             refuse_transformer(where, f"KNNImputer with a function as {name}")
@@ -181,7 +201,7 @@ def _neighbors(given: KNNImputer, where: str, width: int) -> Operation:
     )
 
 
-def _flagged(given: SimpleImputer | KNNImputer) -> np.ndarray | None:
+def _flagged(given: Any) -> np.ndarray | None:
     return np.array(given.indicator_.features_, dtype=int) if given.add_indicator else None
 
 
@@ -192,7 +212,7 @@ def _type(dtype: Any, where: str, what: str) -> str:
     return name
 
 
-def _groups(given: OneHotEncoder | OrdinalEncoder, place: int, without: int | None = None) -> tuple[np.ndarray, bool]:
+def _groups(given: Any, place: int, without: int | None = None) -> tuple[np.ndarray, bool]:
     """The group of each category of a column, and whether the last group is that of rare categories.
 
     The category `without` (the missing one) is in no group, and its number means nothing.
@@ -208,20 +228,16 @@ def _groups(given: OneHotEncoder | OrdinalEncoder, place: int, without: int | No
     return np.where(is_rare, counts.sum(), np.cumsum(counts) - 1), rare is not None
 
 
-def _categories(given: OneHotEncoder | OrdinalEncoder, where: str) -> list[np.ndarray]:
+def _categories(given: Any, where: str) -> list[np.ndarray]:
     """The categories of each column: numbers, or objects for text."""
     found = [np.array(own) if own.dtype.kind in "fiub" else own.astype(object) for own in given.categories_]
     for own in found:
-        if own.dtype.kind == "O" and not all(_is_plain(entry) for entry in own):
+        if own.dtype.kind == "O" and not all(is_plain(entry) for entry in own):
             refuse_transformer(where, f"{_class_of(given)} of categories that are neither text nor numbers")
     return found
 
 
-def _is_plain(entry: Any) -> bool:
-    return entry is None or isinstance(entry, str | bool | int | float | np.number | np.bool_)
-
-
-def _one_hot(given: OneHotEncoder, where: str, width: int) -> Operation:
+def _one_hot(given: Any, where: str, width: int) -> Operation:
     if callable(given.feature_name_combiner):
         refuse_transformer(where, "OneHotEncoder with a function as feature_name_combiner")
     categories = _categories(given, where)
@@ -258,7 +274,7 @@ def _one_hot(given: OneHotEncoder, where: str, width: int) -> Operation:
     )
 
 
-def _ordinal(given: OrdinalEncoder, where: str, width: int) -> Operation:
+def _ordinal(given: Any, where: str, width: int) -> Operation:
     categories = _categories(given, where)
     numbers = []
     for column, own in enumerate(categories):
@@ -272,7 +288,7 @@ def _ordinal(given: OrdinalEncoder, where: str, width: int) -> Operation:
     return OrdinalOperation(categories, numbers, unknown, dtype=_type(given.dtype, where, "OrdinalEncoder"))
 
 
-def _counts(given: CountVectorizer | TfidfVectorizer, where: str, width: int) -> Operation:
+def _counts(given: Any, where: str, width: int) -> Operation:
     what = _class_of(given)
     for name in ("preprocessor", "tokenizer", "analyzer", "strip_accents"):
         if callable(getattr(given, name)):
@@ -290,7 +306,7 @@ def _counts(given: CountVectorizer | TfidfVectorizer, where: str, width: int) ->
     terms = sorted(given.vocabulary_, key=given.vocabulary_.__getitem__)
     if not all(type(term) is str for term in terms):
         refuse_transformer(where, f"{what} with a vocabulary of other things than text")
-    stop_words = ENGLISH_STOP_WORDS if given.stop_words == "english" else given.stop_words
+    stop_words = given.get_stop_words()
     return CountTermsOperation(
         terms,
         analyzer=given.analyzer,
@@ -304,17 +320,17 @@ def _counts(given: CountVectorizer | TfidfVectorizer, where: str, width: int) ->
     )
 
 
-def _weighed(given: TfidfTransformer | TfidfVectorizer, where: str, width: int) -> Operation:
+def _weighed(given: Any, where: str, width: int) -> Operation:
     weights = _own(given.idf_) if given.use_idf else None
     return WeighTermsOperation(width, weights=weights, sublinear=bool(given.sublinear_tf), norm=given.norm)
 
 
-def _tfidf(given: TfidfVectorizer, where: str, width: int) -> Operation:
+def _tfidf(given: Any, where: str, width: int) -> Operation:
     counts = _counts(given, where, width)
     return ChainOperation([counts, _weighed(given, where, counts.n_out)])
 
 
-def _pca(given: PCA, where: str, width: int) -> Operation:
+def _pca(given: Any, where: str, width: int) -> Operation:
     scale = None
     if given.whiten:
         scale = np.sqrt(given.explained_variance_)
@@ -322,29 +338,29 @@ def _pca(given: PCA, where: str, width: int) -> Operation:
     return RotateOperation(_own(given.components_), mean=_own(given.mean_), scale=_own(scale), prefix="pca")
 
 
-def _truncated(given: TruncatedSVD, where: str, width: int) -> Operation:
+def _truncated(given: Any, where: str, width: int) -> Operation:
     return RotateOperation(_own(given.components_), mean=None, scale=None, prefix="truncatedsvd")
 
 
-def _few(given: FewComponents, where: str, width: int) -> Operation:
+def _few(given: Any, where: str, width: int) -> Operation:
     return _converted(given.reduction_, where, width)
 
 
-def _function(given: FunctionTransformer, where: str, width: int) -> Operation:
+def _function(given: Any, where: str, width: int) -> Operation:
     if given.func is not None:
         refuse_transformer(where, "FunctionTransformer with a function")
     return KeepOperation(width)
 
 
-def _pipeline(given: Pipeline, where: str, width: int) -> Operation:
+def _pipeline(given: Any, where: str, width: int) -> Operation:
     steps: list[Operation] = []
     for name, step in given.steps:
-        if not (_passes(step) or (isinstance(step, FunctionTransformer) and step.func is None)):
+        if not (_passes(step) or (_is_a(step, "FunctionTransformer") and step.func is None)):
             steps.append(_converted(step, f"{where} step {name!r}", steps[-1].n_out if steps else width))
     return ChainOperation(steps) if steps else KeepOperation(width)
 
 
-def _by_columns(given: ColumnTransformer, where: str, width: int) -> Operation:
+def _by_columns(given: Any, where: str, width: int) -> Operation:
     if not isinstance(given.verbose_feature_names_out, bool):
         refuse_transformer(where, "ColumnTransformer with a verbose_feature_names_out that is not True or False")
     names, columns, single, operations, weights = [], [], [], [], []
@@ -363,23 +379,162 @@ def _by_columns(given: ColumnTransformer, where: str, width: int) -> Operation:
     return ByColumnsOperation(width, names, columns, single, operations, weights, sparse=sparse, prefixes=prefixes)
 
 
-CONVERTERS: dict[type, Callable[[Any, str, int], Operation]] = {
-    StandardScaler: _standard,
-    MinMaxScaler: _min_max,
-    RobustScaler: _robust,
-    MaxAbsScaler: _max_abs,
-    Normalizer: _normalizer,
-    SimpleImputer: _imputer,
-    KNNImputer: _neighbors,
-    OneHotEncoder: _one_hot,
-    OrdinalEncoder: _ordinal,
-    CountVectorizer: _counts,
-    TfidfVectorizer: _tfidf,
-    TfidfTransformer: _weighed,
-    PCA: _pca,
-    TruncatedSVD: _truncated,
-    FewComponents: _few,
-    FunctionTransformer: _function,
-    Pipeline: _pipeline,
-    ColumnTransformer: _by_columns,
+# The classes that are made: the module of each, and how a fitted one becomes an operation.
+TRANSFORMERS: dict[str, tuple[str, Callable[[Any, str, int], Operation] | None]] = {
+    "StandardScaler": ("sklearn.preprocessing", _standard),
+    "MinMaxScaler": ("sklearn.preprocessing", _min_max),
+    "RobustScaler": ("sklearn.preprocessing", _robust),
+    "MaxAbsScaler": ("sklearn.preprocessing", _max_abs),
+    "Normalizer": ("sklearn.preprocessing", _normalizer),
+    "SimpleImputer": ("sklearn.impute", _imputer),
+    "KNNImputer": ("sklearn.impute", _neighbors),
+    "OneHotEncoder": ("sklearn.preprocessing", _one_hot),
+    "OrdinalEncoder": ("sklearn.preprocessing", _ordinal),
+    "CountVectorizer": ("sklearn.feature_extraction.text", _counts),
+    "TfidfVectorizer": ("sklearn.feature_extraction.text", _tfidf),
+    "TfidfTransformer": ("sklearn.feature_extraction.text", _weighed),
+    "PCA": ("sklearn.decomposition", _pca),
+    "TruncatedSVD": ("sklearn.decomposition", _truncated),
+    "FewComponents": ("kernelweave.recipes.components", _few),
+    "FunctionTransformer": ("sklearn.preprocessing", _function),
+    "Pipeline": ("sklearn.pipeline", _pipeline),
+    "ColumnTransformer": ("sklearn.compose", _by_columns),
+    "make_column_selector": ("sklearn.compose", None),
 }
+_OUTPUTS = ("default", "pandas", "polars")
+
+
+@cache
+def transformer_named(name: str) -> type:
+    """A class of `TRANSFORMERS`, imported where it is not yet."""
+    return getattr(import_module(TRANSFORMERS[name][0]), name)
+
+
+def _is_listed(value: Any) -> bool:
+    name = type(value).__name__
+    return name in TRANSFORMERS and transformer_named(name) is type(value)
+
+
+def _is_a(value: Any, name: str) -> bool:
+    return type(value).__name__ == name and _is_listed(value)
+
+
+@dataclass
+class Description:
+    """A transformer of `TRANSFORMERS`: the name of its class, and the parameters that differ from the default.
+
+    Transformers among the parameters, also inside of lists, are descriptions. `output` is the container that the user
+    chose by `set_output`.
+    """
+
+    name: str
+    parameters: dict[str, Any]
+    output: str | None = None
+
+
+def described(transformer: Any, where: str, known: dict[int, Description]) -> Description:
+    """The description of a transformer, or a refusal that names it.
+
+    Parameters
+    ----------
+    transformer : transformer of scikit-learn
+    where : str
+        What messages call it.
+    known : dict from int to Description
+        By the identity of the transformer, so that one that is used twice is described once.
+    """
+    if id(transformer) not in known:
+        name = type(transformer).__name__
+        if not _is_listed(transformer):
+            refuse_transformer(where, name)
+        if "_metadata_request" in vars(transformer):
+            refuse_transformer(where, f"{name} with requests of metadata")
+        parameters = {
+            parameter: _held(getattr(transformer, parameter), parameter, transformer, where, known)
+            for parameter, default in _parameters(name).items()
+            if not _is_same(getattr(transformer, parameter), default)
+        }
+        output = vars(transformer).get("_sklearn_output_config", {}).get("transform")
+        known[id(transformer)] = Description(name, parameters, output)
+    return known[id(transformer)]
+
+
+def _held(value: Any, parameter: str, owner: Any, where: str, known: dict[int, Description]) -> Any:
+    """A value of a parameter, with descriptions in the place of transformers and selectors."""
+    if _is_a(value, "make_column_selector"):
+        return described(value, where, known)
+    if parameter == "steps":
+        return [
+            (name, step if _is_word(step) else described(step, f"{where} step {name!r}", known)) for name, step in value
+        ]
+    if parameter == "transformers":
+        return [
+            (
+                name,
+                step if _is_word(step) else described(step, f"{where} part {name!r}", known),
+                _held(columns, "columns", owner, where, known),
+            )
+            for name, step, columns in value
+        ]
+    if parameter == "remainder" and not _is_word(value):
+        return described(value, f"{where} part 'remainder'", known)
+    if callable(value) and not isinstance(value, type):
+        refuse_transformer(where, f"{type(owner).__name__} with a function as {parameter}")
+    return sorted(value) if isinstance(value, set | frozenset) else value
+
+
+def _is_word(step: Any) -> bool:
+    return step is None or isinstance(step, str)
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    return type(value) is type(default) and (bool(value == default) or (value != value and default != default))
+
+
+@cache
+def _parameters(name: str) -> dict[str, Any]:
+    """The parameters of a class, each with its default."""
+    return {each.name: each.default for each in signature(transformer_named(name)).parameters.values()}
+
+
+def built(name: Any, parameters: dict[str, Any], output: Any) -> Any:
+    """The transformer of a description that a file holds, not fitted; a `ValueError` where there is none.
+
+    Parameters
+    ----------
+    name : str
+    parameters : dict from name to value
+    output : str or None
+    """
+    if not isinstance(name, str) or name not in TRANSFORMERS:
+        raise ValueError(f"it holds a transformer of the unknown class {name!r}; this kernelweave does not make those")
+    for parameter in parameters:
+        if parameter not in _parameters(name):
+            raise ValueError(f"it gives a {name} the parameter {parameter!r}, which this version of it does not have")
+    transformer = transformer_named(name)(**parameters)
+    if name == "Pipeline":
+        _check_parts(transformer.steps, 2, f"a {name} of other things than steps")
+    if name == "ColumnTransformer":
+        _check_parts(transformer.transformers, 3, f"a {name} of other things than groups of columns")
+        if not _is_step(transformer.remainder):
+            raise ValueError(f"it holds a {name} whose remainder is no transformer")
+    if output is not None:
+        if output not in _OUTPUTS or name == "make_column_selector":
+            raise ValueError(f"it holds a {name} with the output {output!r}, which there is not")
+        transformer._sklearn_output_config = {"transform": output}
+    return transformer
+
+
+def _check_parts(parts: Any, length: int, what: str) -> None:
+    """A list of tuples, each of a name, a transformer and what else there is."""
+    right = type(parts) is list and all(
+        type(part) is tuple and len(part) == length and type(part[0]) is str and _is_step(part[1]) for part in parts
+    )
+    if not right:
+        raise ValueError(f"it holds {what}")
+
+
+def _is_step(step: Any) -> bool:
+    return _is_word(step) or (_is_listed(step) and not _is_a(step, "make_column_selector"))

@@ -1,15 +1,40 @@
-"""What the attributes of a class must be: the small language in which schemas declare each registered class.
+"""What the attributes of a class must be in a saved model: a small language in which classes declare it.
+
+A class states beside itself what prediction reads of it, and a loaded object is compared with that before it is used:
+
+    class Gaussian(ViewKernel):
+        _saved = Schema({"scale_": number(positive=True)})
+
+Attributes of the base classes' schemas are its own too. Parameters (arguments of the constructor) are always there, and
+are declared only where prediction reads them. Public attributes whose names end in an underscore and that are not
+declared describe the fit only, so they may be anything; other attributes that are not declared are refused.
 
 A *kind* is a function ``kind(value, sizes, path)`` that raises a `ValueError` where a value is not of its kind. Sizes
 have names, such as ``"support"`` for the number of support vectors: the first array that has such a dimension fixes how
 long it is, and all others must agree. An object shares the sizes that its kind names with the object that holds it
 (``part(Views, "columns", samples="support")``: what is ``samples`` there is ``support`` here), beside its own.
+
+================  ====================================================
+size              number of
+================  ====================================================
+columns           columns of X
+kernels           kernels, P
+reference         training samples that kernels compare with
+support           support vectors: those that have coefficients
+outputs           columns of the coefficients, q
+inputs            gating inputs, before second-order terms
+raw               values of a sample before whitening
+features          explicit features of one kernel
+landmarks         landmarks of one kernel
+in, out           columns that an operation takes and gives
+================  ====================================================
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from numbers import Integral, Real
@@ -20,9 +45,7 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from ..bounds import check_whole
-from ..extensions import is_extension, is_known, is_registered
-from ..registry import TRANSIENT
+_PACKAGE = __name__.partition(".")[0]
 
 Sizes = dict[str, int]
 Kind = Callable[[Any, Sizes, str], None]
@@ -38,10 +61,13 @@ class Schema:
         Those that prediction reads; all of them are there, but for those of `optional` kind.
     rule : callable, optional
         ``rule(value, sizes, path)``, called last, for what concerns several attributes.
+    transient : dict from name to callable
+        Attributes that are not saved, and what makes them anew.
     """
 
     attributes: dict[str, Kind] = field(default_factory=dict)
     rule: Kind | None = None
+    transient: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     def __or__(self, other: Schema) -> Schema:
         """Both: the attributes of a base class and those of one that extends it."""
@@ -51,10 +77,40 @@ class Schema:
             for rule in rules:
                 rule(value, sizes, path)
 
-        return Schema({**self.attributes, **other.attributes}, both)
+        return Schema({**self.attributes, **other.attributes}, both, {**self.transient, **other.transient})
+
+    @property
+    def needed(self) -> set[str]:
+        """The names of the attributes that are always there."""
+        return {name for name, kind in self.attributes.items() if not hasattr(kind, "optional")}
 
 
-SCHEMAS: dict[type, Schema] = {}  # what `models` declares
+SCHEMAS: dict[type, Schema] = {}  # of classes that do not declare theirs themselves, in `_saved`
+
+
+def declared(cls: type) -> Schema:
+    """What a class itself declares."""
+    return vars(cls).get("_saved") or SCHEMAS.get(cls, Schema())
+
+
+@cache
+def schema_of(cls: type) -> Schema:
+    """The schemas of a class and its base classes as one."""
+    found = Schema()
+    for base in reversed(cls.__mro__):
+        found = found | declared(base)
+    return found
+
+
+def is_entry(value: Any) -> bool:
+    """Whether a value is one that cells and labels may be: text, a number, or None."""
+    return value is None or isinstance(value, str | bool | int | float | np.generic)
+
+
+def is_own(cls: type) -> bool:
+    """Whether a class is defined in a module of kernelweave (the classes of an example in a docstring are not)."""
+    module = sys.modules.get(cls.__module__)
+    return cls.__module__.partition(".")[0] == _PACKAGE and getattr(module, cls.__name__, None) is cls
 
 
 def refuse(path: str, what: str) -> None:
@@ -68,6 +124,48 @@ def agree(sizes: Sizes, name: str | int, length: int, path: str) -> None:
     if length != expected:
         what = "" if isinstance(name, int) else f" ({name.replace('_', ' ')})"
         refuse(path, f"has the length {length} where {expected}{what} is expected")
+
+
+def check_whole(
+    values: np.ndarray, path: str, low: int = 0, below: int | None = None, of: str = "", ascending: bool = False
+) -> None:
+    """Raise a `ValueError` where some of these whole numbers are out of range or, if they must be, out of order.
+
+    They are compared as Python's integers, and with each other: a sum or a difference in the array's own type wraps, so
+    that a position far outside seems to be inside.
+
+    Parameters
+    ----------
+    values : ndarray of int
+    path : str
+        Where they are in the file, for the message.
+    low : int
+        The smallest that is allowed.
+    below : int, optional
+        The smallest that is too large.
+    of : str
+        What there are `below` of.
+    ascending : bool
+        Whether each must be larger than the one before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kernelweave.validation.schemas import check_whole
+    >>> check_whole(np.array([3, 2**31 - 1], dtype=np.int32), "rows", below=4, of="samples")
+    Traceback (most recent call last):
+    ...
+    ValueError: its rows holds 2147483647 where numbers below 4 (samples) are expected
+    """
+    if not values.size:
+        return
+    least, most = int(values.min()), int(values.max())
+    if least < low:
+        raise ValueError(f"its {path} holds {least}, which is less than {low}")
+    if below is not None and most >= below:
+        raise ValueError(f"its {path} holds {most} where numbers below {below}{of and f' ({of})'} are expected")
+    if ascending and (values[1:] <= values[:-1]).any():
+        raise ValueError(f"its {path} holds numbers that are not in ascending order")
 
 
 def anything(value: Any, sizes: Sizes, path: str) -> None:
@@ -229,10 +327,7 @@ def several(kind: Kind, length: str | int | None = None, own: tuple[str, ...] = 
             refuse(path, f"is a {type(value).__name__} where a list is expected")
         if length is not None:
             agree(sizes, length, len(value), path)
-        for place, entry in enumerate(value):
-            kind(entry, sizes, f"{path}[{place}]")
-            for name in own:
-                sizes.pop(name, None)
+        _check_entries(enumerate(value), kind, own, sizes, path)
 
     return check
 
@@ -243,13 +338,18 @@ def by_name(kind: Kind, own: tuple[str, ...] = ()) -> Kind:
     def check(value: Any, sizes: Sizes, path: str) -> None:
         if type(value) is not dict:
             refuse(path, f"is a {type(value).__name__} where a dict is expected")
-        for name, entry in value.items():
+        for name in value:
             text(name, sizes, path)
-            kind(entry, sizes, f"{path}[{name!r}]")
-            for size_name in own:
-                sizes.pop(size_name, None)
+        _check_entries(value.items(), kind, own, sizes, path)
 
     return check
+
+
+def _check_entries(entries: Iterable[Any], kind: Kind, own: tuple[str, ...], sizes: Sizes, path: str) -> None:
+    for place, entry in entries:
+        kind(entry, sizes, f"{path}[{place!r}]")
+        for name in own:
+            sizes.pop(name, None)
 
 
 def together(*kinds: Kind) -> Kind:
@@ -314,37 +414,46 @@ def either(*kinds: tuple[type | tuple[type, ...], Kind]) -> Kind:
     return check
 
 
-def part(classes: Any, *shared: str, **renamed: str) -> Kind:
-    """An object of these classes, which agrees with its owner in the shared sizes, some under other names there."""
+def part(classes: type | tuple[type, ...] | str, *shared: str, **renamed: str) -> Kind:
+    """An object of these classes, which agrees with its owner in the shared sizes, some under other names there.
+
+    A class of a package above is given by its name. Objects of a user's class are checked less strictly than others:
+    it may have any attributes, and need not have those of our schemas.
+    """
     names = {**{name: name for name in shared}, **renamed}
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        cls: type = type(value)
-        if not isinstance(value, classes) or not is_known(cls):
+        cls = type(value)
+        if not _is_one(cls, classes):
             refuse(path, f"is a {cls.__name__}, which it never is")
-        schema, own = schema_of(cls), {inner: sizes[outer] for inner, outer in names.items() if outer in sizes}
-        if is_registered(cls):
+        fields, schema = vars(value), schema_of(cls)
+        own = {inner: sizes[outer] for inner, outer in names.items() if outer in sizes}
+        if is_own(cls):
             _check_names(value, schema, path)
         for name, kind in schema.attributes.items():
-            if name in vars(value):
-                kind(vars(value)[name], own, f"{path}.{name}")
-        if schema.rule is not None and (is_registered(cls) or _needed(schema) <= set(vars(value))):
+            if name in fields:
+                kind(fields[name], own, f"{path}.{name}")
+        if schema.rule is not None and schema.needed <= set(fields):
             schema.rule(value, own, path)
-        if is_extension(cls):
+        if not is_own(cls):
             _check_inside(value, schema, path)
         sizes.update((outer, own[inner]) for inner, outer in names.items() if inner in own)
 
     return check
 
 
-@cache
-def schema_of(cls: type) -> Schema:
-    """The schemas of a class and its base classes as one."""
-    found = Schema()
-    for base in reversed(cls.__mro__):
-        if base in SCHEMAS:
-            found = found | SCHEMAS[base]
-    return found
+def _is_one(cls: type, classes: type | tuple[type, ...] | str) -> bool:
+    if isinstance(classes, str):
+        return any(base.__name__ == classes and is_own(base) for base in cls.__mro__)
+    return issubclass(cls, classes)
+
+
+def transformer(value: Any, sizes: Sizes, path: str) -> None:
+    """A transformer of scikit-learn, not fitted, which prediction does not read."""
+    cls = type(value)
+    is_users = not is_own(cls) and any(map(is_own, cls.__mro__))
+    if is_users or schema_of(cls).attributes or not (hasattr(cls, "fit") and hasattr(cls, "transform")):
+        refuse(path, f"is a {cls.__name__}, which it never is")
 
 
 def _check_inside(owner: Any, schema: Schema, path: str) -> None:
@@ -360,12 +469,8 @@ def _check_inside(owner: Any, schema: Schema, path: str) -> None:
             pending += [(each, f"{place}[{k}]") for k, each in enumerate(value)]
         elif isinstance(value, dict):
             pending += [(each, f"{place}[{key!r}]") for key, each in value.items()]
-        elif is_known(type(value)) and not set(vars(value)) <= _parameters(type(value)):
+        elif any(map(is_own, type(value).__mro__)) and not set(vars(value)) <= _parameters(type(value)):
             part(type(value))(value, {}, place)
-
-
-def _needed(schema: Schema) -> set[str]:
-    return {name for name, kind in schema.attributes.items() if not hasattr(kind, "optional")}
 
 
 def _parameters(cls: Any) -> set[str]:
@@ -373,10 +478,29 @@ def _parameters(cls: Any) -> set[str]:
 
 
 def _check_names(value: Any, schema: Schema, path: str) -> None:
-    there = set(vars(value))
-    needed, parameters = _needed(schema), _parameters(type(value))
-    for name in sorted((needed | parameters) - there):
+    there, parameters = set(vars(value)), _parameters(type(value))
+    for name in sorted((schema.needed | parameters) - there):
         refuse(path, f"lacks the attribute {name}")
-    for name in sorted(there - set(schema.attributes) - parameters - set(TRANSIENT.get(type(value), ()))):
+    for name in sorted(there - set(schema.attributes) - parameters - set(schema.transient)):
         if name.startswith("_") or not name.endswith("_"):
             refuse(path, f"has the attribute {name}, which a {type(value).__name__} never has")
+
+
+def _check_feature_names(value: Any, sizes: Sizes, path: str) -> None:
+    if not all(isinstance(name, str) for name in vars(value).get("feature_names_in_", ())):
+        refuse(f"{path}.feature_names_in_", "are not all text")
+
+
+def check_classes(value: Any, sizes: Sizes, path: str) -> None:
+    """There are at least two classes, of text or numbers."""
+    if len(value.classes_) < 2 or (value.classes_.dtype.kind == "O" and not all(map(is_entry, value.classes_))):
+        refuse(f"{path}.classes_", "are no classes")
+
+
+# What estimators have in common: the columns of X, and the classes of y with their weights, which the first files lack.
+COLUMNS = Schema(
+    {"n_features_in_": size("columns"), "feature_names_in_": optional(array("O", "columns"))}, _check_feature_names
+)
+CLASS_LABELS = Schema(
+    {"classes_": array("biufUSO", "classes"), "class_count_": optional(numbers("classes", low=0.0))}, check_classes
+)

@@ -10,8 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from ..validation.columns import check_unique_columns
-from ..validation.inputs import check_unmasked, without_mask
-from ..validation.tables import as_pandas
+from ..validation.inputs import as_pandas, check_unmasked, without_mask
 from .labels import Labelled, Remedies, check_shared, nothing_shared, reason, shares
 from .selectors import SEPARATOR
 from .sparse_rows import SparseRows, from_pandas, is_sparse_zero

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..validation import shown
-from ..validation.inputs import is_date, without_mask
-from ..validation.tables import as_pandas, check_one_table
+from ..validation.inputs import as_pandas, check_one_table, is_date, without_mask
 from .digests import digests_of
 from .kept import (
     KeptColumns,

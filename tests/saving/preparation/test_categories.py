@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from kernelweave.persistence.preparation import as_operation
+from kernelweave.saving.transformers import as_operation
 from prepared import check_operation
 
 rng = np.random.default_rng(0)

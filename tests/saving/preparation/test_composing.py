@@ -19,7 +19,8 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from kernelweave.persistence.preparation import KeepOperation, NamedOperation, as_operation
+from kernelweave.saving.operations import KeepOperation, NamedOperation
+from kernelweave.saving.transformers import as_operation
 from prepared import check_operation
 
 rng = np.random.default_rng(0)

@@ -6,7 +6,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.impute import KNNImputer, SimpleImputer
 
-from kernelweave.persistence.preparation import as_operation, neighbors
+from kernelweave.saving import operations
+from kernelweave.saving.transformers import as_operation
 from prepared import check_operation
 
 rng = np.random.default_rng(0)
@@ -94,7 +95,7 @@ def test_nearest_samples(weights, n_neighbors, add_indicator, monkeypatch):
     noise = np.random.default_rng(3).normal(size=X.shape)  # no two distances are equal
     for table in (X + noise, EMPTY + noise, X[:, :1], (X + noise)[:1]):
         check_operation(imputer, table, NEW[:, : table.shape[1]], nothing[:, : table.shape[1]])
-    monkeypatch.setattr(neighbors, "_BLOCK_VALUES", 70)
+    monkeypatch.setattr(operations, "_BLOCK_VALUES", 70)
     check_operation(imputer, X + noise, NEW)
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
 
-from kernelweave.persistence.preparation import ScaleOperation, as_operation
+from kernelweave.saving.operations import ScaleOperation
+from kernelweave.saving.transformers import as_operation
 from prepared import check_operation
 
 rng = np.random.default_rng(0)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
-from kernelweave.persistence.preparation import as_operation
-from kernelweave.persistence.preparation.analysis import check_pattern
+from kernelweave.saving.documents import check_pattern
+from kernelweave.saving.transformers import as_operation
 from prepared import check_operation
 
 DOCUMENTS = [

@@ -15,8 +15,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from kernelweave.persistence.graph import Decoder, Encoder
-from kernelweave.persistence.preparation import TRANSFORMERS, built, described
+from kernelweave.saving.codecs import Decoder, Encoder
+from kernelweave.saving.transformers import TRANSFORMERS, built, described, transformer_named
 
 SCALER = StandardScaler()
 GIVEN = [
@@ -157,7 +157,8 @@ def test_forged_descriptions(name, parameters, output, message):
 
 
 def test_every_class_has_parameters_with_plain_names():
-    for name, cls in TRANSFORMERS.items():
+    for name in TRANSFORMERS:
+        cls = transformer_named(name)
         assert name == cls.__name__
         if name not in ("Pipeline", "ColumnTransformer"):
             assert type(built(name, {}, None)) is cls

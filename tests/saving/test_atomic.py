@@ -10,9 +10,9 @@ import pytest
 from kernelweave import MKLClassifier, save
 from kernelweave.cli import main
 from kernelweave.cli.telling import write_table
-from kernelweave.persistence import replacing
-from kernelweave.persistence.replacing import naming, replace_file
 from kernelweave.recipes import CohortModel
+from kernelweave.saving import atomic
+from kernelweave.saving.atomic import naming, replace_file
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def full(monkeypatch):
     def fsync(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(replacing.os, "fsync", fsync)
+    monkeypatch.setattr(atomic.os, "fsync", fsync)
 
 
 @pytest.fixture
 def unnamed(request, monkeypatch):
     if not request.param:
-        monkeypatch.setattr(replacing, "_open_unnamed", lambda folder, mode: None)
+        monkeypatch.setattr(atomic, "_open_unnamed", lambda folder, mode: None)
 
 
 def check(path, call):
@@ -66,7 +66,7 @@ def test_the_command_line_names_the_file(monkeypatch, tmp_path, capsys):
 
     words = ["predict", str(tmp_path / "model.kw"), str(tmp_path / "rna.csv"), "--out", str(out)]
     with monkeypatch.context() as patched:
-        patched.setattr(replacing.os, "fsync", full)
+        patched.setattr(atomic.os, "fsync", full)
         assert main(words) == 2
     assert f"{str(out)!r}: No space left on device" in capsys.readouterr().err and not out.exists()
     with monkeypatch.context() as patched:
