@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zipfile
 from collections import Counter
 from inspect import signature
 from pathlib import Path
@@ -9,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-
-from kernelweave.saving.registry import class_named
 
 FOLDER = Path(__file__).parent / "saving" / "files"
 _METHODS = (
@@ -68,6 +67,12 @@ def unpacked(version, name):
 def unpack(version, name, path):
     """Write a file of a version, as it was saved, to a path."""
     path.write_bytes(unpacked(version, name))
+
+
+def document_of(path):
+    """The document in a file."""
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("model.json"))
 
 
 def numbers_of(model, new):
@@ -158,6 +163,8 @@ def _text(part):
 
 
 def _parameters(name):
+    from kernelweave.saving.registry import class_named  # not above: some use this file before kernelweave is imported
+
     return set(signature(class_named(name)).parameters)
 
 

@@ -37,6 +37,7 @@ from ..validation.schemas import (
     count,
     declared,
     either,
+    expect,
     flag,
     flags,
     function,
@@ -68,7 +69,7 @@ _KERNEL = part(Kernel, "columns")
 def _preparation_rule(value: Preparation, sizes: Sizes, path: str) -> None:
     """The operation takes the view's columns, or documents, and gives the features."""
     agree(sizes, "own", value.transformer.n_in, f"{path}.transformer")
-    agree({"features": value.n_features}, "features", value.transformer.n_out, f"{path}.transformer")
+    expect(value.n_features, value.transformer.n_out, f"{path}.transformer", "features")
     if value.transformer.takes_documents != value.documents:
         refuse(f"{path}.documents", f"is {value.documents} for an operation of the other kind")
 
@@ -394,7 +395,7 @@ SCHEMAS[FeatureMap] = Schema({"trace_share": number(0.0)})
 
 def _nystroem_rule(value: NystroemMap, sizes: Sizes, path: str) -> None:
     """There is one kernel, and the whitening has a row for each landmark, and one for the constant."""
-    agree({"kernels": 1}, "kernels", value.landmarks.n_kernels, f"{path}.landmarks")
+    expect(1, value.landmarks.n_kernels, f"{path}.landmarks", "kernels")
     agree(sizes, "raw", sizes["landmarks"] + value.centered, f"{path}.whitening")
 
 

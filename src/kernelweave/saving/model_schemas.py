@@ -52,6 +52,7 @@ from ..kernels.stacking.normalization import METHODS as NORMALIZATIONS
 from ..machines import Machine
 from ..stacks.features import Features, NoFeatures
 from ..validation.schemas import (
+    CLASS_COUNTS,
     CLASS_LABELS,
     COLUMNS,
     SCHEMAS,
@@ -62,6 +63,7 @@ from ..validation.schemas import (
     by_name,
     check_whole,
     count,
+    expect,
     flag,
     flags,
     is_entry,
@@ -353,7 +355,7 @@ class ProjectedStack(GatedStack):
             if self.active[m]:
                 agree(sizes, "support", len(points), f"{path}.points[{m}]")
                 n_read = _n_read(self.stack, self.maps[m], m)
-                agree({"features": n_read}, "features", len(directions), f"{path}.directions[{m}]")
+                expect(n_read, len(directions), f"{path}.directions[{m}]", "features")
             if points.shape[1] != directions.shape[1]:
                 refuse(f"{path}.directions[{m}]", f"has {directions.shape[1]} columns for points of {points.shape[1]}")
             _check_map(self.stack, self.maps[m], m, f"{path}.maps[{m}]", bool(self.active[m]))
@@ -449,7 +451,7 @@ class OutputStates(Record):
     def _check(self, sizes: Sizes, path: str) -> None:
         """There is a state, with its parameters and samples, for each output."""
         for name in ("rows", "active", "thetas"):
-            agree({"outputs": len(self.states)}, "outputs", len(getattr(self, name)), f"{path}.{name}")
+            expect(len(self.states), len(getattr(self, name)), f"{path}.{name}", "outputs")
         for place, (state, rows) in enumerate(zip(self.states, self.rows, strict=True)):
             own = {**sizes, "own": len(rows)}
             part(STATES, "kernels", "columns", support="own")(state, own, f"{path}.states[{place}]")
@@ -549,13 +551,12 @@ def unpack(model: Any) -> None:
     fields.update({**kept, "_kernel": kernel})
 
 
-def _explicit_state_of(combiner: Combiner) -> type:
-    return ExplicitGates if isinstance(combiner, GatedCombiner) else ExplicitState
-
-
-def _state_of(combiner: Combiner) -> type:
-    if isinstance(combiner, combiners.GeneralizedMKL):
-        return AugmentedStack if combiner.form == "product" else KernelStack
+def _state_of(combiner: Combiner, explicit: bool) -> type:
+    """The class of the record of a combiner's kernel."""
+    if explicit:
+        return ExplicitGates if isinstance(combiner, GatedCombiner) else ExplicitState
+    if isinstance(combiner, combiners.GeneralizedMKL) and combiner.form == "product":
+        return AugmentedStack
     states = {
         combiners.Projected: ProjectedStack,
         GatedCombiner: GatedStack,
@@ -581,30 +582,24 @@ def _check_gating(combiner: Any, state: Any, theta: np.ndarray, sizes: Sizes, pa
     if isinstance(combiner, combiners.Projected):
         layout = combiner.layout_
         if layout.gating_shape is not None:
-            agree({"inputs": n_inputs}, "inputs", layout.gating_shape[0], f"{path}.combiner_.layout_.gating_shape")
+            expect(n_inputs, layout.gating_shape[0], f"{path}.combiner_.layout_.gating_shape", "inputs")
             n_inputs = layout.gating_shape[1]
         n_gating = layout.n_gating
         in_all = layout.first_projection + sum(int(rows) * int(columns) for rows, columns in layout.shapes)
-        agree({"parameters": in_all}, "parameters", len(theta), f"{path}._theta")
+        expect(in_all, len(theta), f"{path}._theta", "parameters")
         points_of = vars(state).get("points") or [vars(each).get("directions", np.empty((0, 0))) for each in state.maps]
         for m, (shape, points) in enumerate(zip(layout.shapes, points_of, strict=True)):
-            agree({"components": shape[1]}, "components", points.shape[1], f"{path}._state.points[{m}]")
+            expect(shape[1], points.shape[1], f"{path}._state.points[{m}]", "components")
     if not is_own(type(combiner.gating_)):
         return
-    agree({"parameters": _n_parameters(combiner.gating_, n_inputs, sizes)}, "parameters", n_gating, f"{path}._theta")
+    expect(_n_parameters(combiner.gating_, n_inputs, sizes), n_gating, f"{path}._theta", "parameters")
     if isinstance(combiner.gating_, RegionGate):
-        agree({"inputs": n_inputs}, "inputs", combiner.gating_.centers_.shape[1], f"{path}.combiner_.gating_.centers_")
-
-
-def _uses_all(combiner: Combiner) -> bool:
-    return isinstance(combiner, combiners.Product | combiners.KernelDifference)
+        expect(n_inputs, combiner.gating_.centers_.shape[1], f"{path}.combiner_.gating_.centers_", "inputs")
 
 
 def _check_difference(combiner: Any, state: DifferenceState, sizes: Sizes, path: str) -> None:
     if combiner.form == "square":
-        agree(
-            {"differences": sizes["kernels"] - 1}, "differences", len(state.differences), f"{path}._state.differences"
-        )
+        expect(sizes["kernels"] - 1, len(state.differences), f"{path}._state.differences", "differences")
     elif state.signs is None or state.first_coef is None or state.first_intercept is None:
         refuse(f"{path}._state", f"lacks the labels that the form {combiner.form!r} needs")
 
@@ -613,8 +608,7 @@ def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes:
     """Check what the combiner's prediction assumes of state and theta."""
     if not is_own(type(state)) and not is_own(type(combiner)):
         return
-    explicit = isinstance(state, ExplicitState)
-    if type(state) is not (_explicit_state_of(combiner) if explicit else _state_of(combiner)):
+    if type(state) is not _state_of(combiner, isinstance(state, ExplicitState)):
         refuse(f"{path}._state", f"is a {type(state).__name__}, which {type(combiner).__name__} never has")
     if isinstance(state, OutputStates):
         agree(sizes, "outputs", len(state.states), f"{path}._state.states")
@@ -627,7 +621,7 @@ def _check_combination(combiner: Combiner, state: Any, theta: np.ndarray, sizes:
     else:
         agree(sizes, "kernels", len(theta), f"{path}._theta")
         stack = state if isinstance(state, KernelStack) else state.stack
-        used = np.ones(len(theta), dtype=bool) if _uses_all(combiner) else theta != 0
+        used = (theta != 0) | isinstance(combiner, combiners.Product | combiners.KernelDifference)
         if not used.any() or (used & ~stack.active).any():
             refuse(f"{path}._theta", "uses no kernel, or one of which nothing is kept")
     if isinstance(combiner, combiners.KernelDifference):
@@ -654,7 +648,7 @@ def _coefficients_rule(value: Any, sizes: Sizes, path: str) -> None:
     if list(value.feature_coef_) != value.kernel_names_:
         refuse(f"{path}.feature_coef_", "has other names than the kernels")
     for coef, found in zip(value.feature_coef_.values(), first.maps, strict=True):
-        agree({"features": found.n_features}, "features", len(coef), f"{path}.feature_coef_")
+        expect(found.n_features, len(coef), f"{path}.feature_coef_", "features")
     if isinstance(state, OutputStates):
         n_features = sum(len(coef) for coef in value.feature_coef_.values())
         for place, (own, rows) in enumerate(zip(state.states, state.rows, strict=True)):
@@ -662,7 +656,7 @@ def _coefficients_rule(value: Any, sizes: Sizes, path: str) -> None:
                 refuse(f"{path}._state.states[{place}]", "has no explicit features, as others have")
             where = f"{path}._state.rows[{place}]"
             check_whole(rows, where, below=n_features, of="features")
-            agree({"features": sum(found.n_features for found in own.maps)}, "features", len(rows), where)
+            expect(sum(found.n_features for found in own.maps), len(rows), where, "features")
 
 
 COMBINED = Schema(
@@ -706,7 +700,7 @@ def _machine_rule(value: Any, sizes: Sizes, path: str) -> None:
         agree(sizes, "classes", 2 if decision.ndim == 1 else decision.shape[1], f"{path}._rule")
 
 
-SCHEMAS[estimators.MKLClassifier] = CLASS_LABELS | Schema(rule=_machine_rule)
+SCHEMAS[estimators.MKLClassifier] = CLASS_LABELS | Schema(rule=_machine_rule) | CLASS_COUNTS
 
 
 def _label(value: Any, sizes: Sizes, path: str) -> None:
@@ -725,11 +719,14 @@ SCHEMAS[estimators.SparseLargeMarginClassifier] = (
         {"dual_coef_": numbers("outputs", "support"), "intercept_": numbers("outputs"), "_rule": part(Machine)},
         _machine_rule,
     )
+    | CLASS_COUNTS
     | COMBINED
 )
 
-SCHEMAS[DiscriminantEnsemble] = CLASS_LABELS | Schema(
-    {"_discriminants": several(part(Discriminant, "support", "classes"), "kernels")}
+SCHEMAS[DiscriminantEnsemble] = (
+    CLASS_LABELS
+    | CLASS_COUNTS
+    | Schema({"_discriminants": several(part(Discriminant, "support", "classes"), "kernels")})
 )
 
 SCHEMAS[estimators.KernelSAMME] = Schema({"kernel_weights_": series("kernels")})

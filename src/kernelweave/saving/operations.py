@@ -22,6 +22,7 @@ from ..validation.schemas import (
     agree,
     array,
     count,
+    expect,
     flag,
     maybe,
     number,
@@ -42,6 +43,7 @@ TYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint8", "uint
 _FLOATS = [np.float64, np.float32]
 _BLOCK_VALUES = 2**24  # distances that are in memory at a time
 _CONSTANTS = maybe(numbers("in", nan=True))
+_ORDINALS = several(numbers("own", nan=True), own=("own",))
 
 
 class Operation:
@@ -488,7 +490,7 @@ def _check_lengths(operation: _Encoding, name: str, sizes: Sizes, path: str) -> 
     entries = getattr(operation, name)
     agree(sizes, "in", len(entries), f"{path}.{name}")
     for column, (categories, own) in enumerate(zip(operation.categories, entries, strict=True)):
-        agree({"categories": len(categories)}, "categories", len(own), f"{path}.{name}[{column}]")
+        expect(len(categories), len(own), f"{path}.{name}[{column}]", "categories")
 
 
 class _Encoding(Operation):
@@ -630,7 +632,7 @@ class OrdinalOperation(_Encoding):
     _saved = Schema(
         {
             "categories": several(_check_categories, "in", own=("own",)),
-            "numbers": several(numbers("own", nan=True), own=("own",)),
+            "numbers": _ORDINALS,
             "unknown": maybe(_check_number),
             "dtype": one_of(*TYPES),
         },
@@ -656,7 +658,7 @@ class ChainOperation(Operation):
         if not self.steps:
             refuse(f"{path}.steps", "are empty")
         for place, (first, second) in enumerate(zip(self.steps[:-1], self.steps[1:], strict=True)):
-            agree({"features": first.n_out}, "features", second.n_in, f"{path}.steps[{place + 1}]")
+            expect(first.n_out, second.n_in, f"{path}.steps[{place + 1}]", "features")
             if second.takes_documents:
                 refuse(f"{path}.steps[{place + 1}]", "takes documents, but is not the first step")
 
@@ -715,7 +717,7 @@ class ByColumnsOperation(Operation):
     def _check(self, sizes: Sizes, path: str) -> None:
         """Each group has as many columns as its operation takes, and documents come as one column."""
         for place, (columns, own) in enumerate(zip(self.columns, self.operations, strict=True)):
-            agree({"columns": own.n_in}, "columns", len(columns), f"{path}.columns[{place}]")
+            expect(own.n_in, len(columns), f"{path}.columns[{place}]", "columns")
             if own.takes_documents != self.single[place]:
                 refuse(f"{path}.single[{place}]", f"is {self.single[place]} for an operation of the other kind")
 

@@ -34,6 +34,7 @@ from ..validation.schemas import (
     check_classes,
     check_whole,
     count,
+    expect,
     flag,
     flags,
     maybe,
@@ -173,7 +174,7 @@ def _cohort_rule(value: CohortModel, sizes: Sizes, path: str) -> None:
     if not needs or not set(needs) <= set(layout.names):
         refuse(f"{path}._needs", "are no views of the model")
     width = sum(len(view.names) for view in layout.views)
-    agree({"table columns": width}, "table columns", value.model_.n_features_in_, f"{path}.model_.n_features_in_")
+    expect(width, value.model_.n_features_in_, f"{path}.model_.n_features_in_", "table columns")
     expected = np.array([name for view in layout.views for name in _table_names(view)], dtype=object)
     names = vars(value.model_).get("feature_names_in_")
     if names is None or not np.array_equal(names, expected):
@@ -273,8 +274,8 @@ def _column_model_rule(value: ColumnModel, sizes: Sizes, path: str) -> None:
         refuse(f"{path}.scores_", f"is a {type(value.scores_).__name__}, which the kind {value.kind_!r} never has")
     both = value.kind_ == "forest" and value.task_ == "classification"
     expected = len(value.classes_) if both else _n_outputs(value)
-    agree({"outputs": expected}, "outputs", value.scores_.n_outputs, f"{path}.scores_")
-    agree({"features": value.design_.width}, "features", value.scores_.width, f"{path}.scores_")
+    expect(expected, value.scores_.n_outputs, f"{path}.scores_", "outputs")
+    expect(value.design_.width, value.scores_.width, f"{path}.scores_", "features")
     if isinstance(value.scores_, TreeSum) and not value.scores_.factor > 0:
         refuse(f"{path}.scores_.factor", "is not positive")
 

@@ -222,7 +222,8 @@ def _defaults(cls: type) -> dict[str, Any]:
 
 def fields_of(value: Any) -> dict[str, Any]:
     """The attributes of an object that are saved, by their names in files."""
-    cls, fields = type(value), vars(value)
+    cls: type = type(value)
+    fields = vars(value)
     defaults, former = _defaults(cls), _former(cls, fields)
     left_out = {
         *schema_of(cls).transient,

@@ -149,12 +149,8 @@ def _robust(given: Any, where: str, width: int) -> Operation:
 
 
 def _max_abs(given: Any, where: str, width: int) -> Operation:
-    return ScaleOperation(width, divisor=_own(given.scale_), limits=(-1.0, 1.0) if _option(given, "clip") else None)
-
-
-def _option(given: Any, name: str) -> Any:
-    """An attribute that not all versions of scikit-learn, or not all fits, have; False without it."""
-    return getattr(given, name, False)
+    limits = (-1.0, 1.0) if getattr(given, "clip", False) else None  # not all versions of scikit-learn have it
+    return ScaleOperation(width, divisor=_own(given.scale_), limits=limits)
 
 
 def _normalizer(given: Any, where: str, width: int) -> Operation:
@@ -375,7 +371,7 @@ def _by_columns(given: Any, where: str, width: int) -> Operation:
         single.append(isinstance(chosen, str | int | np.integer))
         weight = (given.transformer_weights or {}).get(name)
         weights.append(None if weight is None else float(weight))
-    sparse, prefixes = bool(_option(given, "sparse_output_")), given.verbose_feature_names_out
+    sparse, prefixes = bool(getattr(given, "sparse_output_", False)), given.verbose_feature_names_out
     return ByColumnsOperation(width, names, columns, single, operations, weights, sparse=sparse, prefixes=prefixes)
 
 

@@ -118,12 +118,19 @@ def refuse(path: str, what: str) -> None:
     raise ValueError(f"its {path} {what}")
 
 
+def expect(expected: int, length: int, path: str, what: str = "") -> None:
+    """Compare a length with the one that is expected, and say of what it is the number."""
+    if length != expected:
+        named = f" ({what.replace('_', ' ')})" if what else ""
+        refuse(path, f"has the length {length} where {expected}{named} is expected")
+
+
 def agree(sizes: Sizes, name: str | int, length: int, path: str) -> None:
     """Compare a length with what others of the same name have, or note it for them."""
-    expected = name if isinstance(name, int) else sizes.setdefault(name, length)
-    if length != expected:
-        what = "" if isinstance(name, int) else f" ({name.replace('_', ' ')})"
-        refuse(path, f"has the length {length} where {expected}{what} is expected")
+    if isinstance(name, int):
+        expect(name, length, path)
+    else:
+        expect(sizes.setdefault(name, length), length, path, name)
 
 
 def check_whole(
@@ -423,7 +430,7 @@ def part(classes: type | tuple[type, ...] | str, *shared: str, **renamed: str) -
     names = {**{name: name for name in shared}, **renamed}
 
     def check(value: Any, sizes: Sizes, path: str) -> None:
-        cls = type(value)
+        cls: type = type(value)
         if not _is_one(cls, classes):
             refuse(path, f"is a {cls.__name__}, which it never is")
         fields, schema = vars(value), schema_of(cls)
@@ -450,7 +457,7 @@ def _is_one(cls: type, classes: type | tuple[type, ...] | str) -> bool:
 
 def transformer(value: Any, sizes: Sizes, path: str) -> None:
     """A transformer of scikit-learn, not fitted, which prediction does not read."""
-    cls = type(value)
+    cls: type = type(value)
     is_users = not is_own(cls) and any(map(is_own, cls.__mro__))
     if is_users or schema_of(cls).attributes or not (hasattr(cls, "fit") and hasattr(cls, "transform")):
         refuse(path, f"is a {cls.__name__}, which it never is")
@@ -497,10 +504,14 @@ def check_classes(value: Any, sizes: Sizes, path: str) -> None:
         refuse(f"{path}.classes_", "are no classes")
 
 
-# What estimators have in common: the columns of X, and the classes of y with their weights, which the first files lack.
+def _check_counts(value: Any, sizes: Sizes, path: str) -> None:
+    if "class_count_" in vars(value):
+        agree(sizes, "classes", len(value.class_count_), f"{path}.class_count_")
+
+
+# What estimators have in common: the columns of X, the classes of y, and their weights, which the first files lack.
 COLUMNS = Schema(
     {"n_features_in_": size("columns"), "feature_names_in_": optional(array("O", "columns"))}, _check_feature_names
 )
-CLASS_LABELS = Schema(
-    {"classes_": array("biufUSO", "classes"), "class_count_": optional(numbers("classes", low=0.0))}, check_classes
-)
+CLASS_LABELS = Schema({"classes_": array("biufUSO", "classes")}, check_classes)
+CLASS_COUNTS = Schema({"class_count_": optional(numbers("counted", low=0.0))}, _check_counts)
