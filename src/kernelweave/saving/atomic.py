@@ -30,18 +30,8 @@ def replace_file(path: str | os.PathLike, write: Callable[[BinaryIO], Any]) -> N
     """Write a file and put it in the place of `path`, which is the old file or the whole new one at any time.
 
     An existing file keeps its permissions, and owner and group where the system lets it; a new one has those that the
-    process gives (umask). A symbolic link stays and the file that it leads to is replaced.
-
-    Parameters
-    ----------
-    path : str or path
-    write : callable
-        Given a binary file, open for reading and writing, that it fills.
-
-    Raises
-    ------
-    OSError
-        Where `path` is something else than a regular file, is write-protected or cannot be written. It names `path`.
+    process gives (umask). A symbolic link stays and the file that it leads to is replaced. An `OSError` names `path`
+    where it is something else than a regular file, is write-protected or cannot be written.
     """
     path = Path(os.path.realpath(path))
     with naming(path):
@@ -50,13 +40,7 @@ def replace_file(path: str | os.PathLike, write: Callable[[BinaryIO], Any]) -> N
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let errors of the system that name no file, such as that of a full disk, or our own temporary one, name `path`.
-
-    Parameters
-    ----------
-    path : Path
-        The file that is written, or the folder.
-    """
+    """Let errors of the system that name no file, such as a full disk, or our own temporary one, name `path`."""
     try:
         yield
     except OSError as error:

@@ -229,21 +229,7 @@ KIND_OF: dict[type, str] = {cls: kind for kind, codec in CODECS.items() for cls 
 
 
 class Encoder:
-    """Turn values into rows.
-
-    Parameters
-    ----------
-    substitute : callable
-        Gives the object to save in the place of an object; the same one, mostly.
-
-    Attributes
-    ----------
-    rows : list of dict
-    arrays : dict from member name to ndarray
-    callables : dict from name to callable
-    classes : dict from name to class
-        Those of the user.
-    """
+    """Turn values into rows; `substitute` gives the object to save in the place of an object, the same one mostly."""
 
     def __init__(self, substitute: Callable[[Any], Any]):
         self.rows: list[dict] = []
@@ -255,14 +241,7 @@ class Encoder:
         self._alive: list[Any] = []  # ids are only unique among living objects
 
     def value(self, value: Any, path: str) -> Any:
-        """The JSON that stands for a value: an atom, a callable's name or a reference to a row.
-
-        Parameters
-        ----------
-        value : object
-        path : str
-            Where it is, for messages.
-        """
+        """The JSON that stands for a value: an atom, a callable's name or a reference to a row."""
         try:
             atom = as_atom(value)
             if atom is not NotImplemented:
@@ -336,20 +315,7 @@ _DEEPEST = 250  # values inside values
 
 
 class Decoder:
-    """Turn rows into values again.
-
-    Parameters
-    ----------
-    arrays : mapping from member name to ndarray
-    callables : mapping from name to callable
-    classes : mapping from name to class
-        Those of the user.
-
-    Attributes
-    ----------
-    values : list
-        All values of the rows, each after those inside it.
-    """
+    """Turn rows into values again: `values` of all rows, each after those inside it."""
 
     def __init__(
         self, arrays: Mapping[str, np.ndarray], callables: Mapping[str, Callable], classes: Mapping[str, type]

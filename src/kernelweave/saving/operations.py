@@ -51,13 +51,6 @@ class Operation:
 
     An operation has the two methods of scikit-learn's transformers that kernels call, and gives what the transformer
     gave that it was made from. It cannot be fitted again.
-
-    Attributes
-    ----------
-    n_in, n_out : int
-        Numbers of columns of the table and of the result.
-    takes_documents : bool
-        Whether `transform` takes a sequence of documents in the place of a table.
     """
 
     width: int
@@ -129,17 +122,7 @@ class KeepOperation(Operation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScaleOperation(Operation):
-    """z = clip((x - center) / divisor * factor + offset), column by column; cells may be NaN and stay so.
-
-    Parameters
-    ----------
-    width : int
-        Number of columns.
-    center, divisor, factor, offset : ndarray of shape (width,) or None
-        None leaves the step out.
-    limits : tuple of two floats or None
-        The least and the largest value of the result.
-    """
+    """z = clip((x - center) / divisor * factor + offset), column by column, where None leaves a step out; NaN stays."""
 
     width: int
     center: np.ndarray | None = None
@@ -203,17 +186,7 @@ class UnitNormOperation(Operation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RotateOperation(Operation):
-    """z = (x - mean) V' / scale, with the components as the rows of V.
-
-    Parameters
-    ----------
-    components : ndarray of shape (n_out, n_in)
-    mean : ndarray of shape (n_in,) or None
-    scale : ndarray of shape (n_out,) or None
-        Standard deviations of the projected training samples, where the result is whitened.
-    prefix : str
-        The columns of the result are named by it and their number.
-    """
+    """z = (x - mean) V' / scale, with the components as the rows of V."""
 
     components: np.ndarray
     mean: np.ndarray | None

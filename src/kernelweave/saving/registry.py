@@ -247,15 +247,7 @@ def is_data(cls: type, field: str) -> bool:
 
 
 def instance_of(name: str, fields: dict[str, Any], given: Mapping[str, type]) -> Any:
-    """An object with these attributes, made without running its constructor.
-
-    Parameters
-    ----------
-    name : str
-        Of a class of the table, or of one of those given.
-    fields : dict from name to value
-    given : mapping from name to class
-    """
+    """An object with these attributes, made without running its constructor."""
     cls = class_named(name) if name in CLASSES else given.get(name)
     if cls is None:
         raise ValueError(f"it holds an object of the unknown class {name!r}; this kernelweave does not make those")

@@ -70,20 +70,6 @@ def refuse_transformer(where: str, what: str) -> NoReturn:
 def as_operation(transformer: Any, where: str, width: int) -> Operation:
     """The operation that does what a fitted transformer does.
 
-    Parameters
-    ----------
-    transformer : transformer of scikit-learn, fitted, or Operation
-        Of one of the classes of `TRANSFORMERS`; an operation is returned as it is.
-    where : str
-        What messages call it.
-    width : int
-        Number of columns that it is given.
-
-    Raises
-    ------
-    ValueError
-        Where it, or a step or part of it, is of another class or has a function among its parameters.
-
     Examples
     --------
     >>> import numpy as np
@@ -117,6 +103,9 @@ def _converted(transformer: Any, where: str, width: int) -> Operation:
     convert = TRANSFORMERS[type(transformer).__name__][1] if _is_listed(transformer) else None
     if convert is None:
         refuse_transformer(where, _class_of(transformer))
+    for name, value in transformer.get_params(deep=False).items():
+        if callable(value) and not isinstance(value, type):
+            refuse_transformer(where, f"{_class_of(transformer)} with a function as {name}")
     return convert(transformer, where, width)
 
 
@@ -158,8 +147,6 @@ def _normalizer(given: Any, where: str, width: int) -> Operation:
 
 
 def _imputer(given: Any, where: str, width: int) -> Operation:
-    if callable(given.strategy):
-        refuse_transformer(where, "SimpleImputer with a function as strategy")
     marker = given.missing_values
     marker = marker.item() if isinstance(marker, np.generic) else marker
     if not (marker is None or isinstance(marker, str | int | float)):
@@ -181,9 +168,6 @@ def _imputer(given: Any, where: str, width: int) -> Operation:
 
 
 def _neighbors(given: Any, where: str, width: int) -> Operation:
-    for name in ("weights", "metric"):
-        if callable(getattr(given, name)):
-            refuse_transformer(where, f"KNNImputer with a function as {name}")
     if given.missing_values == given.missing_values:
         refuse_transformer(where, f"KNNImputer with {given.missing_values!r} as missing_values")
     samples = _own(given._fit_X)
@@ -234,8 +218,6 @@ def _categories(given: Any, where: str) -> list[np.ndarray]:
 
 
 def _one_hot(given: Any, where: str, width: int) -> Operation:
-    if callable(given.feature_name_combiner):
-        refuse_transformer(where, "OneHotEncoder with a function as feature_name_combiner")
     categories = _categories(given, where)
     places: list[np.ndarray] = []
     unknown: list[int] = []
@@ -286,9 +268,6 @@ def _ordinal(given: Any, where: str, width: int) -> Operation:
 
 def _counts(given: Any, where: str, width: int) -> Operation:
     what = _class_of(given)
-    for name in ("preprocessor", "tokenizer", "analyzer", "strip_accents"):
-        if callable(getattr(given, name)):
-            refuse_transformer(where, f"{what} with a function as {name}")
     if given.input != "content" or (given.encoding, given.decode_error) != ("utf-8", "strict"):
         refuse_transformer(where, f"{what} with other documents than text (input, encoding or decode_error is set)")
     if given.ngram_range[1] > LONGEST_NGRAM:
@@ -343,8 +322,6 @@ def _few(given: Any, where: str, width: int) -> Operation:
 
 
 def _function(given: Any, where: str, width: int) -> Operation:
-    if given.func is not None:
-        refuse_transformer(where, "FunctionTransformer with a function")
     return KeepOperation(width)
 
 
@@ -429,16 +406,7 @@ class Description:
 
 
 def described(transformer: Any, where: str, known: dict[int, Description]) -> Description:
-    """The description of a transformer, or a refusal that names it.
-
-    Parameters
-    ----------
-    transformer : transformer of scikit-learn
-    where : str
-        What messages call it.
-    known : dict from int to Description
-        By the identity of the transformer, so that one that is used twice is described once.
-    """
+    """The description of a transformer, `known` by its id or made now, or a refusal that names it."""
     if id(transformer) not in known:
         name = type(transformer).__name__
         if not _is_listed(transformer):
@@ -496,14 +464,7 @@ def _parameters(name: str) -> dict[str, Any]:
 
 
 def built(name: Any, parameters: dict[str, Any], output: Any) -> Any:
-    """The transformer of a description that a file holds, not fitted; a `ValueError` where there is none.
-
-    Parameters
-    ----------
-    name : str
-    parameters : dict from name to value
-    output : str or None
-    """
+    """The transformer of a description that a file holds, not fitted; a `ValueError` where there is none."""
     if not isinstance(name, str) or name not in TRANSFORMERS:
         raise ValueError(f"it holds a transformer of the unknown class {name!r}; this kernelweave does not make those")
     for parameter in parameters:

@@ -77,14 +77,8 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
 
     Columns that the model does not use may be absent from a data frame. Where columns are named by view
     (``view__column``, or by a kernel) they are found by name, and a view may be absent; see `columns.by_name`. Other
-    names must be those of the fit, in that order, as in scikit-learn.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : array, DataFrame or sparse matrix
-    used : ndarray of int
-        Positions of the columns that the model reads.
+    names must be those of the fit, in that order, as in scikit-learn. `used` has the positions of the columns that the
+    model reads.
     """
     names = getattr(estimator, "feature_names_in_", None)
     X = _one_table(X)
@@ -165,12 +159,6 @@ def check_row_labels(X: Any, **others: Any) -> None:
 
     Only pandas objects carry labels. Where the labels are not all the same ones (numbers that pandas gave beside names,
     or rows of another time) they cannot be compared, and positions count, as in scikit-learn.
-
-    Parameters
-    ----------
-    X : array, DataFrame or sparse matrix
-    **others : Series, DataFrame or anything else
-        By the name of the argument.
     """
     if not isinstance(X, pd.DataFrame):
         return
@@ -216,19 +204,6 @@ def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.nda
     """Numbers to predict, and the names of the targets where y has two dimensions, a column for each target.
 
     Names are those of a data frame's columns, else positions. NaN and text are errors that name the target.
-
-    Parameters
-    ----------
-    estimator : estimator
-    y : array or DataFrame of shape (n_samples,) or (n_samples, n_targets)
-    n_samples : int
-        Length of X.
-
-    Returns
-    -------
-    y : ndarray of float64
-        Of the shape that was given.
-    names : list or None
     """
     check_array_of_numpy(y, "y")
     check_plain(y, "y of a regression")
@@ -407,12 +382,6 @@ def as_pandas(table: Any, what: str = "X") -> Any:
     Columns are converted one by one by their `to_numpy`; what is null becomes NaN, or None among objects. Arrays of
     other libraries are refused, see `check_array_of_numpy`.
 
-    Parameters
-    ----------
-    table : object
-    what : str
-        What messages call it.
-
     Examples
     --------
     >>> import pyarrow as pa
@@ -442,12 +411,6 @@ def spelled_number(text: str, decimal: str = ".") -> float | None:
     What Python takes beyond what is usual in tables is no number: underscores between digits (``1_000``) and digits
     other than 0 to 9. pandas does not take them either, so a column with them is text.
 
-    Parameters
-    ----------
-    text : str
-    decimal : str
-        The decimal mark.
-
     Examples
     --------
     >>> from kernelweave.validation.inputs import spelled_number
@@ -464,12 +427,6 @@ def spelled_number(text: str, decimal: str = ".") -> float | None:
 
 def check_array_of_numpy(values: Any, what: str) -> None:
     """Raise a `ValueError` with advice where values are an array of torch, CuPy, JAX or the like, or a list of such.
-
-    Parameters
-    ----------
-    values : object
-    what : str
-        What the message calls them.
 
     Examples
     --------

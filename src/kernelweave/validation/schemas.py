@@ -141,20 +141,6 @@ def check_whole(
     They are compared as Python's integers, and with each other: a sum or a difference in the array's own type wraps, so
     that a position far outside seems to be inside.
 
-    Parameters
-    ----------
-    values : ndarray of int
-    path : str
-        Where they are in the file, for the message.
-    low : int
-        The smallest that is allowed.
-    below : int, optional
-        The smallest that is too large.
-    of : str
-        What there are `below` of.
-    ascending : bool
-        Whether each must be larger than the one before it.
-
     Examples
     --------
     >>> import numpy as np
