@@ -40,8 +40,8 @@ _MODULES = {
     "views": "Views",
     "views.handed": "TableKind",
     "views.kept": "KeptColumns",
-    "kernels": "ChiSquared Clinical Constant Distance Function Gaussian KernelProduct KernelStack KernelSum Laplacian "
-    "Linear Normalizer Pairwise Polynomial Precomputed Repair Spectrum",
+    "kernels": "ChiSquared Clinical Constant Distance Function Gaussian KernelProduct KernelStack KernelSum "
+    "Laplacian Linear Normalizer Pairwise Polynomial Precomputed Repair Spectrum",
     "kernels.distance": "DistanceMatrix",
     "kernels.points.projected": "PointKernel",
     "kernels.preparation": "Preparation",
@@ -57,10 +57,11 @@ _MODULES = {
     "SquaredEpsilonInsensitive SquaredError SquaredHinge SquaredMargin SquaredOneClassMachine TargetsMachine",
     "combiners": "AccuracyWeights AlignmentWeights BestSingle BinaryMKL ClusterGate ConvexMKL CorrelationWeights "
     "EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate GeneralizedMKL "
-    "GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL Mean "
-    "PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
+    "GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
+    "Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
     "combiners.gates.even": "EvenGate",
-    "combiners.gates.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",
+    "combiners.gates.feature_source": "FeatureSource",
+    "combiners.gates.inputs": "GatingInputs NoInputs ProjectedFeatures",
     "combiners.projected.feature_maps": "KernelFeatures ViewFeatures",
     "combiners.projected.layout": "Layout",
     "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
