@@ -17,7 +17,3 @@ def __getattr__(name: str) -> Any:
         f"kernelweave.persistence.{name} is deprecated since 0.3 and goes in 0.4; use kernelweave.{name}", FutureWarning
     )
     return getattr(saving, name)
-
-
-def __dir__() -> list[str]:
-    return [*_MOVED]

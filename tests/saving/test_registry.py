@@ -98,4 +98,3 @@ def test_the_former_package_warns_and_works():
             assert getattr(persistence, name) is getattr(kernelweave, name)
     with pytest.raises(AttributeError, match="no attribute 'files'"):
         persistence.files  # noqa: B018
-    assert dir(persistence) == ["load", "predict_views", "save"]

@@ -19,50 +19,53 @@ from kernelweave.reduction import MKLDR, LDEGraph
 from kernelweave.saving.registry import CLASSES, RENAMED, class_named
 from kernelweave.saving.transformers import TRANSFORMERS
 from saved_builders import TWO, A
-from saved_models import MODELS, callables_of
+from saved_models import MODELS
 
 EXPECTED = {version: saved_files.expected_of(version) for version in saved_files.versions()}
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param((version, name), id=f"{version}-{name}")
-        for version, expected in EXPECTED.items()
-        for name in expected["models"]
-    ],
-)
-def kept(request, tmp_path_factory):
-    """A file of a version, and its model."""
-    version, name = request.param
-    path = tmp_path_factory.mktemp("versions") / "kept"
-    saved_files.unpack(version, name, path)
-    return path, load(path, callables_of(name))
-
-
-def fresh(version):
-    """What the models of a version give, each in a process that has imported `kernelweave.load` only."""
+@pytest.fixture(scope="module", params=EXPECTED)
+def fresh(request, tmp_path_factory):
+    """A version, and what its models give, each in a process that has imported `kernelweave.load` only."""
+    if not hasattr(os, "fork"):
+        pytest.skip("forks a process for each file")
     source, tests = Path(kernelweave.__file__).parents[1], Path(saved_files.__file__).parent
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(source), str(tests)])}
-    command = [sys.executable, str(tests / "saving" / "try_fresh.py"), version]
+    folder = tmp_path_factory.mktemp("versions")
+    command = [sys.executable, str(tests / "saving" / "try_fresh.py"), request.param, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr[-5000:]
-    return {found["name"]: found for found in map(json.loads, done.stdout.splitlines())}
+    return request.param, {found["name"]: found for found in map(json.loads, done.stdout.splitlines())}, folder
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks a process for each file")
-@pytest.mark.parametrize("version", EXPECTED)
-def test_models_give_what_they_gave(version, tmp_path):
-    told, expected = fresh(version), EXPECTED[version]["models"]
+def test_models_give_what_they_gave(fresh):
+    version, told, _ = fresh
+    expected = EXPECTED[version]["models"]
     assert set(told) == set(expected)
     for kind, one in told.items():
         assert set(expected[kind]["numbers"]) <= set(one["numbers"]), kind
         for name, numbers in expected[kind]["numbers"].items():
             saved_files.assert_close(one["numbers"][name], numbers, f"{kind}: {name}")
-        saved_files.unpack(version, kind, tmp_path / "kept")
-        document = saved_files.document_of(tmp_path / "kept")
+
+
+def test_load_imports_only_what_a_file_names(fresh):
+    _, told, folder = fresh
+    for kind, one in told.items():
+        document = saved_files.document_of(folder / saved_files.file_name(kind))
         if not document["callables"]:
             assert packages(one["imported"]) <= needed(document["rows"]), kind
+
+
+@pytest.mark.skipif(
+    int(pd.__version__.partition(".")[0]) < 3,
+    reason="the files hold tables of pandas 3, whose text has a type of its own",
+)
+def test_saving_again_gives_the_same_document(fresh):
+    _, told, folder = fresh
+    for kind in told:
+        path = folder / saved_files.file_name(kind)
+        again = path.with_name(f"{path.name}-again")
+        saved_files.assert_same_document(SavedModel(again.read_bytes()), SavedModel(path.read_bytes()))
 
 
 # What `load` imports only for files that have such classes; scikit-learn's modules import some of each other.
@@ -83,16 +86,6 @@ def needed(rows):
     ours = {f"kernelweave.{name.removeprefix('kernelweave.').split('.')[0]}" for name in named} & ON_DEMAND
     others = {name for name in ON_DEMAND if name.startswith("sklearn")}
     return ours | (others if ours or any(name.startswith("sklearn") for name in named) else set())
-
-
-@pytest.mark.skipif(
-    int(pd.__version__.partition(".")[0]) < 3,
-    reason="the files hold tables of pandas 3, whose text has a type of its own",
-)
-def test_saving_again_gives_the_same_document(kept, tmp_path):
-    path, model = kept
-    save(model, tmp_path / "again")
-    saved_files.assert_same_document(SavedModel((tmp_path / "again").read_bytes()), SavedModel(path.read_bytes()))
 
 
 def test_there_is_a_file_for_every_kind_of_model():
