@@ -93,6 +93,8 @@ print(json.dumps([before, table == registry.CLASSES]))
 def test_the_former_package_warns_and_works():
     from kernelweave import persistence
 
+    assert kernelweave.persistence is persistence
+
     for name in persistence.__all__:
         with pytest.warns(FutureWarning, match=f"persistence.{name} is deprecated since 0.3 and goes in 0.4; use"):
             assert getattr(persistence, name) is getattr(kernelweave, name)

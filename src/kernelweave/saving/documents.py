@@ -140,7 +140,7 @@ class CountTermsOperation(Operation):
     binary: bool
     dtype: str
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """There are n-grams, and words are found by a pattern that takes little time."""
         if self.ngram_range[0] > self.ngram_range[1] or not self.terms:
             refuse(path, "counts nothing")
@@ -163,7 +163,7 @@ class CountTermsOperation(Operation):
             "binary": flag,
             "dtype": one_of(*TYPES),
         },
-        _check,
+        _check_saved,
     )
 
     takes_documents = True

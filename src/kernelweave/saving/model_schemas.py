@@ -313,7 +313,7 @@ class GatedStack(Record):
 
     _taken: tuple[str, ...] = ("stack", "inputs", "gates", "active", "open_share")
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Gates are open for kernels that prediction can evaluate."""
         if self.gates[:, ~self.active].any():
             refuse(f"{path}.gates", "are open for kernels that are not active")
@@ -331,7 +331,7 @@ class GatedStack(Record):
             "active": flags("kernels"),
             "open_share": numbers("kernels"),
         },
-        _check,
+        _check_saved,
     )
 
     @classmethod
@@ -349,7 +349,7 @@ class ProjectedStack(GatedStack):
 
     _taken = (*GatedStack._taken, "maps", "points", "directions")
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Active kernels have points of all support vectors and directions for what their map reads."""
         for m, (points, directions) in enumerate(zip(self.points, self.directions, strict=True)):
             if self.active[m]:
@@ -370,7 +370,7 @@ class ProjectedStack(GatedStack):
             "evaluation": nothing,
             "has_widths": anything,
         },
-        _check,
+        _check_saved,
     )
 
     @classmethod
@@ -387,7 +387,7 @@ class ProjectedStack(GatedStack):
 class ExplicitState(Record):
     """``stack`` (the kernels, without samples), ``maps`` (their features), ``n_samples`` (of the fit)."""
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """No samples are kept, and kernels that are used have features."""
         if self.stack.n_samples:
             refuse(f"{path}.stack", "holds training samples")
@@ -402,7 +402,7 @@ class ExplicitState(Record):
             "maps": several(part(FeatureMap, "columns"), "kernels"),
             "n_samples": count(),
         },
-        _check,
+        _check_saved,
     )
 
     @classmethod
@@ -421,7 +421,7 @@ class ExplicitState(Record):
 class ExplicitGates(ExplicitState):
     """As `ExplicitState`, with what gates are computed of."""
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Gates are open for kernels that prediction can evaluate."""
         if (self.active & ~self.stack.active).any():
             refuse(f"{path}.active", "counts kernels of which nothing is kept")
@@ -434,7 +434,7 @@ class ExplicitGates(ExplicitState):
             "mean_weights": numbers("kernels", low=0.0),
             "open_share": numbers("kernels", low=0.0),
         },
-        _check,
+        _check_saved,
     )
 
     def _restored(self, combiner: Any, theta: np.ndarray) -> GatedSum:
@@ -448,7 +448,7 @@ class ExplicitGates(ExplicitState):
 class OutputStates(Record):
     """For each output: ``states`` (its record), ``rows``, ``active``, ``thetas``."""
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """There is a state, with its parameters and samples, for each output."""
         for name in ("rows", "active", "thetas"):
             expect(len(self.states), len(getattr(self, name)), f"{path}.{name}", "outputs")
@@ -464,7 +464,7 @@ class OutputStates(Record):
             "thetas": several(numbers("own"), own=("own",)),
             "states": anything,
         },
-        _check,
+        _check_saved,
     )
 
     @classmethod

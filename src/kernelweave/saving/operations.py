@@ -131,7 +131,7 @@ class ScaleOperation(Operation):
     offset: np.ndarray | None = None
     limits: tuple[float, float] | None = None
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Nothing is divided by 0."""
         if self.divisor is not None and (self.divisor == 0.0).any():
             refuse(f"{path}.divisor", "holds 0")
@@ -142,7 +142,7 @@ class ScaleOperation(Operation):
             **dict.fromkeys(("center", "divisor", "factor", "offset"), _CONSTANTS),
             "limits": maybe(together(number(), number())),
         },
-        _check,
+        _check_saved,
     )
 
     def transform(self, X: Any) -> Any:
@@ -278,7 +278,7 @@ class FillOperation(_Filling):
     flagged: np.ndarray | None
     kind: str
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Objects are filled with objects, and numbers with numbers."""
         dtype = self.values.dtype
         if (dtype.kind == "O") != (self.kind == "object"):
@@ -295,7 +295,7 @@ class FillOperation(_Filling):
             "flagged": maybe(positions("flagged", below="in")),
             "kind": one_of("float", "object", "any"),
         },
-        _check,
+        _check_saved,
     )
 
     def transform(self, X: Any) -> Any:
@@ -532,7 +532,7 @@ class OneHotOperation(_Encoding):
     sparse: bool
     dtype: str
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Each category of a column has one place, which is that of a flag of this column."""
         _check_lengths(self, "places", sizes, path)
         for column, places in enumerate(self.places):
@@ -550,7 +550,7 @@ class OneHotOperation(_Encoding):
             **dict.fromkeys(("refuses", "warns", "sparse"), flag),
             "dtype": one_of(*TYPES),
         },
-        _check,
+        _check_saved,
     )
 
     n_out = property(lambda self: len(self.labels))
@@ -599,7 +599,7 @@ class OrdinalOperation(_Encoding):
     unknown: float | None
     dtype: str
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         _check_lengths(self, "numbers", sizes, path)
 
     _saved = Schema(
@@ -609,7 +609,7 @@ class OrdinalOperation(_Encoding):
             "unknown": maybe(_check_number),
             "dtype": one_of(*TYPES),
         },
-        _check,
+        _check_saved,
     )
 
     def transform(self, X: Any) -> np.ndarray:
@@ -626,7 +626,7 @@ class ChainOperation(Operation):
 
     steps: list[Operation]
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Each step takes what the one before gives."""
         if not self.steps:
             refuse(f"{path}.steps", "are empty")
@@ -635,7 +635,7 @@ class ChainOperation(Operation):
             if second.takes_documents:
                 refuse(f"{path}.steps[{place + 1}]", "takes documents, but is not the first step")
 
-    _saved = Schema({"steps": several(part(Operation))}, _check)
+    _saved = Schema({"steps": several(part(Operation))}, _check_saved)
 
     takes_documents = property(lambda self: self.steps[0].takes_documents)
     n_in = property(lambda self: self.steps[0].n_in)
@@ -687,7 +687,7 @@ class ByColumnsOperation(Operation):
     sparse: bool
     prefixes: bool
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """Each group has as many columns as its operation takes, and documents come as one column."""
         for place, (columns, own) in enumerate(zip(self.columns, self.operations, strict=True)):
             expect(own.n_in, len(columns), f"{path}.columns[{place}]", "columns")
@@ -705,7 +705,7 @@ class ByColumnsOperation(Operation):
             "sparse": flag,
             "prefixes": flag,
         },
-        _check,
+        _check_saved,
     )
 
     n_out = property(lambda self: sum(int(operation.n_out) for operation in self.operations))
@@ -745,13 +745,13 @@ class NamedOperation(Operation):
     names: list[str]
     operation: Operation
 
-    def _check(self, sizes: Sizes, path: str) -> None:
+    def _check_saved(self, sizes: Sizes, path: str) -> None:
         """There is a name for each column of a table."""
         agree(sizes, "in", self.operation.n_in, f"{path}.operation")
         if self.operation.takes_documents:
             refuse(f"{path}.operation", "takes documents, which have no names")
 
-    _saved = Schema({"names": several(text, "in"), "operation": part(Operation)}, _check)
+    _saved = Schema({"names": several(text, "in"), "operation": part(Operation)}, _check_saved)
 
     n_in = property(lambda self: len(self.names))
     n_out = property(lambda self: self.operation.n_out)

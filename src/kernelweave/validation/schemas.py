@@ -89,8 +89,9 @@ SCHEMAS: dict[type, Schema] = {}  # of classes that do not declare theirs themse
 
 
 def declared(cls: type) -> Schema:
-    """What a class itself declares."""
-    return vars(cls).get("_saved") or SCHEMAS.get(cls, Schema())
+    """What a class itself declares; an attribute of that name in a user's class may be anything."""
+    found = vars(cls).get("_saved")
+    return found if isinstance(found, Schema) else SCHEMAS.get(cls, Schema())
 
 
 @cache
