@@ -12,7 +12,7 @@ import numpy as np
 
 import kernelweave
 from kernelweave import load
-from kernelweave.persistence.archive import write_archive
+from kernelweave.saving.archive import write_archive
 
 SECONDS = 60  # that a file may take before the alarm
 _OURS = (str(Path(kernelweave.__file__).parent), "validation.py")

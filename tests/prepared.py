@@ -3,7 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from kernelweave.persistence.preparation import NamedOperation, as_operation
+from kernelweave.saving.operations import NamedOperation
+from kernelweave.saving.transformers import as_operation
 
 
 def width_of(X):

@@ -1,7 +1,8 @@
-"""Files that an earlier version saved, with what their models gave then; see `persistence/make_files.py`."""
+"""Files that an earlier version saved, with what their models gave then; see `saving/make_files.py`."""
 
 import gzip
 import json
+import zipfile
 from collections import Counter
 from inspect import signature
 from pathlib import Path
@@ -10,9 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from kernelweave.persistence.registry import CLASSES
-
-FOLDER = Path(__file__).parent / "persistence" / "files"
+FOLDER = Path(__file__).parent / "saving" / "files"
 _METHODS = (
     "decision_function",
     "predict",
@@ -68,6 +67,12 @@ def unpacked(version, name):
 def unpack(version, name, path):
     """Write a file of a version, as it was saved, to a path."""
     path.write_bytes(unpacked(version, name))
+
+
+def document_of(path):
+    """The document in a file."""
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("model.json"))
 
 
 def numbers_of(model, new):
@@ -158,7 +163,9 @@ def _text(part):
 
 
 def _parameters(name):
-    return set(signature(CLASSES[name]).parameters)
+    from kernelweave.saving.registry import class_named  # not above: some use this file before kernelweave is imported
+
+    return set(signature(class_named(name)).parameters)
 
 
 def _parts(row):

@@ -16,7 +16,7 @@ NUMERICS = {"numpy", "scipy"}
 FRAMES = {"sklearn", "pandas"}
 EXACT = ["arrays", "views", "kernels", "solvers", "machines"]
 BELOW = [*EXACT, "features", "engines", "stacks", "combiners", "estimators", "reduction"]
-WORK = ["recipes", "persistence", "model_selection", "reporting", "files", "datasets"]
+WORK = ["recipes", "saving", "model_selection", "reporting", "files", "datasets"]
 ALLOWED = {
     "validation": FRAMES,
     "views": FRAMES,
@@ -33,11 +33,11 @@ ALLOWED = {
     "recipes": FRAMES | {"views", "kernels", "solvers", "machines", "combiners", "estimators"},
     "model_selection": FRAMES | {"joblib", "views", "estimators", "reduction"},
     "reporting": FRAMES
-    | {"jinja2", "markupsafe", "_version", "persistence", "model_selection"}
+    | {"jinja2", "markupsafe", "_version", "saving", "model_selection"}
     | {"views", "kernels", "combiners", "estimators", "reduction", "recipes"},
     "files": FRAMES | {"views"},
     "datasets": FRAMES | {"views"},
-    "persistence": FRAMES | {"_version", "recipes", *BELOW},
+    "saving": FRAMES | {"_version", "recipes", *BELOW},
     "display": FRAMES | {"matplotlib", "estimators", "reduction", "views"},
     "experiments": FRAMES | {"joblib", "threadpoolctl", "_version", *BELOW, *WORK},
     "cli": FRAMES | {"rich", "joblib", "threadpoolctl", "experiments", "_version", *BELOW, *WORK},
@@ -234,7 +234,7 @@ def test_an_estimator_loads_only_what_its_fit_needs(loaded_after):
         "files",
         "datasets",
         "display",
-        "persistence",
+        "saving",
         "experiments",
         "cli",
         "reporting",
@@ -244,7 +244,7 @@ def test_an_estimator_loads_only_what_its_fit_needs(loaded_after):
 
 def test_every_public_name_is_there_at_its_first_use(loaded_after):
     loaded = loaded_after["fit"]
-    assert {"kernelweave.display.gating", "kernelweave.persistence.files"} <= loaded
+    assert {"kernelweave.display.gating", "kernelweave.saving.models"} <= loaded
     assert not loaded & {"matplotlib", "polars"}  # imported only to draw, and where X is a table of polars
     assert set(kernelweave.__all__) <= set(dir(kernelweave))
     assert kernelweave.MKLClassifier.__module__ == "kernelweave.estimators.classifier"

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 API = ROOT / "docs" / "api"
 PACKAGES = (
     *("estimators", "kernels", "combiners", "machines", "features", "reduction", "model_selection", "recipes", "files"),
-    *("views", "persistence", "reporting", "datasets", "display", "experiments", "experiments.benchmark", "solvers"),
+    *("views", "saving", "reporting", "datasets", "display", "experiments", "experiments.benchmark", "solvers"),
 )
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ._environment import show_versions
     from .estimators import KernelSAMME, KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor
     from .files import open_views, read_views, read_views_in_blocks
-    from .persistence import load, predict_views, save
     from .reporting import report
+    from .saving import load, predict_views, save
     from .views import stack_views
 
 __all__ = [
@@ -54,8 +54,8 @@ __all__ = [
 ]
 
 _PACKAGES = {
-    *("views", "kernels", "solvers", "machines", "combiners", "estimators", "persistence", "reduction"),
-    *("model_selection", "datasets", "display", "files", "recipes", "reporting"),
+    *("views", "kernels", "solvers", "machines", "combiners", "estimators", "saving", "reduction"),
+    *("model_selection", "datasets", "display", "files", "recipes", "reporting", "persistence"),
 }
 _HOMES = {
     "KernelSAMME": "estimators",
@@ -65,13 +65,13 @@ _HOMES = {
     "MKLRegressor": "estimators",
     "config_context": "_config",
     "get_config": "_config",
-    "load": "persistence",
+    "load": "saving",
     "open_views": "files",
-    "predict_views": "persistence",
+    "predict_views": "saving",
     "read_views": "files",
     "read_views_in_blocks": "files",
     "report": "reporting",
-    "save": "persistence",
+    "save": "saving",
     "set_config": "_config",
     "show_versions": "_environment",
     "stack_views": "views",

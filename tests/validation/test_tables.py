@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from kernelweave import KernelVoting, MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.kernels import Gaussian, Linear, Spectrum
 from kernelweave.reduction import MKLDR, LocalFisher
-from kernelweave.validation.tables import as_pandas, spelled_number
+from kernelweave.validation.inputs import as_pandas, spelled_number
 from kernelweave.views import Views
 
 N = 30

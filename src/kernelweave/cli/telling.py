@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from ..files.spreadsheets import as_csv
-from ..persistence.replacing import replace_file
+from ..saving.atomic import replace_file
 from .failing import one_line
 
 _MOST_LISTED = 12

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..validation.tables import spelled_number
+from ..validation.inputs import spelled_number
 
 _STARTS = ("=", "+", "-", "@", "\t", "\r")
 

@@ -28,8 +28,7 @@ from ..estimators.kernel_lists.sharing import SharedFoldKernels
 from ..estimators.kernel_lists.subsets import KernelSubsets, fitted_model, numbers_by_kernel
 from ..estimators.progress import progress_bar
 from ..validation import Flag, Seed, check, shown
-from ..validation.inputs import check_row_labels
-from ..validation.tables import as_pandas, check_one_table
+from ..validation.inputs import as_pandas, check_one_table, check_row_labels
 from .paired_losses import TEST_NAME
 from .sample_scores import Scored, Units, compared_folds, settle
 

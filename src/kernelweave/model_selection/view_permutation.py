@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..estimators.kernel_lists.subsets import fitted_model, fitted_views, has_steps_before
 from ..validation import Seed, Whole, check, shown
-from ..validation.inputs import check_row_labels, without_mask
-from ..validation.tables import as_pandas, check_one_table
+from ..validation.inputs import as_pandas, check_one_table, check_row_labels, without_mask
 from ..views import Views
 from ..views.frames import SparseRows
 from ..views.table import prefixes

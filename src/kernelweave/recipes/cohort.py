@@ -19,8 +19,7 @@ from ..estimators.fitted import lookups_of
 from ..estimators.prediction import wherever_X_is
 from ..estimators.samples import targets_given, whole_targets
 from ..validation import Choice, Constraints, Flag, Instance, Seed, Whole, check_parameters
-from ..validation.inputs import check_new_data, check_row_labels, check_training_data, unchanged_on_failure
-from ..validation.tables import as_pandas
+from ..validation.inputs import as_pandas, check_new_data, check_row_labels, check_training_data, unchanged_on_failure
 from ..views import TableInBlocks
 from .extending import extended
 from .fitting import CohortFit

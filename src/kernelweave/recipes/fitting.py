@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._warnings import warn
 from ..estimators.fitted import n_compared
 from ..kernels import Precomputed
-from ..validation.inputs import check_labels, check_numeric_target, check_target, encode_labels
-from ..validation.tables import as_pandas
+from ..validation.inputs import as_pandas, check_labels, check_numeric_target, check_target, encode_labels
 from .calibration import Calibration
 from .decisions import about_columns, about_matrix
 from .folds import inner_splits

@@ -32,8 +32,7 @@ from pandas.api import types
 
 from ..validation import shown
 from ..validation.columns import SEPARATOR
-from ..validation.inputs import is_date
-from ..validation.tables import as_pandas, spelled_number
+from ..validation.inputs import as_pandas, is_date, spelled_number
 from ..views.frames import SparseRows, SparseRowsDtype
 
 NUMBER, CATEGORY, TEXT, LEFT_OUT, SIMILARITY = "number", "category", "text", "left out", "similarity"

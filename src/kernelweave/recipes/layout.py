@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from ..validation import shown
 from ..validation.columns import SEPARATOR, has_sparse_rows
-from ..validation.tables import spelled_number
+from ..validation.inputs import spelled_number
 from ..views import Views
 from ..views.frames import KeptColumns, SparseRows
 from .kinds import CATEGORY, LEFT_OUT, NUMBER, SIMILARITY, TEXT, number_as_text

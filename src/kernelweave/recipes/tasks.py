@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types
 
-from ..validation.tables import as_pandas
+from ..validation.inputs import as_pandas
 
 _MOST_CLASSES = 20  # of whole numbers that count as classes
 _FEWEST_SAMPLES = 3  # of a class, on average

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..persistence.replacing import replace_file
+from ..saving.atomic import replace_file
 from .content import Contents
 from .markdown import write_markdown
 from .rendering import render_document, render_fragment

@@ -35,14 +35,7 @@ def are_found_by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray) -> boo
 
 
 def check_unique_columns(columns: pd.Index, what: str = "X") -> None:
-    """Refuse a table that has several columns of one name.
-
-    Parameters
-    ----------
-    columns : Index
-    what : str
-        What the message calls the table.
-    """
+    """Refuse a table that has several columns of one name."""
     again = list(dict.fromkeys(columns[columns.duplicated()])) if columns.has_duplicates else []
     if again:
         occur = "occurs" if len(again) == 1 else "occur"
@@ -71,17 +64,8 @@ def by_name(estimator: Any, X: pd.DataFrame, names: np.ndarray, used: np.ndarray
     """The columns of a fit, found in a new data frame by name.
 
     Other columns of X are left out. A view of which X has no column is missing for all samples: its columns are NaN.
-    A view that lacks some of the columns that the model reads is a `ValueError`.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : DataFrame
-        Column names are strings.
-    names : ndarray of str
-        Column names of the fit, no two alike.
-    used : ndarray of int
-        Positions in `names` of the columns that the model reads.
+    A view that lacks some of the columns that the model reads (`used`, positions in the `names` of the fit) is a
+    `ValueError`.
     """
     columns = pd.Index(feature_names(X), dtype=object)
     if np.array_equal(columns, names):

@@ -3,12 +3,16 @@
 A masked entry of X is a missing one: NaN (None among objects), so that a view that is wholly masked is a missing view.
 Where nothing can be missing (targets, weights, a Gram matrix) masked entries are an error. Dates and time spans are no
 numbers, although NumPy would convert them: their unit would decide what is learned.
+
+Data frames and series of polars and pyarrow become those of pandas; arrays of torch, CuPy, JAX and others, and several
+tables at once, are refused. They are recognised by the module of their type, so that none of these libraries is
+imported.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date, time, timedelta
 from typing import Any
@@ -20,10 +24,19 @@ from sklearn.utils.validation import _num_samples, check_array, column_or_1d, va
 
 from .columns import are_found_by_name, by_name, check_unique_columns, feature_names, has_sparse_rows
 from .parameters import shown
-from .tables import as_pandas, check_array_of_numpy, check_one_table, spelled_number
 
 _ARRAYS = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
 _DATES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)
+_LIBRARIES = ("polars", "pyarrow")
+_DEVICE_ARRAYS = {  # libraries whose arrays may be on a device, and how one of theirs becomes one of NumPy
+    "torch": "{}.cpu().numpy()",
+    "cupy": "cupy.asnumpy({})",
+    "jax": "numpy.asarray({})",
+    "jaxlib": "numpy.asarray({})",
+    "tensorflow": "{}.numpy()",
+    "mlx": "numpy.asarray({})",
+}
+_SHOWN = 3  # how many views the example in a message has
 
 
 @contextmanager
@@ -64,14 +77,8 @@ def check_new_data(estimator: Any, X: Any, used: np.ndarray) -> tuple[Any, np.nd
 
     Columns that the model does not use may be absent from a data frame. Where columns are named by view
     (``view__column``, or by a kernel) they are found by name, and a view may be absent; see `columns.by_name`. Other
-    names must be those of the fit, in that order, as in scikit-learn.
-
-    Parameters
-    ----------
-    estimator : fitted estimator
-    X : array, DataFrame or sparse matrix
-    used : ndarray of int
-        Positions of the columns that the model reads.
+    names must be those of the fit, in that order, as in scikit-learn. `used` has the positions of the columns that the
+    model reads.
     """
     names = getattr(estimator, "feature_names_in_", None)
     X = _one_table(X)
@@ -152,12 +159,6 @@ def check_row_labels(X: Any, **others: Any) -> None:
 
     Only pandas objects carry labels. Where the labels are not all the same ones (numbers that pandas gave beside names,
     or rows of another time) they cannot be compared, and positions count, as in scikit-learn.
-
-    Parameters
-    ----------
-    X : array, DataFrame or sparse matrix
-    **others : Series, DataFrame or anything else
-        By the name of the argument.
     """
     if not isinstance(X, pd.DataFrame):
         return
@@ -203,19 +204,6 @@ def check_numeric_target(estimator: Any, y: Any, n_samples: int) -> tuple[np.nda
     """Numbers to predict, and the names of the targets where y has two dimensions, a column for each target.
 
     Names are those of a data frame's columns, else positions. NaN and text are errors that name the target.
-
-    Parameters
-    ----------
-    estimator : estimator
-    y : array or DataFrame of shape (n_samples,) or (n_samples, n_targets)
-    n_samples : int
-        Length of X.
-
-    Returns
-    -------
-    y : ndarray of float64
-        Of the shape that was given.
-    names : list or None
     """
     check_array_of_numpy(y, "y")
     check_plain(y, "y of a regression")
@@ -386,3 +374,117 @@ def holds_dates(values: Any) -> bool:
 def is_date(entry: Any) -> bool:
     """Whether a value is a date, a time or a time span."""
     return isinstance(entry, _DATES)
+
+
+def as_pandas(table: Any, what: str = "X") -> Any:
+    """A data frame or series of polars or pyarrow as one of pandas, with rows numbered from 0; anything else as it is.
+
+    Columns are converted one by one by their `to_numpy`; what is null becomes NaN, or None among objects. Arrays of
+    other libraries are refused, see `check_array_of_numpy`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from kernelweave.validation.inputs import as_pandas
+    >>> as_pandas(pa.table({"rna__0": [1.0, None], "word": ["ab", "ba"]}))
+       rna__0 word
+    0     1.0   ab
+    1     NaN   ba
+    """
+    if not _is_foreign(table):
+        check_array_of_numpy(table, what)
+        return table
+    if hasattr(table, "collect"):
+        raise ValueError(f"{type(table).__name__} is a table that is not computed yet; pass what its collect() returns")
+    names = getattr(table, "column_names", None)
+    names = getattr(table, "columns", None) if names is None else names
+    if names is None:
+        return pd.Series(_plain(table), name=getattr(table, "name", None) or None)
+    columns = {place: _plain(table[place] if _is_arrow(table) else table[name]) for place, name in enumerate(names)}
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(table)))
+    return frame.set_axis(list(names), axis=1)
+
+
+def spelled_number(text: str, decimal: str = ".") -> float | None:
+    """The number that a cell of text spells, or None where it spells none; every reader of tables asks here.
+
+    What Python takes beyond what is usual in tables is no number: underscores between digits (``1_000``) and digits
+    other than 0 to 9. pandas does not take them either, so a column with them is text.
+
+    Examples
+    --------
+    >>> from kernelweave.validation.inputs import spelled_number
+    >>> spelled_number("1,5", decimal=","), spelled_number("1_000"), spelled_number("1e3")
+    (1.5, None, 1000.0)
+    """
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        return float(text.replace(decimal, "."))
+    except ValueError:
+        return None
+
+
+def check_array_of_numpy(values: Any, what: str) -> None:
+    """Raise a `ValueError` with advice where values are an array of torch, CuPy, JAX or the like, or a list of such.
+
+    Examples
+    --------
+    >>> from kernelweave.validation.inputs import check_array_of_numpy
+    >>> check_array_of_numpy([[1.0, 2.0]], "X")
+    """
+    inside = values[0] if isinstance(values, list | tuple) and values else values
+    library = type(inside).__module__.partition(".")[0]
+    is_array = hasattr(inside, "shape") and (library in _DEVICE_ARRAYS or hasattr(inside, "__dlpack__"))
+    if not is_array or isinstance(inside, np.ndarray | np.generic) or _is_foreign(inside):
+        return
+    name = f"{library}.{type(inside).__name__}"
+    if inside is values:
+        kind, how = f"of the type {name}", _DEVICE_ARRAYS.get(library, "numpy.asarray({})").format(what)
+    else:
+        kind, how = f"a {type(values).__name__} of {name}", f"numpy.stack([... for row in {what}])"
+    raise ValueError(
+        f"{what} is {kind}, but must be an array of NumPy or a table: pass {how}; estimators with "
+        'device="cuda" move features to the device by themselves'
+    )
+
+
+def _is_foreign(table: Any) -> bool:
+    """Whether something is a data frame or series of polars or pyarrow."""
+    module = type(table).__module__.partition(".")[0]
+    return module in _LIBRARIES and any(hasattr(table, name) for name in ("to_numpy", "column_names", "collect"))
+
+
+def _is_arrow(table: Any) -> bool:
+    return type(table).__module__.partition(".")[0] == "pyarrow"
+
+
+def _plain(column: Any) -> np.ndarray:
+    values = np.asarray(column.to_numpy())
+    return values.astype(object) if values.dtype.kind in "US" else values
+
+
+def check_one_table(X: Any) -> None:
+    """Raise a `ValueError` where X is several tables (a dict, or a list of arrays), or a table that stays in files."""
+    if hasattr(X, "n_blocks") and hasattr(X, "limits"):
+        raise ValueError(
+            f"X is an {type(X).__name__}, which MKLClassifier, MKLRegressor, MKLOneClass and CohortModel read block by "
+            "block; here X must be in memory: pass X.rows(0, X.n_samples)"
+        )
+    if isinstance(X, Mapping):
+        names = [repr(name) for name in list(X)[:_SHOWN]]
+        what = "a dict"
+    elif isinstance(X, list | tuple) and any(_is_table(entry) for entry in X):
+        names = [f'"view{place}"' for place in range(min(len(X), _SHOWN))]
+        what = f"a {type(X).__name__} of tables"
+    else:
+        return
+    example = ", ".join(f"{name}: ..." for name in names) + (", ..." if len(X) > _SHOWN else "")
+    raise ValueError(
+        f"X is {what}, but must be one table with all views side by side; X = stack_views({{{example}}}) makes it "
+        "(kernelweave.stack_views), and kernels then select views by name"
+    )
+
+
+def _is_table(entry: Any) -> bool:
+    return isinstance(entry, Mapping) or _is_foreign(entry) or getattr(entry, "ndim", 0) == 2

@@ -24,8 +24,7 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype
 
 from .._warnings import warn
 from ..validation.columns import SEPARATOR, check_unique_columns
-from ..validation.inputs import check_unmasked, is_date, without_mask
-from ..validation.tables import as_pandas
+from ..validation.inputs import as_pandas, check_unmasked, is_date, without_mask
 
 
 @dataclass(frozen=True, eq=False)

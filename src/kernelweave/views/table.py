@@ -39,8 +39,7 @@ from numpy.typing import ArrayLike
 
 from ..validation import shown
 from ..validation.columns import SEPARATOR
-from ..validation.inputs import is_date, without_mask
-from ..validation.tables import as_pandas, check_one_table
+from ..validation.inputs import as_pandas, check_one_table, is_date, without_mask
 from .frames import (
     KeptColumns,
     as_numbers,

@@ -43,7 +43,7 @@ from ...combiners import (
 from ...datasets import load_multifeat
 from ...estimators import MKLClassifier
 from ...kernels import Linear
-from ...persistence.replacing import replace_file
+from ...saving.atomic import replace_file
 from .demo_report import write_demo_report
 
 VIEWS = ["fac", "fou", "kar", "mor", "pix", "zer"]

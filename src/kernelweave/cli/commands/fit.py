@@ -10,10 +10,10 @@ import pandas as pd
 from ..._warnings import warn
 from ...files import OpenViews
 from ...files.cohort import Cohort
-from ...persistence import save
 from ...recipes import CohortModel, column_kinds, guess_task, method_names, unavailable
 from ...recipes.leaks import copies_of_target, copies_sentence
 from ...recipes.search import watched
+from ...saving import save
 from ..in_blocks import described_table, fitted_in_blocks, opened
 from ..telling import described_cohort, described_setting, say, working
 from .training_samples import read_training_samples

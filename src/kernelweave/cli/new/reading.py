@@ -13,7 +13,7 @@ from ...files import ViewBlocks, read_views_in_blocks
 from ...files.matrices import read_matrix, with_text_labels
 from ...files.sources import sources
 from ...files.table import Options
-from ...persistence import load
+from ...saving import load
 from ..in_blocks import OpenBlocks, opened
 from .assigning import assigned
 from .predicting import PREDICTS, ModelColumns, columns_of

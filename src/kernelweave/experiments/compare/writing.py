@@ -11,10 +11,10 @@ from joblib import parallel_config
 
 from ...files.cohort import Cohort
 from ...files.spreadsheets import as_csv
-from ...persistence import save
 from ...recipes import CohortModel
 from ...reporting.building import report
 from ...reporting.page import Report
+from ...saving import save
 from ..engine.cells import write_atomically
 from ..engine.comparison_run import MeasuredRow
 from .contents import data_rows, folds_table, headline, methods_section, results_data

@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from ..._version import __version__
-from ...persistence.replacing import replace_file
+from ...saving.atomic import replace_file
 from ...views.frames import SparseRows
 from .cluster import FoldsOnCluster
 from .declaration import Experiment, Method

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...validation.tables import spelled_number
+from ...validation.inputs import spelled_number
 
 NUMBER = "number"
 TEXT = "text"

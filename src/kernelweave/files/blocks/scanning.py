@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...validation.tables import spelled_number
+from ...validation.inputs import spelled_number
 from ..cells import OddCells
 from ..records import Checked, Record
 from ..table import Key, Options, Source, Table, unique_names

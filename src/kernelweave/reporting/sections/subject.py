@@ -18,8 +18,7 @@ from ...estimators.fitted import presence_of
 from ...estimators.kernel_lists.subsets import fitted_model, kernels_by_view, model_input
 from ...recipes import CohortModel, method_names
 from ...validation import shown
-from ...validation.inputs import check_labels, check_numeric_target, check_row_labels
-from ...validation.tables import as_pandas, check_one_table
+from ...validation.inputs import as_pandas, check_labels, check_numeric_target, check_one_table, check_row_labels
 from .wording import sample_labels
 
 _SAME = 1e-6  # spread of weights that counts as none

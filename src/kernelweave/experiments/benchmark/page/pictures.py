@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...._extras import optional
-from ....persistence.replacing import replace_file
+from ....saving.atomic import replace_file
 from .labels import name_marks
 from .ranks import Ranking
 
