@@ -17,36 +17,26 @@ numbers are sections of the thesis (M. Gönen, Localized multiple kernel algorit
 
 from .base import Combiner, FitControl
 from .combined import CombinedKernel, PointwiseKernel
-from .descent.combiner import DescentCombiner
-from .descent.family import KernelFamily
-from .gates.base import Gate, Sigmoid, Softmax
-from .gates.gaussian import GaussianGate
-from .gates.kernel_map import KernelMap
-from .gates.regions import ClusterGate, InstanceGate
-from .localized.localized import Localized
-from .mkl.convex import ConvexMKL
-from .mkl.easy import EasyMKL
-from .mkl.eigenvalue_costs import EigenvalueCosts
-from .mkl.elastic import ElasticMKL
-from .mkl.group import GroupMKL
-from .mkl.lp import LpMKL
-from .mkl.selection import BinaryMKL
-from .mkl.signed import LinearMKL
-from .mkl.sparse import SparseMKL
-from .nonlinear.difference import KernelDifference
-from .nonlinear.generalized import GeneralizedMKL
-from .nonlinear.polynomial import PolynomialMKL
-from .nonlinear.product import Product
+from .descent import DescentCombiner, KernelFamily
+from .gates import ClusterGate, Gate, GaussianGate, InstanceGate, Sigmoid, Softmax
+from .inputs import KernelMap
+from .localized import Localized
+from .mkl import ConvexMKL, EigenvalueCosts, ElasticMKL, GroupMKL, LpMKL, SparseMKL
+from .nonlinear import GeneralizedMKL, KernelDifference, PolynomialMKL, Product
 from .per_output import PerOutput
-from .projected.projected import Projected
-from .similarity.alignment import AlignmentWeights
-from .similarity.divergence import KLDivergence
-from .similarity.feature_space import FeatureSpaceMeasure
-from .similarity.ideal_kernel import IdealKernelDistance
-from .weighted.best_single import BestSingle
-from .weighted.fixed import FixedWeights, Mean
-from .weighted.performance import AccuracyWeights, CorrelationWeights, ErrorWeights
-from .weighted.sums import ChosenWeights, WeightedSum
+from .programs import BinaryMKL, EasyMKL, LinearMKL
+from .projected import Projected
+from .similarity import AlignmentWeights, FeatureSpaceMeasure, IdealKernelDistance, KLDivergence
+from .weighted import (
+    AccuracyWeights,
+    BestSingle,
+    ChosenWeights,
+    CorrelationWeights,
+    ErrorWeights,
+    FixedWeights,
+    Mean,
+    WeightedSum,
+)
 
 __all__ = [
     "AccuracyWeights",

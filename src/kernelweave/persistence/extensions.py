@@ -12,8 +12,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from ..combiners import CombinedKernel, Combiner
-from ..combiners.gates.base import Gate
+from ..combiners import CombinedKernel, Combiner, Gate
 from ..kernels.base import Kernel
 from ..machines import Loss, Machine
 from .registry import CLASSES

@@ -27,12 +27,11 @@ from typing import Any
 import numpy as np
 
 from ..combiners import CombinedKernel, Combiner, Product, Projected, WeightedSum
-from ..combiners.localized.kernel import GatedSum
-from ..combiners.nonlinear.difference import DifferenceKernel
-from ..combiners.nonlinear.forms import FormKernel
-from ..combiners.nonlinear.product import ProductKernel
+from ..combiners.forms import FormKernel
+from ..combiners.localized import GatedSum
+from ..combiners.nonlinear import DifferenceKernel, ProductKernel
 from ..combiners.per_output import OutputKernels
-from ..combiners.projected.kernel import ProjectedKernel
+from ..combiners.projected import ProjectedKernel
 from ..features import FeatureMap
 from ..kernels import KernelStack
 from ..stacks.features import Features

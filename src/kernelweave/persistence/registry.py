@@ -28,10 +28,10 @@ from sklearn.model_selection import (
 
 from .. import combiners, estimators, features, kernels, machines, recipes, reduction
 from ..arrays import HOST
-from ..combiners.gates.even import EvenGate
-from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
-from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
-from ..combiners.projected.layout import Layout
+from ..combiners.feature_maps import KernelFeatures, ViewFeatures
+from ..combiners.gates import EvenGate
+from ..combiners.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.projected import Layout
 from ..estimators.ensembles.discriminant import Discriminant
 from ..features.exact import ExactMap
 from ..features.fourier import FourierMap

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
@@ -37,6 +38,9 @@ from ..validation.inputs import (
     unchanged_on_failure,
 )
 from ..views import Views
+
+# Shares of the largest eigenvalue below which directions count as dependent.
+_RANK = 1e-12
 
 
 @dataclass(frozen=True)
@@ -271,3 +275,18 @@ def centred(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     K -= means[None, :]
     K += means.mean()
     return K, means
+
+
+def orthonormal(W: np.ndarray, KW: np.ndarray, ridge: float = 0.0, limit: int | None = None) -> np.ndarray:
+    """A basis of what the columns of W span, orthonormal in the feature space, strongest first, SKFE (5)-(8).
+
+    Columns that depend on others are left out, so fewer may come back, or none.
+    """
+    products = W.T @ KW + ridge * (W.T @ W)
+    # Columns of unit length first, so that small ones do not pass for dependent ones.
+    length = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    kept = np.flatnonzero(length > _RANK * length.max(initial=0.0))
+    products = products[np.ix_(kept, kept)] / np.outer(length[kept], length[kept])
+    values, vectors = eigh((products + products.T) / 2.0) if len(kept) else (np.empty(0), np.empty((0, 0)))
+    strong = np.flatnonzero(values > _RANK * values.max(initial=0.0))[::-1][:limit]
+    return (W[:, kept] / length[kept]) @ (vectors[:, strong] / np.sqrt(values[strong]))  # T of (7)

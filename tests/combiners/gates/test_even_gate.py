@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import Projected
-from kernelweave.combiners.gates.even import EvenGate
+from kernelweave.combiners.gates import EvenGate
 from kernelweave.kernels import Gaussian
 from projected_problem import MISSING, A, B, X
 

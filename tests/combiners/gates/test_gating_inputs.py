@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from kernelweave import MKLClassifier, load, save
 from kernelweave.combiners import Localized, Projected, Sigmoid, Softmax
-from kernelweave.combiners.gates import feature_source
-from kernelweave.combiners.gates.inputs import GatingInputs
+from kernelweave.combiners import inputs as gating_inputs
+from kernelweave.combiners.inputs import GatingInputs
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.views import Views
 
@@ -58,7 +58,7 @@ def test_narrow_sparse_inputs_are_standardised_like_dense_ones(scaling):
 
 @pytest.mark.parametrize("scaling", ["unit-mean", "unit-row", "standard"])
 def test_wide_sparse_inputs_are_not_standardised(scaling, monkeypatch):
-    monkeypatch.setattr(feature_source, "WIDEST", SPARSE.shape[1] - 1)
+    monkeypatch.setattr(gating_inputs, "WIDEST", SPARSE.shape[1] - 1)
     with pytest.raises(ValueError, match="gating input 'linear' is sparse.*or its scaling to None"):
         MKLClassifier(KERNELS, Localized(scaling=scaling)).fit(SPARSE, Y)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernelweave.combiners.gates import linear
-from kernelweave.combiners.gates.base import Sigmoid, Softmax
+from kernelweave.combiners import Sigmoid, Softmax
+from kernelweave.combiners.gates import compiled_gates, compiled_pullback, is_compiled
 
 
 @pytest.mark.parametrize("gate", [Softmax(), Softmax(norm="paper"), Sigmoid(), Sigmoid(norm="paper")])
@@ -17,11 +17,11 @@ def test_gates_and_derivatives_are_those_of_the_model(gate, dtype, atol, size):
     codes = rng.normal(size=(300, 7)).astype(dtype)
     theta, slopes = size * rng.normal(size=3 * 8), rng.normal(size=(300, 3))
     present = rng.random((300, 3)) > 0.3
-    assert linear.serves(gate, codes)
-    found = linear.values(gate, theta, codes, present)
+    assert is_compiled(gate, codes)
+    found = compiled_gates(gate, theta, codes, present)
     wanted = gate.values(theta, codes.astype(np.float64), present)
     np.testing.assert_allclose(found, wanted, atol=size * atol)
-    back = linear.pullback(gate, theta, codes, wanted, slopes)
+    back = compiled_pullback(gate, theta, codes, wanted, slopes)
     exact = gate.pullback(theta, codes.astype(np.float64), wanted, slopes)
     np.testing.assert_allclose(back, exact, atol=size * atol * np.abs(exact).max(), rtol=1e-12)
 
@@ -30,5 +30,5 @@ def test_others_are_left_to_themselves():
     class Own(Softmax):
         """A gating model with scores of its own."""
 
-    assert not linear.serves(Own(), np.zeros((2, 1)))
-    assert not linear.serves(Softmax(), np.zeros(2, dtype=int))
+    assert not is_compiled(Own(), np.zeros((2, 1)))
+    assert not is_compiled(Softmax(), np.zeros(2, dtype=int))

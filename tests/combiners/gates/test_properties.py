@@ -5,7 +5,7 @@ import pytest
 
 from gate_properties import check_gate
 from kernelweave.combiners import ClusterGate, Gate, GaussianGate, InstanceGate, Sigmoid, Softmax
-from kernelweave.combiners.gates.even import EvenGate
+from kernelweave.combiners.gates import EvenGate
 
 GATES = [Softmax(), Sigmoid(), GaussianGate(), ClusterGate(n_clusters=4), InstanceGate(), EvenGate()]
 

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import EasyMKL
-from kernelweave.combiners.mkl.easy import Margin
+from kernelweave.combiners.programs import Margin
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Polynomial
 from kernelweave.machines import SquaredHinge
 

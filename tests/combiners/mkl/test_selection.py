@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import BinaryMKL, FixedWeights
-from kernelweave.combiners.mkl.base import WeightProblem
+from kernelweave.combiners.mkl import WeightProblem
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import BinaryMachine, JointMachine, OneVsOneMachine
 from kernelweave.stacks import training

@@ -4,7 +4,7 @@ from sklearn.base import clone
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import AlignmentWeights, ChosenWeights, FixedWeights, LinearMKL
-from kernelweave.combiners.mkl import signed as module
+from kernelweave.combiners import programs as module
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 
 rng = np.random.default_rng(6)

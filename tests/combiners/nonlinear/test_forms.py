@@ -7,7 +7,7 @@ import pytest
 
 from cases import each
 from kernelweave.combiners import GeneralizedMKL, PolynomialMKL
-from kernelweave.combiners.nonlinear.forms import FormKernel, GaussianForm, Monomials
+from kernelweave.combiners.forms import FormKernel, GaussianForm, Monomials
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed
 from kernelweave.machines import (
     BinaryMachine,

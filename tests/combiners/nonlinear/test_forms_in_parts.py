@@ -16,7 +16,7 @@ from kernelweave.combiners import (
     PolynomialMKL,
     Product,
 )
-from kernelweave.combiners.nonlinear.product import ProductKernel
+from kernelweave.combiners.nonlinear import ProductKernel
 from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear, Polynomial
 from kernelweave.kernels.parts import pointwise
 from kernelweave.machines import (

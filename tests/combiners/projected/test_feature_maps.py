@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from cases import each
-from kernelweave.combiners.gates.inputs import ProjectedFeatures
-from kernelweave.combiners.projected.feature_maps import KernelFeatures, ViewFeatures, feature_maps
+from kernelweave.combiners.feature_maps import KernelFeatures, ViewFeatures, feature_maps
+from kernelweave.combiners.inputs import ProjectedFeatures
 from kernelweave.kernels import Gaussian, KernelStack, Laplacian, Linear, Polynomial, Precomputed
 from kernelweave.views import Views
 from projected_problem import MISSING, A, B, X

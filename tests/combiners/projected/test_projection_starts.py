@@ -8,8 +8,8 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from cases import each
-from kernelweave.combiners.projected import starts as projection_starts
-from kernelweave.combiners.projected.starts import class_indicators, starting_projection
+from kernelweave.combiners import feature_maps as projection_starts
+from kernelweave.combiners.feature_maps import class_indicators, starting_projection
 
 rng = np.random.default_rng(0)
 LABELS = rng.integers(0, 3, 60)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from conventions import checks
 from kernelweave.reduction import LFDAGraph, LocalFisher
-from kernelweave.reduction.extraction.local_fisher import _scatters
+from kernelweave.reduction.local_fisher import _scatters
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(33, 5)) @ rng.normal(size=(5, 5)) + 3.0
@@ -101,9 +101,7 @@ def test_affinities_of_one_are_discriminant_analysis(monkeypatch):
     """Where all members of a class are equally near, the scatters are Fisher's."""
     wine, labels = load_wine(return_X_y=True)
     wine = StandardScaler().fit_transform(wine)
-    monkeypatch.setattr(
-        "kernelweave.reduction.extraction.local_fisher.local_affinity", lambda squared, k, weight: 0 * squared + 1
-    )
+    monkeypatch.setattr("kernelweave.reduction.local_fisher.local_affinity", lambda squared, k, weight: 0 * squared + 1)
     model = LocalFisher(2, ridge=0.0).fit(wine, labels)
     theirs = LinearDiscriminantAnalysis(solver="eigen").fit(wine, labels)
     for ours, direction in zip(model.components_, theirs.scalings_.T[:2], strict=True):

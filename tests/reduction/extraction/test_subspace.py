@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from kernelweave.kernels import Gaussian, Laplacian, Linear, Polynomial, Precomputed
 from kernelweave.kernels.points.landmarks import LandmarkKernel
 from kernelweave.reduction import KernelOrthogonalCentroid, SubspaceKernel
-from kernelweave.reduction.extraction.subspace_ascent import _Line, conjugate_gradients, orthonormal, over_coefficients
-from kernelweave.reduction.extraction.subspace_criteria import Alignment, RadiusMargin
+from kernelweave.reduction.base import orthonormal
+from kernelweave.reduction.subspace import Alignment, RadiusMargin, _Line, conjugate_gradients, over_coefficients
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)[::3] + 0.3

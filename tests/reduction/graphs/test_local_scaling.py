@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from kernelweave.reduction.graphs.local_scaling import local_affinity
+from kernelweave.reduction.graphs import local_affinity
 
 x = np.array([0.0, 1.0, 3.0, 7.0])
 SQUARED = (x[:, None] - x[None, :]) ** 2

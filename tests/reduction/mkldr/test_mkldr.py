@@ -23,7 +23,7 @@ from kernelweave.reduction import (
     SemiSupervisedGraph,
     UserGraph,
 )
-from kernelweave.reduction.mkldr.steps import Search
+from kernelweave.reduction.mkldr import Search
 from mkldr_problem import GRAPHS, KERNELS, NEW, N, X, Y
 
 
@@ -282,7 +282,7 @@ def test_fixed_weights_and_one_kernel_take_one_iteration():
 @pytest.mark.parametrize("step", ["ratio-trace", "trace-ratio", "paper"])
 def test_seconds_are_those_of_each_iteration(step, monkeypatch):
     clock = itertools.count(100.0)
-    monkeypatch.setattr("kernelweave.reduction.mkldr.steps.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("kernelweave.reduction.mkldr.time.perf_counter", lambda: next(clock))
     assert MKLDR(KERNELS, step=step, ridge=0.1, max_iter=500).fit(X, Y).history_["seconds"].unique().tolist() == [1.0]
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...combiners.gates.inputs import GatingInputs, NoInputs
-from ...combiners.projected.feature_maps import ViewFeatures
+from ...combiners.feature_maps import ViewFeatures
+from ...combiners.inputs import GatingInputs, NoInputs
 from ...features.base import FeatureMap
 from ...features.exact import DirectMap, ExactMap, expanded_width
 from ...features.fourier import FourierMap

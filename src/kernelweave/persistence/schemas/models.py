@@ -26,13 +26,12 @@ from typing import Any
 import numpy as np
 
 from ... import combiners, estimators, kernels, machines, reduction
-from ...combiners import Combiner
-from ...combiners.gates.base import NORMS, Gate
-from ...combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
-from ...combiners.gates.regions import RegionGate
-from ...combiners.localized.combiner import GatedCombiner
-from ...combiners.projected.feature_maps import KernelFeatures, ViewFeatures
-from ...combiners.projected.layout import Layout
+from ...combiners import Combiner, Gate
+from ...combiners.feature_maps import KernelFeatures, ViewFeatures
+from ...combiners.gates import NORMS, RegionGate
+from ...combiners.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ...combiners.localized import GatedCombiner
+from ...combiners.projected import Layout
 from ...estimators.base import KernelMachineEstimator
 from ...estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ...kernels.base import Kernel, ViewKernel

@@ -9,13 +9,11 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import PAIRWISE_DISTANCE_FUNCTIONS
 
 from ... import combiners, kernels
-from ...combiners import CombinedKernel, Combiner
-from ...combiners.gates.base import Gate
-from ...combiners.gates.even import EvenGate
-from ...combiners.gates.inputs import FeatureSource, GatingInputs, ProjectedFeatures
-from ...combiners.gates.regions import RegionGate
-from ...combiners.localized.combiner import GatedCombiner
-from ...combiners.projected.feature_maps import KernelFeatures
+from ...combiners import CombinedKernel, Combiner, Gate
+from ...combiners.feature_maps import KernelFeatures
+from ...combiners.gates import EvenGate, RegionGate
+from ...combiners.inputs import FeatureSource, GatingInputs, ProjectedFeatures
+from ...combiners.localized import GatedCombiner
 from ...kernels.base import Kernel, ViewKernel
 from ...kernels.distance import DistanceMatrix
 from ...kernels.points.projected import PointKernel
