@@ -5,7 +5,7 @@ from sklearn.model_selection import GridSearchCV
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import FixedWeights
-from kernelweave.combiners.named import as_numbers
+from kernelweave.combiners.base import as_numbers
 from kernelweave.kernels import Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(30, 3))

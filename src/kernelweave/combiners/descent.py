@@ -1,11 +1,12 @@
-"""The protocol of a kernel family: the combined kernels K_theta of all theta, over the same training samples.
+"""Kernel families, and the descent that finds their parameters theta.
 
     minimise over theta   J(theta) + penalty(theta),      J(theta) = max_C l(C) - 1/2 sum_r c_r' K_theta c_r
 
-J(theta) is a solved machine, and by Danskin's theorem its gradient is the contraction -1/2 sum_r c_r' (dK/dtheta) c_r
-at the solution (thesis (3.8) and section 3.3, for any machine). So a family supplies the kernel at theta (`at`), that
-contraction (`pullback`), where to start (`start`) and, if it has them, a penalty and a domain of theta. The descent
-(`DescentCombiner`, `stacks.descent`) uses nothing else: it serves weights, gates and projections alike.
+A family has the combined kernels K_theta of all theta over the same training samples. J(theta) is a solved machine, and
+by Danskin's theorem its gradient is the contraction -1/2 sum_r c_r' (dK/dtheta) c_r at the solution (thesis (3.8) and
+section 3.3, for any machine). So a family supplies the kernel at theta (`at`), that contraction (`pullback`), where to
+start (`start`) and, if it has them, a penalty and a domain of theta. `DescentCombiner` is the one outer loop: it
+minimises from each start, takes the best end, and solves the machine there, for weights, gates and projections alike.
 
 =========  ==========================================
 thesis     here
@@ -14,11 +15,6 @@ eta, V     theta, always one vector
 J          `Solution.objective`
 Upsilon    C C', the coefficients' outer product
 =========  ==========================================
-
-`DescentCombiner`: the one outer loop of combiners that learn their parameters theta by gradients.
-
-A subclass defines a `KernelFamily`; the loop minimises J(theta) + penalty(theta) over it from each start, takes the
-best end, and solves the machine there.
 """
 
 from __future__ import annotations
@@ -27,7 +23,6 @@ import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -37,11 +32,10 @@ from ..kernels import Kernel
 from ..machines import Machine, Solution
 from ..machines.independent import in_threads
 from ..solvers.descent.domains import Domain, Space
-from ..solvers.descent.smooth import Descent
 from ..stacks import FitControl, TrainingStack, training
 from ..stacks.descent import OPTIMIZERS, DescentRun, Loop, Start, Watch
 from ..validation import Choice, Constraints, Whole, check_parameters
-from .base import Combiner, takes_targets, warn_of_targets, with_targets
+from .base import Combiner, with_targets
 from .combined import CombinedKernel
 
 Learner = Callable[["KernelFamily", Machine], DescentRun]
@@ -111,11 +105,7 @@ class KernelFamily(ABC):
 
     def first(self, machine: Machine, rng: np.random.RandomState) -> Start:
         """One start."""
-        start: Any = self.start
-        if not takes_targets(start):
-            return Start(start(machine, rng))
-        warn_of_targets(start)
-        return Start(start(machine, getattr(self.stack, "targets", None), rng))
+        return Start(with_targets(self.start, self.stack, machine, rng))
 
     def penalty(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """What is added to J, and its gradient; nothing by default."""
@@ -195,15 +185,10 @@ class DescentCombiner(Combiner):
         """Minimise from each start, then solve the machine under the best theta."""
         begin = time.perf_counter()
         check_parameters(self)
-        family = with_targets(self.family, stack, machine, control)
+        family = with_targets(self.family, stack, stack, machine, control)
         finished = itertools.count(1)  # counting is atomic, so that threads can share it
-        loop = Loop(
-            self.optimizer,
-            self.max_iter,
-            control,
-            begin,
-            lambda: control.report(next(finished), self.n_init * self.max_iter),
-        )
+        total = self.n_init * self.max_iter
+        loop = Loop(self.optimizer, self.max_iter, control, begin, lambda: control.report(next(finished), total))
         earlier: list[DescentRun] = []
 
         def learner(part: KernelFamily, its_machine: Machine) -> DescentRun:
@@ -216,16 +201,14 @@ class DescentCombiner(Combiner):
         runs[0].count += sum(run.total for run in earlier)
         ends = in_threads(lambda k: runs[k].descend(starts[k]), range(len(starts)), self.n_jobs)
         chosen = min(range(len(starts)), key=lambda k: (runs[k].risk, ends[k].objective))
-        self._warn_unless_converged(ends[chosen], runs[chosen].window, control.tol)
-        kernel = runs[chosen].close(ends[chosen])
-        self.remember(family, kernel)
-        return kernel
-
-    def _warn_unless_converged(self, end: Descent, window: int, tol: float) -> None:
+        end, window = ends[chosen], runs[chosen].window
         if end.status == "max_iterations":
             warn(
                 f"{type(self).__name__} stopped after {end.steps} outer iterations with a relative progress of "
-                f"{end.progress:.2g} in the last {window if window > 1 else 'one'} (tol is {tol:g}); raise the "
+                f"{end.progress:.2g} in the last {window if window > 1 else 'one'} (tol is {control.tol:g}); raise the "
                 "combiner's max_iter, or tol",
                 ConvergenceWarning,
             )
+        kernel = runs[chosen].close(end)
+        self.remember(family, kernel)
+        return kernel

@@ -1,10 +1,10 @@
-"""The vectors that projections act on: features of a view, or those that kernel values give (SLDR, B.2).
+"""The vectors that projections act on (SLDR, B.2), and where projections begin.
 
 A kernel that is differentiable by its view's features (`Kernel.is_differentiable`; linear, polynomial and Gaussian
 kernels are) takes projected features as well, so the features are projected and the kernel is evaluated afterwards,
-between the projected points. Any other kernel (precomputed, of sequences or distances) enters through
-kernel PCA, whose features have the kernel as their inner product, or through the empirical kernel map; between their
-projections the kernel is linear.
+between the projected points (`ViewFeatures`). Any other kernel (precomputed, of sequences or distances) enters through
+kernel PCA, whose features have the kernel as their inner product, or through the empirical kernel map
+(`KernelFeatures`); between their projections the kernel is linear.
 
 Normalisation comes before the projection: a linear kernel of one-dimensional projections, normalised afterwards, would
 be +-1. What a kernel of features is divided by is also taken before:
@@ -18,12 +18,11 @@ normalize          here
 ``center``         features minus their mean; a stationary kernel depends on differences only
 =================  =======================================================================================
 
-Where projections begin: at random, at principal components, or at directions between classes.
-
-Copies of one kernel must not begin equal, or they stay equal, and while they are nearly equal separating their regions
-gains little, so that descent may stop there. So directions found from the data are turned at random, by about as much
-again, and gates begin a little open or closed. A given matrix is taken as it is. Since they are turned anyway,
-directions need not be exact: a few steps of iterative methods find them, and no matrix of products is formed.
+Projections begin at random, at principal components, or at directions between classes. Copies of one kernel must not
+begin equal, or they stay equal, and while they are nearly equal separating their regions gains little, so that descent
+may stop there. So directions found from the data are turned at random, by about as much again, and gates begin a little
+open or closed. A given matrix is taken as it is. Since they are turned anyway, directions need not be exact: a few
+steps of iterative methods find them, and no matrix of products is formed.
 """
 
 from __future__ import annotations
@@ -49,15 +48,7 @@ METHODS = ("view", "kpca", "map")
 
 
 class ViewFeatures:
-    """The features of a kernel's view, normalised.
-
-    Attributes
-    ----------
-    kernel : PointKernel
-        The kernel of projected features.
-    names : list
-        What the features are called.
-    """
+    """The features of a kernel's view, normalised."""
 
     by_kernel = False  # whether new samples must be compared with all training samples
 
@@ -155,10 +146,6 @@ class KernelFeatures:
     With K = U diag(lambda) U' the features of kernel PCA are F = U diag(lambda)^(1/2), all with a positive eigenvalue,
     so that their inner products are K; new samples get k(x, training samples) F diag(lambda)^-1. K is not centred
     beyond what ``normalize="center"`` does. The empirical kernel map is k(x, training samples) itself.
-
-    Parameters
-    ----------
-    method : {"kpca", "map"}
     """
 
     by_kernel = True
@@ -211,13 +198,7 @@ class KernelFeatures:
 
 
 def feature_maps(features: Any, stack: KernelStack) -> list[ViewFeatures | KernelFeatures]:
-    """How each kernel's samples become vectors, not yet fitted.
-
-    Parameters
-    ----------
-    features : {"auto", "kpca", "map"} or mapping from kernel name to {"view", "kpca", "map"}
-    stack : KernelStack
-    """
+    """How each kernel's samples become vectors, not yet fitted."""
     names = stack.names
     if isinstance(features, str):
         chosen = {} if features == "auto" else dict.fromkeys(names, features)
@@ -268,20 +249,7 @@ def starting_projection(
     weight: np.ndarray,
     rng: np.random.RandomState,
 ) -> np.ndarray:
-    """A matrix of shape (n_features, n_components) with orthonormal columns.
-
-    Parameters
-    ----------
-    method : {"random", "pca", "lda"}
-        "lda": directions in which class means differ most for the spread within classes (for numeric targets, that
-        covary most with the target), then principal components of what is left. Without targets it is "pca".
-    features : ndarray or CSR matrix of shape (n_samples, n_features)
-    n_components : int
-    target : ndarray of shape (n_samples, n_targets) or None
-        Indicators of classes (of all but one), or numeric targets; no columns where there is one class only.
-    weight : ndarray of shape (n_samples,)
-    rng : RandomState
-    """
+    """A matrix of shape (n_features, n_components) with orthonormal columns."""
     random = np.linalg.qr(rng.normal(size=(features.shape[1], n_components)))[0]
     if method == "random":
         return random

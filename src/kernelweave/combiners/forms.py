@@ -1,24 +1,16 @@
-"""Kernels as functions of one weight per kernel: `FormKernel`, and its form `Monomials`.
+"""Kernels as functions of one weight per kernel, thesis section 2.2.2: `FormKernel`, and its forms.
 
-A form computes ``gram``, ``pullback`` and ``cross`` of a `FormKernel`, for non-negative weights eta. Thesis section
-2.2.2:
+A form computes values and derivatives of a `FormKernel`, for non-negative weights eta.
 
 - `Monomials` (Cortes et al. 2010): k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m, R all q with sum_m q_m = d, and
   a multiple of the weighted sum sum_m eta_m k_m(x, z) beside it. Degree 1 is the weighted sum.
-- `gaussian_form.GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance
-  of kernel m's feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
+- `GaussianForm` (Varma and Babu 2009): k(x, z) = exp(-sum_m eta_m d_m^2(x, z)) with the squared distance of kernel m's
+  feature space, d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z).
 
-`GaussianForm`: the Gaussian of weighted distances in the feature spaces of the kernels (Varma and Babu 2009).
-
-    k(x, z) = exp(-sum_m eta_m d_m^2(x, z)),      d_m^2(x, z) = k_m(x, x) + k_m(z, z) - 2 k_m(x, z)
-
-a form of `forms.FormKernel`.
-
-Forms of kernels in parts: values, products and derivatives, tile by tile, without a matrix of all samples.
-
-A form without products is a weighted sum (`SumInParts`), whose images K_m c are kept for each kernel: they stay true
-when the weights change, and give the derivative for nothing. Any other form is a function of the values of the kernels
-(`PointwiseInParts`). Its derivative takes the values among support vectors once more, half of them by symmetry:
+In tiles no matrix of all samples is formed. A form without products is a weighted sum (`SumInParts`), whose images
+K_m c are kept for each kernel: they stay true when the weights change, and give the derivative for nothing. Any other
+form is a function of the values of the kernels (`PointwiseInParts`). Its derivative takes the values among support
+vectors once more, half of them by symmetry:
 
     -1/2 sum_ij G_ij dK_ij / deta_m,        G = sum_r c_r c_r'.
 """
@@ -47,19 +39,7 @@ from .descent import KernelFamily, support_rows
 
 
 class FormKernel(CombinedKernel):
-    """A form of the base kernels with one non-negative weight for each of them.
-
-    Parameters
-    ----------
-    stack : KernelStack
-    theta : ndarray of shape (n_kernels,)
-        The weights eta.
-    form : Monomials or GaussianForm
-    diagonals : ndarray of shape (n_samples, n_kernels) or None
-        k_m(x, x) of each training sample, for forms that need it (`Form.diagonals`).
-    base : SumInParts, optional
-        The same sum in parts with other weights, whose images this one shares.
-    """
+    """A form of the base kernels with one non-negative weight for each of them."""
 
     def __init__(
         self,
@@ -144,17 +124,11 @@ class FormKernel(CombinedKernel):
     def restrict(self, index: np.ndarray) -> FormKernel:
         """The same form over some training samples."""
         diagonals = None if self.diagonals is None else self.diagonals[index]
-        return FormKernel(self.stack.restrict(index, self.active), self.theta, self.form, diagonals)
+        return self._over(self.stack.restrict(index, self.active), diagonals=diagonals, base=None)
 
 
 class FormFamily(KernelFamily):
-    """A form with all weights; subclasses define where the weights start and what they may be.
-
-    Parameters
-    ----------
-    stack : TrainingStack
-    form : Monomials or GaussianForm
-    """
+    """A form with all weights; subclasses define where the weights start and what they may be."""
 
     def __init__(self, stack: TrainingStack, form: Monomials | GaussianForm):
         super().__init__(stack)
@@ -171,7 +145,7 @@ class FormFamily(KernelFamily):
 
     def pullback(self, kernel: Any, coef: np.ndarray) -> np.ndarray:
         """-1/2 sum_r c_r' (dK / deta) c_r."""
-        return self.form.pullback(kernel, coef)
+        return training(kernel.stack).form_pullback(self.form, kernel, *support_rows(coef))
 
     def gradient(self, kernel: Any, solution: Solution) -> np.ndarray:
         """`pullback` of a solution; the images K_m c of a weighted sum in parts are not computed again."""
@@ -191,13 +165,6 @@ class Monomials:
     A sample that lacks a view has a zero row in that kernel. Its row and column are scaled by (H / H_i)^(1/2), where H
     is the form's value for the weights and H_i that for the weights of the sample's kernels, which keeps the kernel
     positive semidefinite and what it makes of unit diagonals; for the plain sum that is the rule of `WeightedSum`.
-
-    Parameters
-    ----------
-    degree : int
-    constant : float
-    products, sums : float
-        What the monomials and the sum are multiplied by.
     """
 
     def __init__(self, degree: int = 1, constant: float = 0.0, products: float = 1.0, sums: float = 0.0):
@@ -227,14 +194,16 @@ class Monomials:
     def in_parts(self, kernel: FormKernel) -> SumInParts | PointwiseInParts:
         """The kernel of the training samples in parts."""
         factor = self._missing_factor(kernel.theta, kernel.stack.present)[0]
-        return sum_in_parts(kernel, self, factor) if self.is_weighted_sum else form_in_parts(kernel, factor)
-
-    def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / deta) c_r."""
-        return training(kernel.stack).form_pullback(self, kernel, *support_rows(coef))
+        if not self.is_weighted_sum:
+            return form_in_parts(kernel, factor)
+        weights = kernel.theta * self.factor_of(1)
+        if kernel.base is not None:
+            return kernel.base.with_weights(weights)
+        left = np.repeat(factor[:, None], kernel.n_kernels, axis=1)
+        return SumInParts(kernel.stack.in_parts(), left, weights, keeps_images=True)
 
     def whole_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`pullback` from whole matrices, for the samples with coefficients."""
+        """-1/2 sum_r c_r' (dK / deta) c_r from whole matrices, for the samples with coefficients."""
         stack, eta = kernel.stack, kernel.theta
         present = stack.present[rows]
         if present.all():
@@ -245,10 +214,12 @@ class Monomials:
         return gradient - row_sums @ slopes  # dK_ij = f_i f_j dh_ij + K_ij (dlog f_i + dlog f_j)
 
     def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`pullback` of a kernel in parts, for the samples with coefficients."""
+        """The same of a kernel in tiles."""
         if self.is_weighted_sum:
             operand: Any = kernel.in_parts()
-            return self.sum_pullback(kernel, operand, rows, coef, sum_images(operand, rows, rows, coef))
+            V = operand.place.asarray(operand.left[rows][:, :, None] * coef[:, None, :], "float64")
+            images = operand.place.numpy(operand.parts.images(rows, rows, V))  # k_m (f c) for each kernel
+            return self.sum_pullback(kernel, operand, rows, coef, images)
         factor, slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])
         lacking = not kernel.stack.present[rows].all()
         gradient, row_sums = form_pullback(kernel, rows, coef * factor[:, None], sums=lacking)
@@ -257,10 +228,10 @@ class Monomials:
     def sum_pullback(
         self, kernel: FormKernel, operand: Any, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
     ) -> np.ndarray:
-        """`pullback` of a weighted sum in parts, from the images of its coefficients."""
-        gradient, row_sums = sum_pullback(operand, rows, coef, images)
+        """The same of a weighted sum in tiles, from the images of its coefficients."""
+        shares = operand.left[rows] * np.einsum("ir,imr->im", coef, images)
         slopes = self._missing_factor(kernel.theta, kernel.stack.present[rows])[1]
-        return self.factor_of(1) * gradient - row_sums @ slopes
+        return -0.5 * self.factor_of(1) * shares.sum(axis=0) - (shares @ operand.weights) @ slopes
 
     def value_of(self, values: Iterable, shifts: None, xp: Any) -> Any:
         """The form of weighted values of the kernels, arrays of a place."""
@@ -396,16 +367,12 @@ class GaussianForm:
         """The kernel of the training samples in parts."""
         return form_in_parts(kernel, None)
 
-    def pullback(self, kernel: FormKernel, coef: np.ndarray) -> np.ndarray:
-        """-1/2 sum_r c_r' (dK / deta) c_r."""
-        return training(kernel.stack).form_pullback(self, kernel, *support_rows(coef))
-
     def whole_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`pullback` from whole matrices, for the samples with coefficients."""
+        """-1/2 sum_r c_r' (dK / deta) c_r from whole matrices, for the samples with coefficients."""
         return gaussian_pullback(kernel.stack.matrices(), kernel.theta, kernel.diagonals, rows, coef)
 
     def tile_pullback(self, kernel: FormKernel, rows: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """`pullback` of a kernel in parts, for the samples with coefficients."""
+        """The same of a kernel in tiles."""
         return form_pullback(kernel, rows, coef, sums=False)[0]
 
     def value_of(self, values: Iterable, shifts: Any, xp: Any) -> Any:
@@ -442,15 +409,6 @@ class GaussianForm:
         return kernel.stack.presence(views, kernel.active) * kernel.theta
 
 
-def sum_in_parts(kernel: FormKernel, form: Monomials, factor: np.ndarray) -> SumInParts:
-    """A form without products, which shares images with the kernel's `base` where it has one."""
-    weights = kernel.theta * form.factor_of(1)
-    if kernel.base is not None:
-        return kernel.base.with_weights(weights)
-    left = np.repeat(factor[:, None], kernel.n_kernels, axis=1)
-    return SumInParts(kernel.stack.in_parts(), left, weights, keeps_images=True)
-
-
 def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInParts:
     """A form as a function of the values of the kernels with a weight."""
     form: Any = kernel.form
@@ -474,46 +432,10 @@ def form_in_parts(kernel: FormKernel, factor: np.ndarray | None) -> PointwiseInP
     return PointwiseInParts(parts, combine, diagonal, kernels=used, factor=factor)
 
 
-def sum_images(operand: SumInParts, rows: np.ndarray | None, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """k_m between some samples and others, times the factors and coefficients of the latter, for each kernel."""
-    place = operand.place
-    V = place.asarray(operand.left[columns][:, :, None] * coef[:, None, :], "float64")
-    return place.numpy(operand.parts.images(rows, columns, V))
-
-
-def sum_pullback(
-    operand: SumInParts, rows: np.ndarray, coef: np.ndarray, images: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """-1/2 sum_r c_r' K_m c_r of each kernel in a weighted sum, and sum_j G_ij K_ij of each row.
-
-    Parameters
-    ----------
-    operand : SumInParts
-    rows : ndarray of int
-        The samples with coefficients.
-    coef : ndarray of shape (n_rows, n_outputs)
-    images : ndarray of shape (n_rows, n_kernels, n_outputs)
-        What `sum_images` gives of them.
-    """
-    shares = operand.left[rows] * np.einsum("ir,imr->im", coef, images)
-    return -0.5 * shares.sum(axis=0), shares @ operand.weights
-
-
 def form_pullback(
     kernel: FormKernel, rows: np.ndarray, coef: np.ndarray, *, sums: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """-1/2 sum_ij G_ij dK_ij / deta_m of each weight, and sum_j G_ij K_ij of each row.
-
-    Parameters
-    ----------
-    kernel : FormKernel
-    rows : ndarray of int
-        The samples with coefficients.
-    coef : ndarray of shape (n_rows, n_outputs)
-        Times the factors of samples that lack views.
-    sums : bool
-        Whether sums of rows are wanted; if not, they are 0, and each pair of samples is computed once.
-    """
+    """-1/2 sum_ij G_ij dK_ij / deta_m of each weight, and sum_j G_ij K_ij of each row."""
     parts, eta = kernel.stack.in_parts(), kernel.theta
     xp, place = parts.place.xp, parts.place
     form: Any = kernel.form

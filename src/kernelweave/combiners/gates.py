@@ -1,4 +1,4 @@
-"""Gating models: how open each kernel is for a sample, and the two models that are linear inside.
+"""Gating models: how open each kernel is for a sample, thesis section 3.1.
 
 A gate turns *codes* of samples (their gating inputs, or what the gate makes of them) into scores s_im, one for each
 kernel, and scores into gates by a softmax or a sigmoid. `pullback` goes the other way: from dJ/dgates to dJ/dtheta. A
@@ -15,47 +15,21 @@ such as those of theta = 0, are the mean of the kernels.
 
 Gates are computed where codes are, through the array API: theta may be NumPy's wherever codes are.
 
-==============  =============================================================
-thesis          here
-==============  =============================================================
-eta_m(x|V)      `Gate.values` with norm="paper", (n_samples, n_kernels)
-V               theta, one vector: slopes v_m of all kernels, then biases v_m0
-x^G             codes
-(3.2), (3.3)    `Softmax`, `Sigmoid`
-==============  =============================================================
+==================  ==========================================================================
+thesis              here
+==================  ==========================================================================
+eta_m(x|V)          `Gate.values` with norm="paper", (n_samples, n_kernels)
+V                   theta, one vector: slopes v_m of all kernels, then biases v_m0
+x^G                 codes
+(3.2), (3.3)        `Softmax`, `Sigmoid`
+(3.4)               `GaussianGate`; theta has the means mu_m and then log(sigma_m)
+eta_{c_i}^m (3.5.5) a row of theta for the cluster c_i of a sample, `ClusterGate`
+eta_i^m (3.5.5)     a row of theta for the training sample i, `InstanceGate`
+==================  ==========================================================================
 
-`EvenGate`: the gating model of combiners without one.
-
-`GaussianGate`: regions around centres, thesis (3.4).
-
-==========  ======================================================================
-thesis      here
-==========  ======================================================================
-mu_m        means, the first n_kernels * n_inputs numbers of theta
-sigma_m     exp of the last n_kernels numbers of theta, so that it stays positive
-==========  ======================================================================
-
-Gates that are constant within regions: clusters of samples, or single samples (thesis 3.5.5).
-
-===================  =====================================================
-thesis               here
-===================  =====================================================
-eta_{c_i}^m          gates by a row of theta, that of the cluster c_i
-eta_i^m              gates by a row of theta, that of the sample i
-===================  =====================================================
-
-The gates of a region are written as a softmax, like those of `Softmax`. A new sample takes those of the
-nearest cluster centre (Yang et al. 2009) or of the nearest training sample, in the space of the gating inputs; Yang et
-al. (2010) give new samples equal weights instead, so that training and prediction use two different kernels.
-
-`GateFunction`: a gating model as a function of samples, a_m(x; V) = eta_m(x|V), wherever the samples are.
-
-f_r(x) = sum_m eta_m(x|V) <w_mr, phi_m(x)> + b_r
-
-Softmax and sigmoid gates of many samples on the host, compiled: the same as `Gate.values` and `Gate.pullback`.
-
-A pass over explicit features computes the gates of every sample and their derivatives; by NumPy, with a few kernels to
-a row, that would take as long as the features themselves. Products with codes are taken by BLAS, in the codes' type.
+Gates of a region (3.5.5) are written as a softmax, too. A new sample takes those of the nearest cluster centre (Yang et
+al. 2009) or of the nearest training sample, in the space of the gating inputs; Yang et al. (2010) give new samples
+equal weights instead, so that training and prediction use two different kernels.
 """
 
 from __future__ import annotations
@@ -216,6 +190,9 @@ def parameters_like(theta: Any, codes: Any) -> Any:
 class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
+    def __init__(self, norm: str = "unit"):
+        self.norm = norm
+
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
         """Normal numbers of spread 0.1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
@@ -267,9 +244,6 @@ class Softmax(LinearGate):
            [0.5, 0.5]])
     """
 
-    def __init__(self, norm: str = "unit"):
-        self.norm = norm
-
 
 class Sigmoid(LinearGate):
     """Sigmoid gating: g_m(x) in proportion to 1 / (1 + exp(-s_m)) with scores s_m = <v_m, x^G> + v_m0.
@@ -297,9 +271,6 @@ class Sigmoid(LinearGate):
     """
 
     competes = False
-
-    def __init__(self, norm: str = "unit"):
-        self.norm = norm
 
 
 class EvenGate(Gate):
@@ -522,21 +493,7 @@ class InstanceGate(RegionGate):
 
 
 class GateFunction:
-    """Gates as amplitudes: a_m(x) = eta_m(x|V).
-
-    Parameters
-    ----------
-    gate : Gate
-        The gating model, fitted.
-    active : ndarray of bool, shape (n_kernels,)
-        The kernels whose gates may be open.
-    n_parameters : int
-        Length of V where that is learned.
-    fixed : ndarray or None
-        V where it is not learned; there are no parameters then.
-    tol : float
-        Gates whose square is below are closed.
-    """
+    """Gates as amplitudes: a_m(x) = eta_m(x|V)."""
 
     def __init__(
         self,

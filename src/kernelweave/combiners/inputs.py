@@ -1,38 +1,26 @@
 """Gating inputs, what a gating model reads of a sample: x^G of the thesis (Gönen 2010), section 3.1.
 
-Features of some views (`FeatureSource`) or values of a kernel (`KernelMap`, (3.5)) are standardised, second-order terms
-are added with `quadratic`, and rows are scaled: large inputs saturate a softmax at once. All constants come from the
-training samples and are kept for new ones. A part of the inputs that a sample lacks is 0 after standardisation, the
-mean; a sample that lacks all of them is an error. Sparse views are made dense, as standardising them would; those of
-more than 8192 columns are gating inputs with ``scaling=None`` only, by which the user chooses that.
+Features of some views (`FeatureSource`) or values of a kernel (`KernelMap`, (3.5); section 2.2 of Gönen and Alpaydın,
+Multiple kernel machines using localized kernels, 2009) are standardised, second-order terms are added with `quadratic`,
+and rows are scaled: large inputs saturate a softmax at once. All constants come from the training samples and are kept
+for new ones. A part of the inputs that a sample lacks is 0 after standardisation, the mean; a sample that lacks all of
+them is an error. Sparse views are made dense, as standardising them would; those of more than 8192 columns are gating
+inputs with ``scaling=None`` only, by which the user chooses that. A kernel with a transformer compares what that
+returns, and gates read the same features. Two kernels that prepare a view alike give them once.
 
 ==========  =======================================
 paper       here
 ==========  =======================================
 x^G         `GatingInputs.transform`
 Phi_G(x)    the same, with second-order terms
+k_G         `KernelMap.kernel`
+x_1 ...     `KernelMap.landmarks_`, training samples
 ==========  =======================================
-
-`FeatureSource`: features of views as gating inputs, as they are in X or as the kernels prepare them.
-
-A kernel with a transformer compares what that returns, and gates read the same features. Two kernels that prepare a
-view alike give them once.
-
-`KernelMap`: kernel values as gating inputs.
-
-Thesis (3.5), and section 2.2 of Gönen and Alpaydın, Multiple kernel machines using localized kernels (2009).
-
-=========  ===================================
-paper      here
-=========  ===================================
-k_G        kernel
-x_1 ...    landmarks_, training samples
-=========  ===================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import Any
 
@@ -51,19 +39,31 @@ FARTHEST = 1e50  # where new samples are cut, so that squares of products of the
 SCALINGS = ("unit-mean", "unit-row", "standard", None)
 
 
-class GatingInputs:
-    """The gating inputs of samples, by constants of the training samples.
+class Source:
+    """What gating inputs are made of: `fit` and `read` give values of samples, and which of them are there."""
 
-    Parameters
-    ----------
-    source : KernelMap, ProjectedFeatures, or a view selector, or None
-        None means the features of all kernels.
-    quadratic : bool
-        Whether to add products of two inputs.
-    scaling : {"unit-mean", "unit-row", "standard", None}
-        "standard" gives every input mean 0 and variance 1; "unit-mean" divides that by the root of the mean squared
-        length of rows and "unit-row" by each row's own length; None leaves the values as they are.
-    """
+    takes_sparse = False
+
+    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
+        """The precomputed matrices that are read beside those of the kernels; none by default."""
+        return []
+
+    def replace(self, old: Kernel, new: Kernel) -> None:
+        """Install a kernel with further ids in the place of the gating kernel; there is none by default."""
+
+    def joined(self, views: Views, parts: Iterable[tuple[Any, np.ndarray, str]]) -> tuple[np.ndarray, np.ndarray]:
+        """Features side by side, of values, which samples have them, and what they are called in errors."""
+        values, there = [], []
+        for features, present, what in parts:
+            values.append(dense(features, what, self.takes_sparse))
+            there.append(np.broadcast_to(present[:, None], values[-1].shape))
+        known = np.hstack(there)
+        check_nothing_to_fetch(views, known)
+        return np.hstack(values), known
+
+
+class GatingInputs:
+    """The gating inputs of samples, by constants of the training samples."""
 
     def __init__(self, source: Any, quadratic: bool, scaling: str | None):
         check("the gating inputs", "scaling", scaling, Choice(*SCALINGS))
@@ -169,7 +169,7 @@ def is_whole(there: np.ndarray) -> bool:
     return bool(there[:1, :1].all() if there.strides == (0, 0) else there.all())
 
 
-class NoInputs:
+class NoInputs(Source):
     """The inputs of a model without a gating model: none."""
 
     reads_features = False
@@ -195,30 +195,13 @@ class NoInputs:
         """No columns have names."""
         return []
 
-    def replace(self, old: Kernel, new: Kernel) -> None:
-        """There is no gating kernel."""
-
     def columns(self) -> np.ndarray:
         """No columns are read."""
         return np.empty(0, dtype=int)
 
-    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """Nothing is looked up."""
-        return []
 
-
-class ProjectedFeatures:
-    """A source of gating inputs: all features that are projected, side by side; equal ones once.
-
-    Parameters
-    ----------
-    maps : list of ViewFeatures or KernelFeatures
-        Fitted.
-    features : list of ndarray
-        Those of the training samples.
-    """
-
-    takes_sparse = False
+class ProjectedFeatures(Source):
+    """A source of gating inputs: all features that are projected, side by side; equal ones once."""
 
     def __init__(self, maps: list[Any], features: list[Any]):
         self.maps = maps
@@ -229,7 +212,7 @@ class ProjectedFeatures:
         """Remember the samples that kernels compare with; returns what `read` would, from the features at hand."""
         self.stack = stack
         features, self._features = self._features or [], None
-        return self._joined(stack.support, lambda m: features[m])
+        return self.joined(stack.support, self._parts(stack.support, lambda m: features[m]))
 
     def read(self, views: Views) -> tuple[np.ndarray, np.ndarray]:
         """Values, and which of them are there, both of shape (n_samples, n_inputs)."""
@@ -238,17 +221,12 @@ class ProjectedFeatures:
             values = self.maps[m].read(self.stack, m, views)
             return self.maps[m].features(values) if self.maps[m].by_kernel else values
 
-        return self._joined(views, features)
+        return self.joined(views, self._parts(views, features))
 
-    def _joined(self, views: Views, features: Callable[[int], Any]) -> tuple[np.ndarray, np.ndarray]:
-        parts, there = [], []
+    def _parts(self, views: Views, features: Callable[[int], Any]) -> Iterator[tuple[Any, np.ndarray, str]]:
         for m in self.chosen:
-            values = dense(features(m), f"the view of the kernel {self.stack.names[m]!r}", self.takes_sparse)
-            parts.append(values)
-            there.append(np.broadcast_to(self.stack.kernels[m].present(views)[:, None], values.shape))
-        known = np.hstack(there)
-        check_nothing_to_fetch(views, known)
-        return np.hstack(parts), known
+            present = self.stack.kernels[m].present(views)
+            yield features(m), present, f"the view of the kernel {self.stack.names[m]!r}"
 
     def restrict(self, stack: KernelStack) -> ProjectedFeatures:
         """The same with what prediction keeps of the kernels."""
@@ -265,29 +243,14 @@ class ProjectedFeatures:
         """Kernel and feature."""
         return [f"{stack.names[m]}: {name}" for m in self.chosen for name in self.maps[m].names]
 
-    def lookups(self) -> list:
-        """None beside those of the kernels, which `ProjectedKernel.lookups` lists."""
-        return []
-
-    def replace(self, old: Kernel, new: Kernel) -> None:
-        """There is no gating kernel beside the kernels."""
-
 
 WIDEST = 8192  # columns of a sparse view that may become dense: for as many samples that is one more Gram matrix
 _Group = tuple[str, np.ndarray, ViewKernel | None]  # name, columns, and the kernel that prepares them
 
 
-class FeatureSource:
-    """The features of some views, side by side.
+class FeatureSource(Source):
+    """The features of some views, side by side."""
 
-    Parameters
-    ----------
-    selector : view selector or None
-        None means the views of all kernels. Each name in a list of names is a view that a sample may lack by itself;
-        any other selector is one view. A view that kernels prepare by a transformer is read as the first of them does.
-    """
-
-    takes_sparse = False
     readers_: list[ViewKernel | None] | None = None  # the kernels that prepare groups, if some do
 
     def __init__(self, selector: Any):
@@ -332,14 +295,13 @@ class FeatureSource:
         if self.readers_ is None and views.is_finite():
             values, _ = views.read(self.columns(), "gating inputs")
             return values, np.broadcast_to(np.True_, values.shape)
-        parts, there = [], []
-        for label, columns, reader in self._groups():
-            values, present = views.read(columns, label) if reader is None else reader.read(views)
-            values = dense(values, f"the gating input {label!r}", self.takes_sparse)
-            parts.append(values)
-            there.append(np.broadcast_to(present[:, None], values.shape))
-        known = np.hstack(there)
-        check_nothing_to_fetch(views, known)
+
+        def parts() -> Iterator[tuple[Any, np.ndarray, str]]:
+            for label, columns, reader in self._groups():
+                found = views.read(columns, label) if reader is None else reader.read(views)
+                yield *found, f"the gating input {label!r}"
+
+        values, known = self.joined(views, parts())
         nothing = ~np.any(known, axis=1)
         if nothing.any():
             labels = ", ".join(label for label, _ in self.groups_)
@@ -347,7 +309,7 @@ class FeatureSource:
                 f"{views.first(nothing)} lacks all gating inputs ({labels}); impute them, or set the combiner's inputs "
                 "to views that every sample has"
             )
-        return np.hstack(parts), known
+        return values, known
 
     def columns(self) -> np.ndarray:
         """Positions of the columns that are read."""
@@ -368,13 +330,6 @@ class FeatureSource:
         for (label, columns), reader in zip(self.groups_, readers, strict=True):
             yield label, columns, reader
 
-    def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
-        """Features are not looked up."""
-        return []
-
-    def replace(self, old: Kernel, new: Kernel) -> None:
-        """There is no gating kernel."""
-
 
 def dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
     """Features as an array; sparse ones of many columns only with ``scaling=None``, by which the user allows it."""
@@ -390,14 +345,7 @@ def dense(values: Any, what: str, takes_sparse: bool) -> np.ndarray:
 
 
 def check_nothing_to_fetch(views: Views, there: np.ndarray) -> None:
-    """Refuse samples that lack gating inputs where views can be fetched: the gates would decide what is.
-
-    Parameters
-    ----------
-    views : Views
-    there : ndarray of bool, shape (n_samples, n_inputs)
-        Which of the inputs are there.
-    """
+    """Refuse samples that lack gating inputs where views can be fetched: the gates would decide what is."""
     if views.can_fetch and not there.all():
         raise ValueError(
             f"{views.first(~there.all(axis=1))} lacks gating inputs, which cannot be fetched: they decide what is; "

@@ -1,62 +1,37 @@
-"""`GatedSum`: the kernel sum_m eta_m(x) k_m(x, z) eta_m(z), with gates eta that depend on the sample.
-
-Thesis (3.9) holds for every k_m: a base kernel (here), or the kernel of a learned projection (`ProjectedKernel`).
-Prediction evaluates a kernel only between samples whose gates are both open.
-
-==============  ==========================================================
-thesis          here
-==============  ==========================================================
-eta_m(x|V)      `gates` (training samples), `gates_of` (new samples)
-V               `theta`
-==============  ==========================================================
-
-`GatedFamily`: gated sums of base kernels for all parameters of a gating model, with the penalty on them.
-
-    minimise over V   J(V) + l2/2 J0 ||V||^2
-
-where J0 is the optimum under the mean kernel, so that l2 means the same for every C, machine and number of samples.
-
-`l2="auto"`: how strongly to hold gates to the mean kernel, chosen on held-out samples.
-
-Gates have many parameters, and J, which they minimise, falls even where they overfit. So the penalty is taken from a
-path, in units of J0 (the optimum of the same machine under the mean kernel):
-
-    inf (the mean kernel itself), 0.3, 0.1, 0.03, 0.01, 0.003
-
-Along it gates are learned from a part of the samples, each from the last with a little noise (V = 0 is stationary for
-copies of one kernel), and judged by the loss on the others, `held_out_parts`: 0-1 for classes, squared for numbers,
-weighted as the samples are. The strongest penalty wins whose loss is within one standard error, of paired differences,
-of the smallest. The hinge loss would be smoother, but prefers penalties that are too weak.
-
-What the combiners with a gating model share: their parameters, checks, fitted attributes and one warning.
-
-`Localized`: kernel weights that depend on the sample, learned by gradients (thesis chapter 3).
+"""Localized multiple kernel learning: weights that a gating model gives to each sample (thesis chapter 3).
 
     k_eta(x, z) = sum_m eta_m(x|V) k_m(x, z) eta_m(z|V)                              (3.9)
     minimise over V   J(V) + l2/2 J0 ||V||^2,     J(V) = max_C l(C) - 1/2 sum_r c_r' K_eta c_r      (3.8), any machine
 
 where J0 is the optimum under the mean kernel, so that l2 means the same for every C, machine and number of samples, and
-V = 0 is the mean kernel (with gates of unit length; the papers' gates have it times a constant there).
+V = 0 is the mean kernel (with gates of unit length; the papers' gates have it times a constant there). (3.9) holds for
+every k_m: a base kernel (`GatedSum`), or the kernel of a learned projection (`projected.ProjectedKernel`).
 
 With gates g (n_samples x n_kernels) K_eta = sum_m diag(g_m) K_m diag(g_m), positive semidefinite for any g. The
 gradient is one contraction with the coefficients, dJ/dg_im = -sum_r c_ir (K_m (g_m * c_r))_i, that the gating model
 pulls back to V. So classification, regression, novelty detection and multiclass problems need no formula of their own.
 
-==============  ========================================================
+==============  ==============================================================================
 thesis          here
-==============  ========================================================
-eta_m(x|V)      gates; `Gate.values`
+==============  ==============================================================================
+eta_m(x|V)      gates: `GatedSum.gates` (training samples), `GatedSum.gates_of` (new samples)
 V               theta
-x^G             the codes of `GatedFamily`, made by `GatingInputs`
+x^G             the codes that the stack has, made by `GatingInputs`
 Upsilon_i^j     C C', the outer product of coefficients
-==============  ========================================================
+==============  ==============================================================================
+
+``l2="auto"``: gates have many parameters, and J, which they minimise, falls even where they overfit. So the penalty is
+taken from a path, inf (the mean kernel itself), 0.3, 0.1, 0.03, 0.01, 0.003. Along it gates are learned from a part of
+the samples, each from the last with a little noise (V = 0 is stationary for copies of one kernel), and judged by the
+loss on the others (`stacks.held_out`): 0-1 for classes, squared for numbers, weighted as the samples are. The strongest
+penalty wins whose loss is within one standard error, of paired differences, of the smallest. The hinge loss would be
+smoother, but prefers penalties that are too weak.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -84,36 +59,6 @@ from .weighted import WeightedSum
 class GatedSum(KernelsTimesAmplitudes):
     """k(x, z) = sum_m eta_m(x) k_m(x, z) eta_m(z): base kernels, weighted by gates.
 
-    Parameters
-    ----------
-    stack : TrainingStack, or what `restrict` leaves of one
-        With codes, while there are training samples.
-    theta : ndarray
-        The parameters of the gating model.
-    gate : Gate
-        The gating model, fitted.
-    inputs : GatingInputs or NoInputs
-        What the gating model reads of samples, fitted.
-    gates : ndarray of shape (n_samples, n_kernels) or None
-        The gates of the training samples; None where these are in blocks.
-    gate_tol : float
-        Gates of new samples whose square is below are closed.
-    active : ndarray of bool, shape (n_kernels,), optional
-        The kernels that are open for some training sample; all by default.
-    open_share : ndarray of shape (n_kernels,), optional
-        For which share of the training samples each kernel is open; all of them by default.
-    mean_weights : ndarray of shape (n_kernels,), optional
-        Squared gates, averaged over the training samples; from `gates` by default.
-
-    Attributes
-    ----------
-    at : Points or None
-        Points that kernels compare in the place of the training samples.
-    totals : GateTotals or None
-        Sums of the gates of training samples in blocks, by class.
-
-    Notes
-    -----
     Memory: `gram` makes one n x n matrix beside the P Gram matrices of the stack; in tiles P numbers for each sample.
     """
 
@@ -272,20 +217,10 @@ class GatedSum(KernelsTimesAmplitudes):
         compared = super().evaluations(coef) if self.gates is None else (self.gates > 0.0).sum(axis=0)
         return compared * self.open_share
 
-    def kept(self, index: np.ndarray) -> dict[str, Any]:
-        """What `restrict` keeps of the gates."""
-        return {
-            "gates": None if self.gates is None else self.gates[index],
-            "gate_tol": self.gate_tol,
-            "active": self.active,
-            "open_share": self.open_share,
-            "mean_weights": self.mean_weights,
-        }
-
     def restrict(self, index: np.ndarray) -> GatedSum:
         """The kernel over some training samples, with what prediction needs."""
-        stack = self.stack.restrict(index, self.active)
-        return GatedSum(stack, self.theta, self.gate, self.inputs, **self.kept(index))
+        gates = None if self.gates is None else self.gates[index]
+        return self._over(self.stack.restrict(index, self.active), gates=gates, at=None, totals=None)
 
     def reads(self) -> np.ndarray:
         """The columns of the gating inputs."""
@@ -336,56 +271,19 @@ PER_SAMPLE_L2 = 3.0
 PRECISION = 1e-4  # relative duality gap of J0
 
 
-@dataclass(frozen=True)
-class GatingOptions:
-    """Parameters of a gated combiner that its family needs.
-
-    Attributes
-    ----------
-    l2 : float or "auto"
-    gate_tol : float
-    validation_fraction : float
-    n_jobs : int or None
-    """
-
-    l2: Any
-    gate_tol: float
-    validation_fraction: float
-    n_jobs: int | None
-
-
 class GatedFamily(KernelFamily):
     """Gated sums over the same training samples, for all parameters of the gating model.
 
-    Parameters
-    ----------
-    stack : TrainingStack
-        With codes: the training samples as the gating model reads them.
-    gate : Gate
-        The gating model, fitted.
-    inputs : GatingInputs or NoInputs
-        Fitted.
-    options : GatingOptions
-
-    Attributes
-    ----------
-    l2 : float
-        The penalty in units of J0, once `starts` has fixed it.
-    l2_path : DataFrame or None
-        How it was chosen.
-    strength : float
-        By what ||V||^2 / 2 is multiplied: l2 times J0.
-    mean : Solution or None
-        The optimum under the mean kernel, where it was computed.
+    `options` is the combiner, whose parameters are checked.
     """
 
-    def __init__(self, stack: TrainingStack, gate: Gate, inputs: GatingInputs | NoInputs, options: GatingOptions):
+    def __init__(self, stack: TrainingStack, gate: Gate, inputs: GatingInputs | NoInputs, options: GatedCombiner):
         super().__init__(stack)
         self.gate, self.inputs, self.options = gate, inputs, options
-        self.l2 = 0.0
-        self.l2_path: pd.DataFrame | None = None
-        self.strength = 0.0
-        self.mean: Solution | None = None
+        self.l2 = 0.0  # the penalty in units of J0, once `starts` has fixed it
+        self.l2_path: pd.DataFrame | None = None  # how it was chosen
+        self.strength = 0.0  # what ||V||^2 / 2 is multiplied by: l2 times J0
+        self.mean: Solution | None = None  # the optimum under the mean kernel, where it was computed
         self.passes = 0  # over blocks, which the next descent counts as its own
 
     @property
@@ -414,11 +312,11 @@ class GatedFamily(KernelFamily):
 
     def at(self, theta: np.ndarray) -> GatedSum:
         """The gated sum with these parameters, all gates as they are."""
-        every = np.ones(self.n_kernels, dtype=bool)
-        return self._kernel(theta, self.stack.gates(GateFunction(self.gate, every, fixed=theta)))
+        return GatedSum(self.stack, theta, self.gate, self.inputs, self.stack.gates(self.gate_function(theta)))
 
-    def _kernel(self, theta: np.ndarray, gates: np.ndarray | None, **rest: Any) -> GatedSum:
-        return GatedSum(self.stack, theta, self.gate, self.inputs, gates, **rest)
+    def gate_function(self, V: np.ndarray, gate: Gate | None = None, tol: float = 0.0) -> GateFunction:
+        """The gates of all kernels with these parameters."""
+        return GateFunction(gate or self.gate, np.ones(self.n_kernels, dtype=bool), fixed=V, tol=tol)
 
     def pullback(self, kernel: Any, coef: np.ndarray, solution: Solution | None = None) -> np.ndarray:
         """-1/2 sum_r c_r' (dK_eta / dV) c_r, thesis section 3.3 for any machine."""
@@ -453,14 +351,11 @@ class GatedFamily(KernelFamily):
             self.l2, learned, self.l2_path = choose_l2(self, machine, random[0].theta, rng, learner)
             self.strength = self.l2 * scale
             if np.isfinite(self.l2):
-                run = learner(self, machine)
-                random[0] = min(self.candidates(learned), key=run.value)
+                if self.joins:  # a descent may begin at the mean weights, too
+                    learned = [*learned, *(Start(start.theta, self.mean) for start in learned)]
+                random[0] = min(learned, key=learner(self, machine).value)
         self.strength = self.l2 * scale
         return [Start(np.zeros_like(random[0].theta))] if self.is_settled else random
-
-    def candidates(self, learned: list[Start]) -> list[Start]:
-        """Where a descent may begin, from what parts of the samples taught: their gates, and the mean weights."""
-        return [*learned, *(Start(start.theta, self.mean) for start in learned)] if self.joins else learned
 
     @property
     def joins(self) -> bool:
@@ -508,14 +403,14 @@ class GatedFamily(KernelFamily):
         """Close small gates; kernels that are closed for every sample leave the model."""
         function = self.closed(self.stack, theta)
         gates = self.stack.gates(function)
-        rest = {} if gates is None else {"open_share": (gates > 0.0).mean(axis=0)}
-        return self._kernel(theta, gates, gate_tol=function.tol, active=function.active, **rest)
+        rest: dict[str, Any] = {} if gates is None else {"open_share": (gates > 0.0).mean(axis=0)}
+        rest |= {"gate_tol": function.tol, "active": function.active}
+        return GatedSum(self.stack, theta, self.gate, self.inputs, gates, **rest)
 
     def closed(self, stack: TrainingStack, V: np.ndarray) -> GateFunction:
         """The gates with small ones closed, of kernels that are open for some sample."""
         tol = self.options.gate_tol
-        every = GateFunction(self.gate, np.ones(self.n_kernels, dtype=bool), fixed=V, tol=tol)
-        active = stack.open_counts(every) > 0
+        active = stack.open_counts(self.gate_function(V, tol=tol)) > 0
         if not active.any():
             raise ValueError(f"every gate of every sample is below gate_tol ({tol:g}); lower gate_tol, or l2")
         return GateFunction(self.gate, active, fixed=V, tol=tol)
@@ -524,40 +419,10 @@ class GatedFamily(KernelFamily):
 PATH = (np.inf, 0.3, 0.1, 0.03, 0.01, 0.003)
 
 
-class ChosenL2(NamedTuple):
-    """The penalty that was chosen.
-
-    Attributes
-    ----------
-    l2 : float
-    starts : list of Start
-        What was learned with this penalty from each part of the samples.
-    path : DataFrame
-        For each penalty (index) the held-out ``risk``, its ``difference`` from the smallest and the standard ``error``
-        of that.
-    """
-
-    l2: float
-    starts: list[Start]
-    path: pd.DataFrame
-
-
 def choose_l2(
     family: GatedFamily, machine: Machine, theta: np.ndarray, rng: np.random.RandomState, learner: Learner
-) -> ChosenL2:
-    """Follow the path from theta on parts of the samples, and choose.
-
-    Parameters
-    ----------
-    family : GatedFamily
-        Over all samples.
-    machine : Machine
-    theta : ndarray
-        Where the descent at the strongest finite penalty begins.
-    rng : RandomState
-    learner : callable
-        ``learner(family, machine)`` minimises over some of the samples, see `DescentRun`.
-    """
+) -> tuple[float, list[Start], pd.DataFrame]:
+    """Follow the path from theta on parts of the samples: the penalty, what each part taught under it, and a table."""
     parts = family.stack.parts(machine, rng)
     noise = SMALL * rng.normal(size=(len(parts), len(PATH), len(theta)))
     found = in_threads(
@@ -567,12 +432,10 @@ def choose_l2(
     for _, losses in found:
         sums = losses if sums is None else sums + losses
     if sums is None or sums.count == 0:  # no class has a second sample
-        return ChosenL2(np.inf, [], pd.DataFrame(columns=["risk", "difference", "error"], dtype=float))
+        return np.inf, [], pd.DataFrame(columns=["risk", "difference", "error"], dtype=float)
     chosen, risk, difference, error = sums.strongest()
     table = {"risk": risk, "difference": difference, "error": error}
-    return ChosenL2(
-        PATH[chosen], [starts[chosen] for starts, _ in found], pd.DataFrame(table, pd.Index(PATH, name="l2"))
-    )
+    return PATH[chosen], [starts[chosen] for starts, _ in found], pd.DataFrame(table, pd.Index(PATH, name="l2"))
 
 
 def follow(
@@ -640,7 +503,10 @@ class GatedCombiner(DescentCombiner):
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> GatedSum:
         """Learn the gating model, close small gates, then solve the machine."""
         kernel: Any = super().learn(stack, machine, control)
-        self._warn_of_even_gates(kernel, machine)
+        if kernel.n_kernels > 1 and self.gating_.learns:
+            found = kernel.stack.gate_spread(kernel.function)
+            if found is not None and found[1] <= HARDLY * max(found[0].sum(), TINY):
+                warn(f"{self._reason()}: this model is not localized; {_advice(found[0], machine)}")
         return kernel
 
     def remember(self, family: Any, kernel: Any) -> None:
@@ -649,9 +515,6 @@ class GatedCombiner(DescentCombiner):
         self.__dict__.pop("l2_path_", None)
         if family.l2_path is not None:
             self.l2_path_ = family.l2_path
-
-    def _options(self) -> GatingOptions:
-        return GatingOptions(self.l2, self.gate_tol, self.validation_fraction, self.n_jobs)
 
     def _coded(
         self, gate: Gate, inputs: GatingInputs | NoInputs, stack: TrainingStack, control: FitControl
@@ -668,14 +531,6 @@ class GatedCombiner(DescentCombiner):
             check_parameters(self.gating)
         if isinstance(self.l2, str) and self.validation_fraction > 0.0:
             raise ValueError('l2="auto" holds out samples by itself; set validation_fraction to 0, or l2 to a number')
-
-    def _warn_of_even_gates(self, kernel: GatedSum, machine: Machine) -> None:
-        """Warn if gates hardly depend on the sample: a model with one weight for each kernel would do."""
-        if kernel.n_kernels < 2 or not self.gating_.learns:
-            return
-        found = kernel.stack.gate_spread(kernel.function)
-        if found is not None and found[1] <= HARDLY * max(found[0].sum(), TINY):
-            warn(f"{self._reason()}: this model is not localized; {_advice(found[0], machine)}")
 
     def _reason(self) -> str:
         if not hasattr(self, "l2_path_") or np.isfinite(self.l2_):
@@ -837,4 +692,4 @@ class Localized(GatedCombiner):
         inputs = GatingInputs(self.inputs, self.quadratic, self.scaling)
         gate, coded, _ = self._coded(Softmax() if self.gating is None else self.gating, inputs, stack, control)
         coded.prepare()
-        return GatedFamily(coded, gate, inputs, self._options())
+        return GatedFamily(coded, gate, inputs, self)

@@ -1,64 +1,39 @@
-"""J as a function of one weight for each kernel: the problem that multiple kernel learning solves.
+"""Multiple kernel learning: weights, one for each kernel, that minimise the machine's own optimum.
 
     minimise over eta    J(eta) + r(eta),      J(eta) = max_C l(C) - 1/2 sum_m eta_m q_m(C)
 
 where q_m(C) = sum_r c_r' K_m c_r. J is the optimum of the machine under K = sum_m eta_m K_m, convex in eta, with
 dJ/deta_m = -1/2 q_m (Danskin). Costs d_m enter as a change of variables x_m = d_m^2 eta_m, that is, as kernels
-K_m / d_m^2 with plain constraints on x: thesis (2.4), (2.5), where sum_m d_m^2 eta_m = 1. Solvers work with x only,
-through `WeightProblem.evaluate`; the subclasses of `OptimalWeights` define the set of x and choose a solver.
+K_m / d_m^2 with plain constraints on x. Solvers work with x only, through `WeightProblem.evaluate`; the subclasses of
+`OptimalWeights` define the set of x.
 
-==========  ===================================
+==========  ========================================================================
 thesis      here
-==========  ===================================
-d_m         costs
+==========  ========================================================================
+d_m         costs; by `EigenvalueCosts` e_m ** gamma (EMKL, 2.7.2, Bach et al. 2005)
+e_m         number of eigenvalues of K_m above tr(K_m) / (2 n)
 eta_m       weights; theta of a `WeightedSum`
 gamma, t    the largest q_m / d_m^2
-==========  ===================================
+==========  ========================================================================
 
-Combiners whose weights, one for each kernel, minimise the machine's own optimum.
+(For e_m the thesis counts eigenvalues above 1/2, which is tr(K_m) / (2 n) for kernels of unit diagonal.)
 
-    minimise over eta    J(eta) + r(eta)
-
-`WeightProblem` evaluates J; a subclass of `OptimalWeights` defines the set that the weights live in, and the solver.
-
-`EigenvalueCosts`: kernel costs from the number of large eigenvalues (EMKL), thesis 2.7.2, Bach et al. (2005).
-
-========  ==========================================================
-thesis    here
-========  ==========================================================
-e_m       number of eigenvalues of K_m above tr(K_m) / (2 n)
-gamma     `EigenvalueCosts.gamma`
-d_m       `EigenvalueCosts.costs`, e_m ** gamma
-========  ==========================================================
-
-The thesis counts eigenvalues above 1/2, which is tr(K_m) / (2 n) for kernels of unit diagonal.
-
-`ConvexMKL`: multiple kernel learning with a convex combination of kernels, thesis (2.4), (2.5).
-
-The primal (2.4) has the weighted l1 norm of the norms in each feature space,
+`ConvexMKL` has the primal (2.4), with the weighted l1 norm of the norms in each feature space,
 
     minimise  1/2 (sum_m d_m ||w_m||)^2 + C sum_i xi_i
 
 which is the same as minimising the machine's optimum J(eta) over { eta >= 0, sum_m d_m^2 eta_m = 1 } (Bach et al. 2004,
 Rakotomamonjy et al. 2008). With d_m = sqrt(tr(K_m) / c) it is the QCQP of Lanckriet et al. (2004). Its dual (2.5) is
 
-    maximise  l(C) - 1/2 max_m q_m(C) / d_m^2,      q_m(C) = sum_r c_r' K_m c_r
+    maximise  l(C) - 1/2 max_m q_m(C) / d_m^2
 
 for every machine. De Bie et al. (2007) put lower limits on the weights, so that no kernel is left out.
 
-`ElasticMKL`: convex multiple kernel learning with a pull towards equal weights, thesis 2.2.1.3.
+`GroupMKL` (2.2.1.3): Szafranski's composite kernels have weights eta_m = sigma_g^(1/2) tau_m^(1/2) with sum_g sigma_g =
+sum_m tau_m = 1. The norms of the groups are then ||eta_g||_2 = (sigma_g sum_{m in g} tau_m)^(1/2), whose sum is at most
+1, with equality for the best sigma and tau; so that problem is the one here with p = 2.
 
-`LpMKL`: multiple kernel learning with an lp norm on the weights (Kloft et al. 2010, 2011), thesis 2.2.1.2.
-
-`GroupMKL`: all or none of a group of kernels (Szafranski et al. 2008), thesis 2.2.1.3.
-
-Szafranski's composite kernels have weights eta_m = sigma_g^(1/2) tau_m^(1/2) with sum_g sigma_g = sum_m tau_m = 1. The
-norms of the groups are then ||eta_g||_2 = (sigma_g sum_{m in g} tau_m)^(1/2), whose sum is at most 1, with equality for
-the best sigma and tau; so that problem is the one here with p = 2.
-
-`SparseMKL`: a logarithmic penalty on the weights, sparser than any norm (Subrahmanya & Shin 2010), thesis 2.2.1.3.
-
-    minimise over eta    J(eta)      subject to   eta >= 0,   sum_m d_m^2 psi(eta_m) <= 1
+`SparseMKL` (2.2.1.3):    minimise over eta    J(eta)      subject to   eta >= 0,   sum_m d_m^2 psi(eta_m) <= 1
 
 psi(e) = log(1 + e/eps) / log(1 + 1/eps) runs concavely from psi(0) = 0 to psi(1) = 1, so one kernel may have the weight
 it has in `ConvexMKL`, but two must share less than that. A concave function lies below its tangents: replacing psi by
@@ -71,9 +46,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,13 +60,18 @@ from ..kernels import Kernel
 from ..machines import Machine, Solution
 from ..solvers.weights.bundle import Bundle, Evaluation, WeightSet
 from ..solvers.weights.conic import minimize_conic
-from ..solvers.weights.methods import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
+from ..solvers.weights.methods import (
+    Progress,
+    minimize_level,
+    minimize_newton,
+    minimize_reduced_gradient,
+    minimize_silp,
+)
 from ..solvers.weights.norms import minimize_in_norm_ball
 from ..solvers.weights.sets import GroupBall, Simplex
 from ..stacks import FitControl, TrainingStack, training
 from ..validation import Choice, Constraints, Exactly, Number, Whole, check_parameters, shown
-from .base import Combiner
-from .named import NamedNumbers, as_numbers, entries_of
+from .base import Combiner, NamedNumbers, as_numbers, entries_of
 from .weighted import WeightedSum
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too
@@ -104,20 +82,6 @@ MOST_FIRST_SOLVES = 5  # finer ones, until there is a coefficient
 class WeightProblem:
     """J as a function of x = d^2 eta, evaluated by solving the machine from its last solution.
 
-    Parameters
-    ----------
-    stack : KernelStack
-    machine : Machine
-    scale : ndarray of shape (P,)
-        eta = scale * x.
-    factor : ndarray
-        What rows and columns of the combined kernel are multiplied by (samples that lack views), see
-        `WeightedSum.scaling`.
-    max_steps : int or None
-        Passed to the machine.
-
-    Notes
-    -----
     Memory: the P Gram matrices and one n x n matrix, the combined kernel; with ``storage="lazy"``, n_samples x P
     numbers for each output of the machine.
     """
@@ -125,7 +89,7 @@ class WeightProblem:
     def __init__(
         self, stack: TrainingStack, machine: Machine, scale: np.ndarray, factor: np.ndarray, max_steps: int | None
     ):
-        self._stack, self.names, self.sums = stack, stack.names, stack.sums(factor)
+        self.stack, self.names, self.sums = stack, stack.names, stack.sums(factor)
         self.views = [tuple(kernel.columns()) for kernel in stack.kernels]
         self.machine, self.scale, self.factor, self.max_steps = machine, scale, factor, max_steps
         self.last: Solution | None = None
@@ -136,7 +100,7 @@ class WeightProblem:
 
     def evaluate(self, point: np.ndarray, gap: float | None) -> Evaluation:
         """J at a point to within a gap; None for a first, rough solve. The curvature is of the latest point only."""
-        K, n_samples = self._kernel(self.scale * point), self._stack.n_samples
+        K, n_samples = self._kernel(self.scale * point), self.stack.n_samples
         most = min(max(MOST_STEPS, 50 * n_samples), self.max_steps or MOST_STEPS * n_samples)
         if gap is None or self.last is None:
             solution = self.machine.solve(K, tol=FIRST_TOLERANCE, max_steps=most)
@@ -187,7 +151,7 @@ class WeightProblem:
         self.last = solution
         now = time.perf_counter()
         line = {"objective": solution.objective, "solves": 1, "seconds": now - self._clock}
-        support = self._stack.n_support(solution)
+        support = self.stack.n_support(solution)
         if support is not None:
             line["n_support"] = support
         self.history.append(line)
@@ -195,44 +159,12 @@ class WeightProblem:
 
     def scaled_matrices(self) -> np.ndarray:
         """The kernels that x weighs, as a new stack of whole matrices."""
-        return self.scale[:, None, None] * self._stack.matrices() * np.outer(self.factor, self.factor)
+        return self.scale[:, None, None] * self.stack.matrices() * np.outer(self.factor, self.factor)
 
     def _kernel(self, eta: np.ndarray) -> Any:
         """What the machine is solved on; overwritten by the next call."""
         self._weights, self._K = eta.copy(), self.sums.at(eta)
         return self._K
-
-
-Tell = Callable[[Bundle], None]
-
-
-@dataclass(frozen=True)
-class WeightResult:
-    """What a solver found.
-
-    Attributes
-    ----------
-    point : ndarray of shape (P,)
-        x, at the best evaluation.
-    lower, upper : float
-        Certified bounds on the optimum of J + r; the upper one is attained at the point.
-    penalty : float
-        r at the point.
-    converged : bool
-        Whether the wanted gap was reached.
-    """
-
-    point: np.ndarray
-    lower: float
-    upper: float
-    penalty: float
-    converged: bool
-
-    @classmethod
-    def of(cls, bundle: Bundle) -> WeightResult:
-        """What the solvers of `solvers.weights` return."""
-        point = bundle.best.point
-        return cls(point, bundle.lower, bundle.upper, bundle.feasible.penalty(point), bundle.converged)
 
 
 class OptimalWeights(NamedNumbers, Combiner):
@@ -259,28 +191,32 @@ class OptimalWeights(NamedNumbers, Combiner):
         reads = {"gram": f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"}
         return self.costs.needs() if hasattr(self.costs, "needs") else reads
 
-    @abstractmethod
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
+    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
+        """The set of x, with r."""
+        raise NotImplementedError
+
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
+        """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `progress` after each evaluation."""
+        return minimize_newton(problem.evaluate, self.feasible(problem, costs), tol, self.max_iter, progress)
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
         check_parameters(self)
         costs = self.costs_of(stack)
-        what = "the kernels and their combination"
-        stack.check_memory(stack.n_kernels + 2, what, per_kernel=True)
+        stack.check_memory(stack.n_kernels + 2, "the kernels and their combination", per_kernel=True)
         scale = costs**-2.0
         factor = self.kernel(stack, scale / stack.n_kernels).scaling()
         problem = WeightProblem(stack, machine, scale, factor, control.max_steps)
-
-        def tell(bundle: Bundle) -> None:
-            control.report(len(problem.history), self.max_iter)
-
-        found = self.minimize(problem, costs, control.tol, tell)
-        kernel = self.kernel(stack, problem.scale * found.point)
+        found = self.minimize(
+            problem, costs, control.tol, lambda bundle: control.report(len(problem.history), self.max_iter)
+        )
+        point = found.best.point
+        kernel = self.kernel(stack, problem.scale * point)
         final = kernel.scaling()
         solution = problem.finish(kernel.theta, final, control.tol)
-        reached = solution.objective + found.penalty if np.array_equal(factor, final) else found.upper
+        reached = found.upper
+        if np.array_equal(factor, final):
+            reached = solution.objective + found.feasible.penalty(point)
         gap = max(reached - found.lower, 0.0)
         size = max(abs(reached), problem.least)
         small = control.tol * stack.size_of(reached, machine, problem.least)
@@ -475,24 +411,25 @@ class ConvexMKL(OptimalWeights):
             return {"gram": 'ConvexMKL with solver="conic" hands whole Gram matrices to a cone solver'}
         return super().needs(kernels)
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
         """The weights on the simplex by the chosen solver."""
-        simplex = Simplex(self._limits(problem.names, costs))
+        simplex = self.feasible(problem, costs)
         if self.solver == "conic":
             programs = problem.machine.programs()
             matrices = problem.scaled_matrices()
-            return WeightResult.of(minimize_conic(problem.evaluate, simplex, programs, matrices, tol, self.max_iter))
+            return minimize_conic(problem.evaluate, simplex, programs, matrices, tol, self.max_iter)
         minimize: Any = SOLVERS["newton" if self.solver == "auto" else self.solver]
-        return WeightResult.of(minimize(problem.evaluate, simplex, tol, self.max_iter, tell))
+        return minimize(problem.evaluate, simplex, tol, self.max_iter, progress)
 
-    def _limits(self, names: list[str], costs: np.ndarray) -> np.ndarray:
-        limits = costs**2 * as_numbers(self.min_weight, names, "min_weight", default=0.0)
+    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
+        """The simplex above the lower limits."""
+        limits = costs**2 * as_numbers(self.min_weight, problem.names, "min_weight", default=0.0)
         if limits.sum() >= 1.0:
             raise ValueError(
                 f"min_weight leaves nothing to learn: sum_m costs_m^2 min_weight_m is {limits.sum():.3g}, but must be "
                 "less than 1"
             )
-        return limits
+        return Simplex(limits)
 
 
 class ElasticMKL(OptimalWeights):
@@ -546,10 +483,9 @@ class ElasticMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights on the simplex, with the pull."""
-        simplex = Simplex(np.zeros(len(costs)), float(self.l2))
-        return WeightResult.of(minimize_newton(problem.evaluate, simplex, tol, self.max_iter, tell))
+    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
+        """The simplex, with the pull."""
+        return Simplex(np.zeros(len(costs)), float(self.l2))
 
 
 class LpMKL(OptimalWeights):
@@ -608,17 +544,17 @@ class LpMKL(OptimalWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights in the ball; on the simplex for p = 1."""
-        n_kernels, p = len(costs), float(self.p)
-        if p == 1.0:
-            bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(n_kernels)), tol, self.max_iter, tell)
-        elif self.solver == "closed-form":
-            bundle = minimize_in_norm_ball(problem.evaluate, p, n_kernels, tol, self.max_iter, tell)
-        else:
-            ball = GroupBall(np.zeros(n_kernels, dtype=int), p)
-            bundle = minimize_newton(problem.evaluate, ball, tol, self.max_iter, tell)
-        return WeightResult.of(bundle)
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
+        """The weights in the ball by the chosen solver."""
+        if self.solver == "closed-form" and self.p != 1.0:
+            return minimize_in_norm_ball(problem.evaluate, float(self.p), len(costs), tol, self.max_iter, progress)
+        return super().minimize(problem, costs, tol, progress)
+
+    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
+        """The ball; the simplex for p = 1."""
+        if self.p == 1.0:
+            return Simplex(np.zeros(len(costs)))
+        return GroupBall(np.zeros(len(costs), dtype=int), float(self.p))
 
 
 class GroupMKL(OptimalWeights):
@@ -688,13 +624,11 @@ class GroupMKL(OptimalWeights):
             groups = entries_of(self.groups, names, kept)
         return other.set_params(groups=groups)
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
-        """The weights in the ball of the mixed norm."""
+    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
+        """The ball of the mixed norm."""
         if self.p == 1.0:
-            feasible: WeightSet = Simplex(np.zeros(len(costs)))
-        else:
-            feasible = GroupBall(group_numbers(self.groups, problem.names, problem.views), float(self.p))
-        return WeightResult.of(minimize_newton(problem.evaluate, feasible, tol, self.max_iter, tell))
+            return Simplex(np.zeros(len(costs)))
+        return GroupBall(group_numbers(self.groups, problem.names, problem.views), float(self.p))
 
 
 def group_numbers(groups: Any, names: list[str], views: list[Any]) -> np.ndarray:
@@ -790,7 +724,7 @@ class SparseMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
         """Convex problems with costs from the tangents, until J stops falling."""
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)
@@ -799,7 +733,7 @@ class SparseMKL(OptimalWeights):
             slope = 1.0 / ((self.eps + eta) * top)
             room = 1.0 - costs**2 @ (np.log1p(eta / self.eps) / top - slope * eta)
             problem.scale = room / (costs**2 * slope)
-            bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(len(costs))), tol, self.max_iter, tell)
+            bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(len(costs))), tol, self.max_iter, progress)
             eta = problem.scale * bundle.best.point
             self.rounds_.append(bundle.upper)
             if len(self.rounds_) > 1 and self.rounds_[-2] - bundle.upper <= tol * abs(bundle.upper):
@@ -810,7 +744,7 @@ class SparseMKL(OptimalWeights):
                 "n_rounds",
                 ConvergenceWarning,
             )
-        return WeightResult.of(bundle)
+        return bundle
 
     def _equal(self, costs: np.ndarray, top: float) -> np.ndarray:
         """Equal shares d_m^2 eta_m on the boundary of the feasible set."""

@@ -1,9 +1,18 @@
-"""`Product`: the product of all kernels, thesis (2.3).
+"""Nonlinear combinations: products, polynomials and differences of kernels, thesis section 2.2.2.
 
-`KernelDifference`: the mean of two kernels plus a function of their difference (thesis 2.2.2; de Diego 2004).
+`Product` is (2.3). `GeneralizedMKL` (GMKL, Varma and Babu 2009) minimises J(eta) + r(eta) over eta >= 0 for a sum k^S
+or a product k^P of kernels, with no other constraint. `PolynomialMKL` (Cortes et al. 2010) has the simplified form
 
-K = 1/2 (K_1 + K_2) + tau f(K_1 - K_2), for more kernels recursively: the combination of the first two with the third,
-and so on.
+    k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m,      R = {q : sum_m q_m = d}
+
+and minimises J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda} (mu_0 is `ball_center`, Lambda `ball_radius`). J falls
+wherever a weight grows, so the set must be bounded. The paper's full form has the monomials of lower degree, too; a
+constant kernel among the k_m adds them. Products of sparse similarities are nearly diagonal and carry no information
+about new samples, so a share 1 - tau of the kernel is the weighted sum itself, and the share of the products is chosen
+on held-out samples.
+
+`KernelDifference` (de Diego 2004) is K = 1/2 (K_1 + K_2) + tau f(K_1 - K_2), for more kernels recursively: the
+combination of the first two with the third, and so on.
 
 ==========================================  =====================
 thesis                                      form
@@ -13,42 +22,9 @@ f = y_i y_j (k_1 - k_2)                     ``"difference"``
 f = (K_1 - K_2)(K_1 - K_2), matrices        ``"square"``
 ==========================================  =====================
 
-New samples. In the first two forms the label of a new sample is unknown; it is estimated by the same machine trained on
-the mean of the kernels, as that machine's decision value cut to [-1, 1]: samples outside its margin count with their
-label, the others with less. In the third, (k_1 - k_2)(K_1 - K_2) of a new sample's row is the same product as for
-training samples.
-
-`GeneralizedMKL`: a sum or a product of kernels under a penalty on their weights (Varma and Babu 2009).
-
-Thesis (Gönen 2010), section 2.2.2 (GMKL): minimise J(eta) + r(eta) over eta >= 0, with no other constraint.
-
-==========  ==================================================================
-paper       here
-==========  ==================================================================
-d, eta      theta, one weight per kernel
-r           penalty, times strength
-k^S, k^P    form "sum", "product"
-==========  ==================================================================
-
-`PolynomialMKL`: a weighted sum of kernels and their products, with learned weights (Cortes et al. 2010).
-
-Thesis section 2.2.2, the simplified form:
-
-    k(x, z) = sum_{q in R} prod_m (eta_m k_m(x, z))^q_m,      R = {q : sum_m q_m = d}
-
-minimise J(eta) over {eta >= 0, ||eta - eta_0|| <= Lambda}. J falls wherever a weight grows, so the set must be bounded.
-The paper's full form has the monomials of lower degree, too; a constant kernel among the k_m adds them. Products of
-sparse similarities are nearly diagonal and carry no information about new samples, so a share 1 - tau of the kernel is
-the weighted sum itself, and the share of the products is chosen on held-out samples.
-
-==========  ==================================
-paper       here
-==========  ==================================
-mu, eta     theta, one weight per kernel
-mu_0        ball_center
-Lambda      ball_radius
-d           degree
-==========  ==================================
+In the first two forms the label of a new sample is unknown; it is estimated by the same machine trained on the mean of
+the kernels, as that machine's decision value cut to [-1, 1]: samples outside its margin count with their label, the
+others with less. In the third, (k_1 - k_2)(K_1 - K_2) of a new sample's row is the product that training samples have.
 """
 
 from __future__ import annotations
@@ -64,7 +40,7 @@ from .._warnings import warn
 from ..kernels import Kernel, KernelStack
 from ..kernels.parts.pointwise import PointwiseInParts
 from ..kernels.stacking.repair import Repair
-from ..machines import Machine, Solution
+from ..machines import Machine
 from ..solvers.descent.domains import ConvexSet
 from ..solvers.weights.ball import project_ball
 from ..stacks import ExactStack, FitControl, TrainingStack, training
@@ -72,11 +48,10 @@ from ..stacks.held_out import positions_of_parts
 from ..stacks.missing import check_every_view
 from ..validation import Choice, Constraints, Number, Whole, check_parameters
 from ..views import Views
-from .base import Combiner
-from .combined import CombinedKernel, PointwiseKernel
+from .base import Combiner, NamedNumbers, as_numbers
+from .combined import CombinedKernel, PointwiseKernel, written
 from .descent import DescentCombiner
 from .forms import FormFamily, FormKernel, GaussianForm, Monomials
-from .named import NamedNumbers, as_numbers
 
 
 class Product(Combiner):
@@ -114,12 +89,7 @@ class Product(Combiner):
 
 
 class ProductKernel(PointwiseKernel):
-    """k(x, z) = prod_m k_m(x, z).
-
-    Parameters
-    ----------
-    stack : KernelStack
-    """
+    """k(x, z) = prod_m k_m(x, z)."""
 
     def __init__(self, stack: KernelStack):
         super().__init__(stack, np.ones(stack.n_kernels))
@@ -220,7 +190,12 @@ class KernelDifference(Combiner):
             mean: Any = sum(stack.gram(m) for m in range(stack.n_kernels)) / stack.n_kernels
             first = machine.solve(mean, tol=control.tol, max_steps=control.max_steps)
             del mean
-            self._warn(first)
+            if not first.converged:
+                warn(
+                    f"the machine on the mean kernel, by which KernelDifference labels new samples, stopped after "
+                    f"{first.steps} steps; raise max_iter, scale the data, or lower C",
+                    ConvergenceWarning,
+                )
         kernel = DifferenceKernel(
             exact,
             self.form,
@@ -231,14 +206,6 @@ class KernelDifference(Combiner):
             first_intercept=None if first is None else first.intercept,
         )
         return kernel.solve(machine, control, begin, solves=int(first is not None))
-
-    def _warn(self, first: Solution) -> None:
-        if not first.converged:
-            warn(
-                f"the machine on the mean kernel, by which KernelDifference labels new samples, stopped after "
-                f"{first.steps} steps; raise max_iter, scale the data, or lower C",
-                ConvergenceWarning,
-            )
 
     def _signs(self, machine: Machine) -> np.ndarray:
         if machine.strata is None or len(np.unique(machine.strata)) != 2:
@@ -253,21 +220,6 @@ class DifferenceKernel(CombinedKernel):
     """The mean of two kernels plus tau times a function of their difference, for more kernels recursively.
 
     Prediction needs all training samples, because each of them enters every difference.
-
-    Parameters
-    ----------
-    stack : KernelStack
-    form : {"absolute", "difference", "square"}
-    tau : float
-    repair : Repair
-    signs : ndarray of shape (n_training,) or None
-        Labels +1 and -1 of all training samples, for the forms that multiply by labels.
-    first_coef, first_intercept : ndarray or None
-        The machine on the mean kernel, which estimates the labels of new samples.
-    differences : list of ndarray of shape (n_training, n_training)
-        For "square": what the rows of new samples are multiplied by; computed by `gram`.
-    index : ndarray of int, optional
-        The training samples that columns of the kernel belong to; all of them by default.
     """
 
     def __init__(
@@ -313,11 +265,7 @@ class DifferenceKernel(CombinedKernel):
 
         K = self._recursion((stack.gram(m) for m in range(stack.n_kernels)), term)
         K = self.repair.gram(K.astype(np.float64, copy=False), np.ones(len(K), dtype=bool), stack.weight)
-        K = K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)]
-        if out is None:
-            return K
-        out[...] = K
-        return out
+        return written(K if len(self.index) == len(K) else K[np.ix_(self.index, self.index)], out)
 
     def cross(self, views: Views) -> np.ndarray:
         """The combined kernel of new samples, with estimated labels."""
@@ -344,17 +292,8 @@ class DifferenceKernel(CombinedKernel):
 
     def restrict(self, index: np.ndarray) -> DifferenceKernel:
         """The kernel with columns for some training samples; it keeps all of them."""
-        return DifferenceKernel(
-            self.stack.restrict(np.arange(self.stack.n_samples), self.active),
-            self.form,
-            self.tau,
-            self.repair,
-            signs=self.signs,
-            first_coef=self.first_coef,
-            first_intercept=self.first_intercept,
-            differences=self.differences,
-            index=self.index[index],
-        )
+        every = np.arange(self.stack.n_samples)
+        return self._over(self.stack.restrict(every, self.active), index=self.index[index])
 
     def _recursion(self, kernels: Iterable[np.ndarray], term: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
         K: Any = None
@@ -468,15 +407,7 @@ class GeneralizedMKL(DescentCombiner):
 
 
 class PenalizedFamily(FormFamily):
-    """A form with all non-negative weights, under a penalty.
-
-    Parameters
-    ----------
-    stack : KernelStack
-    form : Monomials or GaussianForm
-    norm : {"l1", "l2"}
-    strength : float
-    """
+    """A form with all non-negative weights, under a penalty."""
 
     def __init__(self, stack: TrainingStack, form: Monomials | GaussianForm, norm: str, strength: float):
         super().__init__(stack, form)
@@ -625,10 +556,13 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> BallFamily:
         """The forms with weights in the ball; also chooses the share of the products."""
-        ball = self._ball(stack)
+        uniform = self._uniform(stack.n_kernels)
+        given = 0.5 * uniform if self.ball_center is None else self.ball_center
+        center = as_numbers(given, stack.names, "ball_center", default=0.0)
+        radius = float(np.linalg.norm(uniform - center) if self.ball_radius is None else self.ball_radius)
         chosen = isinstance(self.tau, str)
         self.tau_ = self._held_out_tau(training(stack), machine, control) if chosen else float(self.tau)
-        return BallFamily(stack, self.kernel_form(stack.n_kernels), *ball)
+        return BallFamily(stack, self.kernel_form(stack.n_kernels), center, radius)
 
     def kernel_form(self, n_kernels: int) -> Monomials:
         """The sum and the monomials, with the constant in units of the uniform weights."""
@@ -641,15 +575,6 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
     def _uniform(self, n_kernels: int) -> float:
         """The weight u: h_d(constant u, u, .., u) - (constant u)^d = u^d (h_d(constant, 1, .., 1) - constant^d) = 1."""
         return Monomials(self.degree, self.constant).at_one(np.ones(n_kernels)) ** (-1.0 / self.degree)
-
-    def _ball(self, stack: TrainingStack) -> tuple[np.ndarray, float]:
-        uniform = self._uniform(stack.n_kernels)
-        center = as_numbers(
-            0.5 * uniform if self.ball_center is None else self.ball_center, stack.names, "ball_center", default=0.0
-        )
-        if self.ball_radius is None:
-            return center, float(np.linalg.norm(uniform - center))
-        return center, float(self.ball_radius)
 
     def _held_out_tau(self, stack: ExactStack, machine: Machine, control: FitControl) -> float:
         """The share of least held-out error under uniform weights."""
@@ -671,15 +596,7 @@ class PolynomialMKL(NamedNumbers, DescentCombiner):
 
 
 class BallFamily(FormFamily):
-    """A form with the weights of the non-negative part of a ball.
-
-    Parameters
-    ----------
-    stack : KernelStack
-    form : Monomials
-    center : ndarray of shape (n_kernels,)
-    radius : float
-    """
+    """A form with the weights of the non-negative part of a ball."""
 
     def __init__(self, stack: TrainingStack, form: Monomials, center: np.ndarray, radius: float):
         super().__init__(stack, form)

@@ -1,6 +1,7 @@
-"""`EasyMKL`: weights from one quadratic program on the sum of the kernels (Aiolli & Donini 2015).
+"""Weights from one program of their own, solved before the machine: a quadratic, a relaxed and a semidefinite one.
 
-The margin problem is between the convex hulls of the two classes, gamma being a distribution over each class:
+`EasyMKL` (Aiolli & Donini 2015): the margin problem between the convex hulls of the two classes, gamma being a
+distribution over each class,
 
     minimise over gamma    (1 - lam) gamma'Y K Y gamma + lam ||gamma||^2,     eta_m proportional to gamma'Y K_m Y gamma
 
@@ -9,19 +10,12 @@ machine on K' = (1 - lam) K + lam I: if alpha maximises sum(alpha) - 1/2 alpha'Y
 alpha'y = 0, then gamma = 2 alpha / sum(alpha). Up to the scale of alpha that is the squared-hinge machine on K at
 C = (1 - lam) / lam, whose dual has K + I / C; at lam = 1 gamma is 1/n for each class.
 
-`BinaryMKL`: a fixed number of kernels with weight 1 each, thesis 2.2.1.4.
+`BinaryMKL` (thesis 2.2.1.4): the thesis gives no budget; without one all weights are 1 at the optimum (J falls as
+kernels are added), so here sum(eta) = k. The weights are relaxed to 0 <= eta <= 1, where J(eta) is convex
+(`relaxed_weights_`), and the k largest are taken. The thesis' D is the number of kernels: one for each feature there.
 
-The thesis gives no budget; without one all weights are 1 at the optimum (J falls as kernels are added), so here
-sum(eta) = k. The weights are relaxed to 0 <= eta <= 1, where J(eta) is convex, and the k largest are taken.
-
-=========  =====================================
-thesis     here
-=========  =====================================
-eta        `relaxed_weights_`, then 0 or 1
-D          n_kernels: a kernel per feature there
-=========  =====================================
-
-`LinearMKL`: weights of any sign under which the combined kernel stays positive semidefinite.
+`LinearMKL`: weights of any sign under which K_eta stays positive semidefinite over the training samples (the thesis
+learns in a transductive setting).
 
 ===========================  ======================================================  ========================
 thesis                       here                                                    criterion
@@ -30,8 +24,6 @@ thesis                       here                                               
 2.3.1.1, A(K_eta, yy')       alignment, not centred                                  ``"alignment"``
 tr(K_eta) = c                `trace`; for the alignment only a scale                 both
 ===========================  ======================================================  ========================
-
-The thesis learns in a transductive setting; here K_eta is positive semidefinite over the training samples.
 """
 
 from __future__ import annotations
@@ -45,8 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
 from ..machines import DualTerms, Machine, SquaredHinge
-from ..solvers import Result, solve_alignment_program, solve_margin_program
-from ..solvers.weights.bundle import Bundle
+from ..solvers import solve_alignment_program, solve_margin_program
 from ..solvers.weights.methods import minimize_newton
 from ..solvers.weights.semidefinite import joint_rank
 from ..solvers.weights.sets import Budget
@@ -131,12 +122,6 @@ class Margin(SquaredHinge):
     """The squared hinge at C = (1 - lam) / lam, whatever a sample costs; with bounds that no coefficient reaches.
 
     1/2 c_i^2 / C is a part of the optimum J, which is at most the loss of f = 0, n C / 2.
-
-    Parameters
-    ----------
-    lam : float
-    n_samples : int
-        n: at least as many as the machine has.
     """
 
     by_pairs = True  # a rough solution is enough, and C is small
@@ -153,15 +138,7 @@ class Margin(SquaredHinge):
 
 @dataclass(frozen=True)
 class ClassMeans:
-    """Coefficients at lam = 1: the sign of each problem, divided by the number of samples on its side.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n_classes,)
-        Samples of each class.
-    n_outputs : int
-        1 for two classes, else one for each class against the others.
-    """
+    """Coefficients at lam = 1: the sign of each problem, divided by the number of samples on its side."""
 
     counts: np.ndarray
     n_outputs: int
@@ -239,11 +216,13 @@ class BinaryMKL(ChosenWeights):
         if n_selected > stack.n_kernels:
             raise ValueError(f"n_selected is {n_selected}, but there are only {stack.n_kernels} kernels")
         problem = WeightProblem(stack, machine, np.ones(stack.n_kernels), stack.unscaled(), control.max_steps)
-
-        def tell(bundle: Bundle) -> None:
-            control.report(bundle.evaluations, max_iter)
-
-        found = minimize_newton(problem.evaluate, Budget(stack.n_kernels, n_selected), control.tol, max_iter, tell)
+        found = minimize_newton(
+            problem.evaluate,
+            Budget(stack.n_kernels, n_selected),
+            control.tol,
+            max_iter,
+            lambda bundle: control.report(bundle.evaluations, max_iter),
+        )
         if not found.converged:
             warn(
                 f"BinaryMKL stopped after {found.evaluations} machines with a gap of {found.gap:.2g} (J is "
@@ -347,7 +326,12 @@ class LinearMKL(ChosenWeights):
             result = solve_alignment_program(matrices, found.to_target, found.between)
             eta = result.solution * trace / (traces @ result.solution)
             self.program_objective_, self.gap_ = result.objective / found.target_norm, result.gap / found.target_norm
-        self._warn(result)
+        if not result.converged:
+            warn(
+                f"LinearMKL stopped after {result.steps} steps with a duality gap of {result.gap:.2g}; scale the "
+                "kernels alike, or remove kernels that others repeat",
+                ConvergenceWarning,
+            )
         parts = np.abs(eta) * np.linalg.norm(matrices, axis=(1, 2))
         return np.where(parts > _ZERO * parts.max(), eta, 0.0), 0
 
@@ -360,11 +344,3 @@ class LinearMKL(ChosenWeights):
                 'classes or targets are taken one by one with weights="per-class" or weights="per-target"'
             )
         return machine.problem()
-
-    def _warn(self, result: Result) -> None:
-        if not result.converged:
-            warn(
-                f"LinearMKL stopped after {result.steps} steps with a duality gap of {result.gap:.2g}; scale the "
-                "kernels alike, or remove kernels that others repeat",
-                ConvergenceWarning,
-            )

@@ -1,46 +1,23 @@
-"""Where the parameters of `Projected` stand in theta, and where each of them may go.
-
-=========  =====================================================================
-SLDR       here
-=========  =====================================================================
-V          the first `n_gating` numbers of theta
-T          `gating_shape`, of orthonormal columns; none where inputs stay whole
-W_m        `shapes[m]`, one matrix for each kernel
-=========  =====================================================================
-
-`ProjectedKernel`: the gated sum of kernels of projected samples, SLDR (3), (5).
-
-=========  ====================================================
-SLDR       here
-=========  ====================================================
-z^m        `points` (training samples), `project` (new samples)
-W_m        `Layout.projections` of theta
-T' x^G     `codes_of`
-=========  ====================================================
-
-`ProjectedFamily`: gated sums of kernels of projected samples, for all projections and gating parameters.
-
-A projection is one more block of parameters. Its gradient goes from kernel values to the projected points z_i^m and
-from there to W_m, dJ/dW_m = sum_i x_i^m (dJ/dz_i^m)', a sum over support vectors only.
-
-`Projected`: low-dimensional projections, one for each kernel, learned with the machine (thesis chapter 4, SLDR).
+"""Low-dimensional projections, one for each kernel, learned with the machine (thesis chapter 4, SLDR).
 
     k(x, z) = sum_m eta_m(x|V, T) k_m(W_m' x^m, W_m' z^m) eta_m(z|V, T)                        SLDR (3), (5)
     minimise over V, T, W_m   J + l2/2 J0 ||V||^2,     J = max_C l(C) - 1/2 sum_r c_r' K c_r,     any machine
 
 One kernel without gating is GPK (Figure 4.1), gates over copies of one kernel are LPK (Figure 4.2), one kernel for each
-representation is SLDR.
+representation is SLDR. A projection is one more block of parameters. Its gradient goes from kernel values to the
+projected points z_i^m and from there to W_m, dJ/dW_m = sum_i x_i^m (dJ/dz_i^m)', a sum over support vectors only.
 
-==================  ====================================================
+==================  ===========================================================================
 paper               here
-==================  ====================================================
-W_m, R_m            `Layout.projections`, n_components
-T, R_G              `Layout.gating`, gating_components
-V                   the parameters of the gating model
-z^m                 `ProjectedKernel.points`
-x^m                 features, normalised before they are projected
+==================  ===========================================================================
+W_m, R_m            `Layout.projections` of theta, n_components: one matrix for each kernel
+T, R_G              `Layout.gating`, gating_components: orthonormal columns, or whole inputs
+V                   the parameters of the gating model, the first numbers of theta
+z^m                 `ProjectedKernel.points` (training samples), `project` (new samples)
+x^m                 features, normalised before they are projected (`feature_maps`)
+T' x^G              `codes_of`
 Upsilon             C C', the outer product of coefficients
-==================  ====================================================
+==================  ===========================================================================
 """
 
 from __future__ import annotations
@@ -74,9 +51,9 @@ from .feature_maps import (
     given_projections,
     starting_projection,
 )
-from .gates import SMALL, EvenGate, Gate, GateFunction
+from .gates import SMALL, EvenGate, Gate
 from .inputs import GatingInputs, NoInputs, ProjectedFeatures
-from .localized import GatedCombiner, GatedFamily, GatedSum, GatingOptions
+from .localized import GatedCombiner, GatedFamily, GatedSum
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")
 FEWEST = 10  # of n_components="auto"; else one fewer than there are classes, the dimensions of their means
@@ -84,16 +61,7 @@ FEWEST = 10  # of n_components="auto"; else one fewer than there are classes, th
 
 @dataclass(frozen=True)
 class Layout:
-    """The parts of theta: V, T, and the W_m one after another.
-
-    Attributes
-    ----------
-    n_gating : int
-    gating_shape : tuple of int or None
-    shapes : list of tuple of int
-    constraint : {"orthonormal", "norm", "penalty"}
-        Of each W_m: orthonormal columns; the Frobenius norm of such a matrix; none.
-    """
+    """The parts of theta: V, T, and the W_m one after another."""
 
     n_gating: int
     gating_shape: tuple[int, int] | None
@@ -155,19 +123,7 @@ class Layout:
 
 
 def component_counts(value: Any, names: list[str], n_features: list[int], n_classes: int = 0) -> list[int]:
-    """Dimensions R_m of each kernel's projection.
-
-    Parameters
-    ----------
-    value : "auto", int, mapping from kernel name to int, or sequence
-        One number for all is a limit for kernels with fewer features; "auto" is such a number, see `FEWEST`.
-    names : list of str
-        The kernels.
-    n_features : list of int
-        How many features each has.
-    n_classes : int
-        0 where targets are no labels.
-    """
+    """Dimensions R_m of each kernel's projection."""
     value = value.tolist() if isinstance(value, np.ndarray) else value
     if isinstance(value, str) and value == "auto":
         value = max(FEWEST, n_classes - 1)
@@ -189,22 +145,6 @@ def component_counts(value: Any, names: list[str], n_features: list[int], n_clas
 class ProjectedKernel(GatedSum):
     """k(x, z) = sum_m eta_m(x) k_m(W_m' x^m, W_m' z^m) eta_m(z): kernels of projected samples, weighted by gates.
 
-    Parameters
-    ----------
-    stack, theta, gate, inputs, gates, gate_tol, active, open_share, mean_weights
-        As in `GatedSum`; theta holds V, T and all W_m, and `stack` keeps no training samples unless kernel values give
-        the features of new ones.
-    layout : Layout
-        Where each parameter stands in theta.
-    maps : list
-        One for each kernel: `ViewFeatures` or `KernelFeatures`, fitted; with explicit features each a `ProjectedMap`.
-    points : list of ndarray of shape (n_samples, n_components), or None
-        The projected training samples; None with explicit features, whose stack is at the projections.
-    directions : list of ndarray, optional
-        What makes points of what the maps read of new samples; computed by default.
-
-    Notes
-    -----
     Memory: the points, and one n x n matrix for `gram`; in tiles the points and P numbers for each sample.
     """
 
@@ -336,28 +276,25 @@ class ProjectedKernel(GatedSum):
 
         Training samples stay only where kernel values give the features of new ones.
         """
-        kept = self.kept(index)
-        gates = kept.pop("gates")
         if self.points is None:
-            lean = self.stack.restrict(index, self.active)
-            lean.maps = self.maps
-            given = lean, self.theta, self.gate, self.inputs, gates, self.layout, self.maps, None
-            return ProjectedKernel(*given, **kept)
+            lean: Any = super().restrict(index)
+            lean.stack.maps = self.maps
+            return lean
         by_kernel = np.array([each.by_kernel for each in self.maps])
         compared = by_kernel & (self.active | self.inputs.reads_features)
         rows = np.arange(self.stack.n_samples) if compared.any() else np.empty(0, dtype=int)
         stack = self.stack.restrict(rows, compared)
-        return ProjectedKernel(
+        maps = [each.settled() for each in self.maps]
+        points = [Z[index] if on else Z[:0] for Z, on in zip(self.points, self.active, strict=True)]
+        return self._over(
             stack,
-            self.theta,
-            self.gate,
-            self.inputs.restrict(stack),
-            gates,
-            self.layout,
-            [each.settled() for each in self.maps],
-            [Z[index] if on else Z[:0] for Z, on in zip(self.points, self.active, strict=True)],
-            directions=[D if on else D[:0] for D, on in zip(self.directions, self.active, strict=True)],
-            **kept,
+            inputs=self.inputs.restrict(stack),
+            gates=np.asarray(self.gates)[index],
+            totals=None,
+            maps=maps,
+            points=points,
+            at=Points([each.kernel for each in maps], points),
+            _directions=[D if on else D[:0] for D, on in zip(self.directions, self.active, strict=True)],
         )
 
     def lookups(self) -> list[tuple[Kernel, np.ndarray]]:
@@ -393,36 +330,8 @@ def component_names(name: str, count: int) -> list[str]:
 SCORES = 0.2  # spread of the scores of standardised gating inputs at the start
 
 
-@dataclass(frozen=True)
-class ProjectionOptions:
-    """Parameters of `Projected` that its family needs.
-
-    Attributes
-    ----------
-    init : str or mapping from kernel name to array
-    penalty : float
-        Weight of ||W||^2 / 2, where W is free; else 0.
-    """
-
-    init: Any
-    penalty: float
-
-
 class ProjectedFamily(GatedFamily):
-    """Projection kernels over the same training samples, for all projections and gating parameters.
-
-    Parameters
-    ----------
-    stack, gate, inputs, codes, options
-        As in `GatedFamily`; the codes are those before their projection by T.
-    layout : Layout
-        Where each parameter stands in theta.
-    maps : list of ViewFeatures or KernelFeatures
-        Fitted, one for each kernel.
-    features : list of ndarray or CSR matrix
-        The features of the training samples, for each kernel.
-    projection : ProjectionOptions
-    """
+    """Projection kernels over the same training samples, for all projections and gating parameters."""
 
     # J has many minima in W: with solves to a tenth of tol, models of dense and of lazy storage differ by up to 1 % in
     # J, with these by 4e-5 at most (n = 2000, four machines); that takes hardly longer.
@@ -433,28 +342,27 @@ class ProjectedFamily(GatedFamily):
         stack: TrainingStack,
         gate: Gate,
         inputs: GatingInputs | NoInputs,
-        options: GatingOptions,
+        options: Projected,
         layout: Layout,
         maps: list[ViewFeatures | KernelFeatures],
         features: list[Any],
         codes: Any,
-        projection: ProjectionOptions,
     ):
         super().__init__(stack, gate, inputs, options)
         self.layout, self.maps, self.features, self.codes = layout, maps, features, codes
-        self.projection, self.has_widths = projection, False
+        self.init, self.has_widths = options.init, False
+        self.projection_l2 = options.projection_l2 if options.constraint == "penalty" else 0.0
 
     def over(self, stack: TrainingStack) -> ProjectedFamily:
         """The same over some of the training samples; `stack.chosen` are their positions among these."""
         features, codes = [F[stack.chosen] for F in self.features], self.codes[stack.chosen]
-        given = self.gate, self.inputs, self.options, self.layout, self.maps, features, codes, self.projection
-        return ProjectedFamily(stack, *given)
+        given: Any = self.gate, self.inputs, self.options, self.layout, self.maps
+        return ProjectedFamily(stack, *given, features, codes)
 
     def at(self, theta: np.ndarray) -> ProjectedKernel:
         """The kernel with these projections and gates, all gates as they are."""
-        stack, every = self._coded_at(theta), np.ones(self.n_kernels, dtype=bool)
-        function = GateFunction(self.gate, every, fixed=self.layout.gating(theta)[0])
-        return self._at_points(stack, theta, stack.gates(function))
+        stack = self._coded_at(theta)
+        return self._at_points(stack, theta, stack.gates(self.gate_function(self.layout.gating(theta)[0])))
 
     def _coded_at(self, theta: np.ndarray) -> Any:
         """The stack with the codes that the gating model reads at a projection of the gating inputs."""
@@ -487,7 +395,7 @@ class ProjectedFamily(GatedFamily):
 
     def start(self, machine: Machine, rng: np.random.RandomState) -> np.ndarray:
         """Random gating parameters that separate regions a little, and projections by `init`."""
-        init, layout, weight = self.projection.init, self.layout, self.stack.sample().weight
+        init, layout, weight = self.init, self.layout, self.stack.sample().weight
         method = init if isinstance(init, str) else "random"
         strata = machine.strata
         target = class_indicators(strata) if strata is not None else _numeric(self.stack.sample_targets)
@@ -519,8 +427,7 @@ class ProjectedFamily(GatedFamily):
     def mean_operand(self) -> Operand:
         """The mean of the kernels of whole features, without projection."""
         kernels = [each.kernel.of_width(self.stack.sample().kernels[m]) for m, each in enumerate(self.maps)]
-        every = np.ones(self.n_kernels, dtype=bool)
-        gates = self.stack.gates(GateFunction(EvenGate(), every, fixed=np.empty(0)))
+        gates = self.stack.gates(self.gate_function(np.empty(0), EvenGate()))
         return self.stack.mean_of(kernels, self.features, gates)
 
     def joint(self, machine: Machine, start: Start) -> JointProblem:
@@ -531,10 +438,10 @@ class ProjectedFamily(GatedFamily):
         """l2/2 J0 ||V||^2, and penalty/2 ||W||^2 if W is free."""
         gradient, n_gating, first = np.zeros_like(theta), self.layout.n_gating, self.layout.first_projection
         value, gradient[:n_gating] = super().penalty(theta[:n_gating])
-        if self.projection.penalty:
+        if self.projection_l2:
             W = theta[first:]
-            value += 0.5 * self.projection.penalty * float(W @ W)
-            gradient[first:] = self.projection.penalty * W
+            value += 0.5 * self.projection_l2 * float(W @ W)
+            gradient[first:] = self.projection_l2 * W
         return value, gradient
 
     def domain(self) -> Domain:
@@ -556,18 +463,8 @@ class ProjectedFamily(GatedFamily):
     def finished(self, stack: TrainingStack, maps: list, theta: np.ndarray) -> ProjectedKernel:
         """The same over explicit features at these projections."""
         function = self.closed(stack, self.layout.gating(theta)[0])
-        rest: dict[str, Any] = {"gate_tol": function.tol, "active": function.active}
-        return ProjectedKernel(
-            stack,
-            theta,
-            self.gate,
-            self.inputs,
-            None,
-            self.layout,
-            maps,
-            None,
-            **rest,
-        )
+        given: Any = stack, theta, self.gate, self.inputs, None, self.layout, maps, None
+        return ProjectedKernel(*given, gate_tol=function.tol, active=function.active)
 
     def _learn_widths(self, matrices: list[np.ndarray]) -> None:
         """Take the widths that kernels learn by a rule from these projections of the training samples."""
@@ -759,7 +656,11 @@ class Projected(GatedCombiner):
     def family(self, stack: TrainingStack, machine: Machine, control: FitControl) -> ProjectedFamily:
         """Check the parameters, find the features of all kernels and the gating inputs."""
         self._check()
-        self._check_machine(machine)
+        if self.constraint == "penalty" and machine.detects_novelty:
+            raise ValueError(
+                'constraint="penalty" does not bound the projections of a one-class machine, whose J falls with the '
+                'square of their scale; use "orthonormal" or "norm"'
+            )
         sample = stack.sample()
         maps = feature_maps(self.features, sample)
         by_kernel = sum(each.by_kernel for each in maps)
@@ -768,25 +669,18 @@ class Projected(GatedCombiner):
         what = "the combined kernel and features from kernel values"
         stack.check_memory(needed, what, per_kernel=by_kernel > 0)
         features = [each.fit(sample, m) for m, each in enumerate(maps)]
-        inputs = self._inputs(maps, features)
+        inputs: GatingInputs | NoInputs = NoInputs()
+        if self.gating is not None:
+            source = ProjectedFeatures(maps, features) if gated and by_kernel else self.inputs
+            inputs = GatingInputs(source, self.quadratic, self.scaling)
         gate, coded, codes = self._coded(EvenGate() if self.gating is None else self.gating, inputs, stack, control)
         layout = self._layout(sample, machine, features, codes, gate)
-        penalty = self.projection_l2 if self.constraint == "penalty" else 0.0
-        projection = ProjectionOptions(self.init, penalty)
-        return ProjectedFamily(coded, gate, inputs, self._options(), layout, maps, features, codes, projection)
+        return ProjectedFamily(coded, gate, inputs, self, layout, maps, features, codes)
 
     def remember(self, family: Any, kernel: Any) -> None:
         """The gating model, and the layout of theta."""
         super().remember(family, kernel)
         self.layout_ = family.layout
-
-    def _inputs(self, maps: list, features: list) -> GatingInputs | NoInputs:
-        if self.gating is None:
-            return NoInputs()
-        source = self.inputs
-        if source is None and any(each.by_kernel for each in maps):
-            source = ProjectedFeatures(maps, features)
-        return GatingInputs(source, self.quadratic, self.scaling)
 
     def _layout(self, stack: KernelStack, machine: Machine, features: list, codes: np.ndarray, gate: Gate) -> Layout:
         n_classes = 0 if machine.strata is None else len(np.unique(machine.strata))
@@ -798,13 +692,6 @@ class Projected(GatedCombiner):
         codes = codes if gating_shape is None else codes[:, : gating_shape[1]]
         n_gating = len(gate.start(codes, stack.n_kernels, np.random.RandomState(0)))
         return Layout(n_gating, gating_shape, shapes, self.constraint)
-
-    def _check_machine(self, machine: Machine) -> None:
-        if self.constraint == "penalty" and machine.detects_novelty:
-            raise ValueError(
-                'constraint="penalty" does not bound the projections of a one-class machine, whose J falls with the '
-                'square of their scale; use "orthonormal" or "norm"'
-            )
 
     def _check(self) -> None:
         super()._check()

@@ -1,23 +1,20 @@
-"""How similar kernels are to the targets and to each other, thesis 2.3: what every similarity-based combiner needs.
+"""Weights from how similar kernels are to the targets and to each other, thesis 2.3.
 
-The ideal kernel is never formed: it is T = Z Z' with few columns, so that <K, T> = tr(Z'KZ). Centring (Cortes, Mohri
-and Rostamizadeh, 2012) subtracts row means on the way, without a centred copy. Samples count by their weight,
-<A, B> = sum_ij w_i w_j A_ij B_ij, so that a weight of 2 is a sample that stands there twice.
+The ideal kernel of the targets is never formed: it is T = Z Z' with few columns, so that <K, T> = tr(Z'KZ). Centring
+(Cortes, Mohri and Rostamizadeh, 2012) subtracts row means on the way, without a centred copy. Samples count by their
+weight, <A, B> = sum_ij w_i w_j A_ij B_ij, so that a weight of 2 is a sample that stands there twice. A sample that
+lacks a view has a zero row in that kernel and takes no part in its row means, so a kernel that few samples have can
+only be a little similar to the targets.
 
 ==============  =============================================  =======================
 thesis          here                                           name
 ==============  =============================================  =======================
 yy'             ideal kernel T = Z Z', binary                  `IdealColumns` gives Z
-<K_m, yy'>      inner product with the ideal kernel            `Similarity.to_target`
-<K_m, K_h>      inner product of two kernels                   `Similarity.between`
+<K_m, yy'>      inner product with the ideal kernel, a_m       `Similarity.to_target`
+<K_m, K_h>      inner product of two kernels, G_mh             `Similarity.between`
 ==============  =============================================  =======================
 
-A sample that lacks a view has a zero row in that kernel and takes no part in its row means, so a kernel that few
-samples have can only be a little similar to the targets.
-
-`AlignmentWeights`: weights by the alignment of kernels with the targets, thesis 2.3.1.
-
-With alignments a_m = <K_m, T> and products G_mh = <K_m, K_h>:
+Alignment (2.3.1), `AlignmentWeights`:
 
 ==============  ============================================================  ==========================
 thesis          problem                                                       rule
@@ -33,19 +30,9 @@ lambda = 0: a'eta - eta'G eta is largest, over all multiples of eta, at (a'eta)^
 alignment. Weights of any sign are not offered: without the constraint they fit noise (see `LinearMKL` for signs that
 keep the kernel positive semidefinite).
 
-`IdealKernelDistance`: the convex combination nearest to the ideal kernel, thesis (2.8).
-
-=============  =====================================  ====================
-thesis         here                                   name
-=============  =====================================  ====================
-<K_m, K_h>     inner products of the kernels          `Similarity.between`
-<K_m, yy'>     inner products with the ideal kernel   `Similarity.to_target`
-=============  =====================================  ====================
-
-`FeatureSpaceMeasure`: the spread of the classes against the distance of their centres, thesis 2.3.2.
-
-FSM(K) = (s_+ + s_-) / ||m_+ - m_-||, where s is the standard deviation of a class along the line between the two
-centres (Nguyen and Ho, 2008). With g = <phi(x_i), m_+ - m_->, which takes only mean kernel values by class,
+`IdealKernelDistance` is (2.8). `FeatureSpaceMeasure` (2.3.2; Nguyen and Ho, 2008) is FSM(K) = (s_+ + s_-) /
+||m_+ - m_-||, where s is the standard deviation of a class along the line between the two centres m. With
+g = <phi(x_i), m_+ - m_->, which takes only mean kernel values by class (`ClassMoments`),
 
     s = std(g) / ||m_+ - m_-||     and     ||m_+ - m_-||^2 = mean_+(g) - mean_-(g),
 
@@ -53,28 +40,12 @@ so that FSM = (std_+(g) + std_-(g)) / (mean_+(g) - mean_-(g)) and g_eta = sum_m 
 convex function over a positive linear one, of which every stationary point is a minimum. (Measured in all directions,
 the spread would make sqrt-concave functions of eta, whose minimum is always a single kernel.)
 
-========  =========================================================  ==============
-thesis    here                                                       name
-========  =========================================================  ==============
-s, m      through mean kernel values to each class                   `ClassMoments`
-FSM       mean over pairs of classes                                 `_measure`
-========  =========================================================  ==============
-
-`KLDivergence`: weights by the divergence between Gaussians with combined and ideal covariance, thesis 2.3.2.
-
-KL(N(0, K) || N(0, S)) = 1/2 (tr(S^-1 K) - log det K + log det S - n) is convex in K. The target of the thesis, yy', has
-rank one and an infinite divergence; S = T + sigma I has not. With T = Z Z' of few columns,
+`KLDivergence` (2.3.2): KL(N(0, K) || N(0, S)) = 1/2 (tr(S^-1 K) - log det K + log det S - n) is convex in K. The target
+of the thesis, yy', has rank one and an infinite divergence; S = T + sigma I has not, and with Z of few columns
 
     tr(S^-1 K) = (tr K - tr((sigma I + Z'Z)^-1 Z'KZ)) / sigma
 
 needs no n x n inverse, so that only log det K_eta does.
-
-=========  =============================================  ==================
-thesis     here                                           name
-=========  =============================================  ==================
-K_eta      combined kernel plus a small ridge             `_Divergence`
-yy'        ideal kernel T plus sigma I                    `ideal_factor`
-=========  =============================================  ==================
 """
 
 from __future__ import annotations
@@ -100,13 +71,7 @@ from .weighted import ChosenWeights
 
 @dataclass(frozen=True)
 class IdealColumns:
-    """z of some samples from their targets: T = Z Z' is the ideal kernel.
-
-    Attributes
-    ----------
-    n_classes : int
-        0 where targets are numbers: z is then the targets themselves.
-    """
+    """z of some samples from their targets: T = Z Z' is the ideal kernel."""
 
     n_classes: int
 
@@ -127,24 +92,29 @@ def n_classes_of(stack: TrainingStack, machine: Machine, combiner: object) -> in
     return len(stack.class_counts(machine))
 
 
+def ideal_columns(stack: TrainingStack, machine: Machine, combiner: object) -> IdealColumns:
+    """Z of a machine's targets, or an error where there are none."""
+    if machine.strata is not None:
+        return IdealColumns(n_classes_of(stack, machine, combiner))
+    if machine.detects_novelty or not stack.has_targets:
+        raise ValueError(f"{type(combiner).__name__} compares kernels with targets, and there are none; use Mean")
+    return IdealColumns(0)
+
+
 def compared_with_targets(
     stack: TrainingStack, machine: Machine, combiner: object, centered: bool, pairs: bool
 ) -> Similarity:
     """Inner products of the kernels with the ideal kernel of a machine's targets and, with `pairs`, with each other."""
-    if machine.strata is None and (machine.detects_novelty or not stack.has_targets):
-        raise ValueError(f"{type(combiner).__name__} compares kernels with targets, and there are none; use Mean")
-    n_classes = 0 if machine.strata is None else n_classes_of(stack, machine, combiner)
-    return stack.inner_products(IdealColumns(n_classes), mean=n_classes == 0, centered=centered, pairs=pairs)
+    columns = ideal_columns(stack, machine, combiner)
+    return stack.inner_products(columns, mean=columns.n_classes == 0, centered=centered, pairs=pairs)
 
 
 def ideal_factor(stack: ExactStack, machine: Machine, combiner: object) -> np.ndarray:
     """Z of the ideal kernel T = Z Z', of shape (n_samples, n_columns), of samples in memory."""
     y: Any = stack.targets
-    weight = stack.weight
-    if machine.strata is not None:
-        return IdealColumns(n_classes_of(stack, machine, combiner))(y, weight)
-    if y is None:
-        raise ValueError(f"{type(combiner).__name__} compares kernels with targets, and there are none; use Mean")
+    columns, weight = ideal_columns(stack, machine, combiner), stack.weight
+    if columns.n_classes:
+        return columns(y, weight)
     centred = (y - np.average(y, axis=0, weights=weight)).reshape(len(y), -1)
     return centred / np.sqrt(centred.shape[1])
 

@@ -1,30 +1,17 @@
-"""`WeightedSum`, the kernel with one weight for each base kernel, and combiners that choose such weights first.
+"""Weighted sums of kernels: the combined kernel itself, and weights that are chosen before the machine is solved.
 
-=========  =====================================================
-thesis     here
-=========  =====================================================
-eta        `WeightedSum.theta`, one weight for each kernel
-k_eta      `gram` (training samples), `cross` (new samples)
-=========  =====================================================
+Fixed rules (thesis 2.1) are `Mean` and `FixedWeights`. `BestSingle` and the three heuristics of 2.2.1.3 (end) cross-
+validate the machine on each kernel alone; a sample that lacks a kernel's view takes no part in judging that kernel.
 
-Fixed rules: the mean of the kernels and given weights, thesis section 2.1.
-
-Cross-validation of one kernel at a time: what `BestSingle` and the weights by performance share.
-
-`BestSingle`: the one kernel that predicts best in an inner cross-validation.
-
-Weights by how well each kernel predicts alone, thesis 2.2.1.3 (end): three heuristics without optimisation.
-
-==========================================  ===========================================  ====================
-thesis                                      here                                         class
-==========================================  ===========================================  ====================
-(pi_m - delta) / sum_h (pi_h - delta)       pi: accuracy, delta: threshold               `AccuracyWeights`
-R_m / sum_h R_h                             R: correlation of prediction and target      `CorrelationWeights`
-(sum_h M_h - M_m) / ((P - 1) sum_h M_h)     M: mean squared error                        `ErrorWeights`
-==========================================  ===========================================  ====================
-
-Accuracies, correlations and errors are those of held-out samples in an inner cross-validation. A sample that lacks a
-kernel's view takes no part in judging that kernel.
+==========================================  ===============================================  ====================
+thesis                                      here                                             class
+==========================================  ===============================================  ====================
+eta                                         theta, one weight for each kernel                `WeightedSum`
+k_eta                                       `gram` (training samples), `cross` (new ones)    `WeightedSum`
+(pi_m - delta) / sum_h (pi_h - delta)       pi: accuracy, delta: threshold                   `AccuracyWeights`
+R_m / sum_h R_h                             R: correlation of prediction and target          `CorrelationWeights`
+(sum_h M_h - M_m) / ((P - 1) sum_h M_h)     M: mean squared error                            `ErrorWeights`
+==========================================  ===============================================  ====================
 """
 
 from __future__ import annotations
@@ -49,9 +36,8 @@ from ..stacks import FitControl, TrainingStack, training
 from ..stacks.missing import missing_factor
 from ..validation import Constraints, Number, check_parameters
 from ..views import Views
-from .base import Combiner, takes_targets, with_targets
+from .base import Combiner, NamedNumbers, as_numbers, takes_targets, with_targets
 from .combined import KernelsTimesAmplitudes
-from .named import NamedNumbers, as_numbers
 
 
 class WeightedSum(KernelsTimesAmplitudes):
@@ -116,11 +102,13 @@ class WeightedSum(KernelsTimesAmplitudes):
 
     # New samples
 
+    def _factor(self, present: np.ndarray, views: Views | None) -> np.ndarray:
+        return missing_factor(self.names, self.theta, present, views, self.missing, self.owner)[:, None]
+
     def new_parts(self, views: Views) -> tuple[np.ndarray, np.ndarray, Iterator[NewPart]]:
         """All samples that have the view, for each kernel with a weight."""
         present = self.stack.presence(views, self.active)
-        factor = missing_factor(self.names, self.theta, present, views, self.missing, self.owner)
-        left = present * np.sqrt(np.abs(self.theta)) * factor[:, None]
+        left = present * np.sqrt(np.abs(self.theta)) * self._factor(present, views)
         used = np.flatnonzero(self.theta).tolist()
         return left, present, ((m, slice(None), views, present[:, m]) for m in used)
 
@@ -129,8 +117,7 @@ class WeightedSum(KernelsTimesAmplitudes):
         present = self.stack.present
         if present is None:
             return None
-        factor = missing_factor(self.names, self.theta, present, None, self.missing, self.owner)
-        return np.sign(self.theta) * np.sqrt(np.abs(self.theta)) * factor[:, None]
+        return np.sign(self.theta) * np.sqrt(np.abs(self.theta)) * self._factor(present, None)
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
         """The vectors of kernel m with its weight, for samples that have all views."""
@@ -147,16 +134,15 @@ class WeightedSum(KernelsTimesAmplitudes):
     def sample_weights(self, views: Views) -> np.ndarray:
         """The weights; those of views that a sample lacks are spread over the views that it has."""
         present = self.stack.presence(views, self.active)
-        factor = missing_factor(self.names, self.theta, present, views, self.missing, self.owner)
-        return present * self.theta * factor[:, None] ** 2
+        return present * self.theta * self._factor(present, views) ** 2
 
     def restrict(self, index: np.ndarray) -> WeightedSum:
         """The same weights over some training samples."""
-        return WeightedSum(self.stack.restrict(index, self.active), self.theta, missing=self.missing, owner=self.owner)
+        return self._over(self.stack.restrict(index, self.active))
 
     def compared_with(self, points: Views) -> WeightedSum:
         """The same kernel between samples and other points than the training samples (landmarks)."""
-        return WeightedSum(self.stack.compared_with(points), self.theta, missing=self.missing, owner=self.owner)
+        return self._over(self.stack.compared_with(points))
 
 
 class ChosenWeights(Combiner):
@@ -210,7 +196,7 @@ class ChosenWeights(Combiner):
         """Choose the weights, then solve the machine once under the weighted sum."""
         begin = time.perf_counter()
         stack.check_memory(3, "the combined kernel")
-        eta, solves = self._checked(with_targets(self.choose, stack, machine, control), stack)
+        eta, solves = self._checked(with_targets(self.choose, stack, stack, machine, control), stack)
         return self.kernel(stack, eta).solve(machine, control, begin, solves=solves)
 
     def kernel(self, stack: Any, eta: np.ndarray) -> WeightedSum:
@@ -313,30 +299,15 @@ class FixedWeights(NamedNumbers, ChosenWeights):
 
 
 class SingleKernelScores(ChosenWeights):
-    """Weights from how well each kernel predicts alone; a subclass makes weights of the scores.
+    """Weights from how well each kernel predicts alone; a subclass makes weights of the scores."""
 
-    Attributes
-    ----------
-    cv : int, splitter or iterable
-        A parameter of every subclass.
-    """
-
-    cv: Any
+    def __init__(self, cv: Any = 5):
+        self.cv = cv
 
     def scores(
         self, stack: TrainingStack, machine: Machine, control: FitControl, measure: str, candidates: np.ndarray
     ) -> tuple[pd.Series, int]:
-        """The score of each candidate by kernel name (NaN for the others), and the number of machine solves.
-
-        Parameters
-        ----------
-        stack, machine, control
-            As in `fit`.
-        measure : {"risk", "correlation"}
-            An attribute of `HeldOut`.
-        candidates : ndarray of int
-            Positions of kernels.
-        """
+        """The score of each candidate by kernel name (NaN for the others), and the number of machine solves."""
         owner = type(self).__name__
         folds = stack.folds(self.cv, machine, control.rng, owner)
         values = np.full(stack.n_kernels, np.nan)
@@ -387,9 +358,6 @@ class BestSingle(SingleKernelScores):
     noise     0.0
     dtype: float64
     """
-
-    def __init__(self, cv: Any = 5):
-        self.cv = cv
 
     def choose(self, stack, machine, control):
         """Weight 1 for the kernel with the smallest risk, 0 for the others."""
@@ -442,24 +410,21 @@ class AccuracyWeights(SingleKernelScores):
     _constraints = Constraints(threshold=Number(low=0, high=1) | None)
 
     def __init__(self, threshold: float | None = None, cv: Any = 5):
+        super().__init__(cv)
         self.threshold = threshold
-        self.cv = cv
 
     def choose(self, stack, machine, control):
         """Accuracies above the threshold, scaled to sum 1."""
         if machine.strata is None:
             raise ValueError("AccuracyWeights is for classification only; see CorrelationWeights for regression")
         check_parameters(self)
-        threshold = self._threshold(stack, machine)
+        threshold = self.threshold
+        if threshold is None:
+            counts = stack.class_counts(machine)
+            threshold = counts.max() / counts.sum()
         risks, solves = self.scores(stack, machine, control, "risk", np.arange(stack.n_kernels))
         self.accuracy_ = 1.0 - risks
         return _shares(np.maximum(self.accuracy_.to_numpy() - threshold, 0.0)), solves  # thesis 2.2.1.3
-
-    def _threshold(self, stack: TrainingStack, machine: Machine) -> float:
-        if self.threshold is None:
-            counts = stack.class_counts(machine)
-            return counts.max() / counts.sum()
-        return float(self.threshold)
 
 
 class CorrelationWeights(SingleKernelScores):
@@ -497,9 +462,6 @@ class CorrelationWeights(SingleKernelScores):
     >>> bool(model.fit(X, [2.0 * row[0] for row in X]).kernel_weights_["signal"] > 0.5)
     True
     """
-
-    def __init__(self, cv: Any = 5):
-        self.cv = cv
 
     def choose(self, stack, machine, control):
         """Positive correlations, scaled to sum 1."""
@@ -542,9 +504,6 @@ class ErrorWeights(SingleKernelScores):
     >>> bool(model.fit(X, [2.0 * row[0] for row in X]).kernel_weights_["signal"] > 0.5)
     True
     """
-
-    def __init__(self, cv: Any = 5):
-        self.cv = cv
 
     def choose(self, stack, machine, control):
         """What each kernel's error leaves of the sum of errors, scaled to sum 1."""

@@ -6,7 +6,7 @@ combination of training samples (or of a few *landmarks*), so a fitted transform
 ==========  ==========================================================  ==========================
 SKFE        here                                                        name
 ==========  ==========================================================  ==========================
-K           Gram matrix of the training samples                         `TrainingSamples.gram`
+K           Gram matrix of the training samples                         `CombinedKernel.gram`
 psi(x)      kernel values of x to the points that are kept, (14)        one row of the cross matrix
 Z = X W     directions, combinations of training samples, (2)           `coef_`
 X_w         extracted features, (9)                                     `transform`
@@ -45,20 +45,7 @@ _RANK = 1e-12
 
 @dataclass(frozen=True)
 class TrainingSamples:
-    """The samples of a fit with their kernel, which may be a combined one.
-
-    Attributes
-    ----------
-    views : Views
-    combiner : Combiner
-        Fitted.
-    kernel : CombinedKernel
-        The kernel over these samples.
-    kernels : list of Kernel
-        The fitted kernels in it.
-    names : list of str
-        What they are called.
-    """
+    """The samples of a fit with their kernel, which may be a combined one."""
 
     views: Views
     combiner: Combiner
@@ -66,28 +53,10 @@ class TrainingSamples:
     kernels: list[Kernel]
     names: list[str]
 
-    def gram(self) -> np.ndarray:
-        """The Gram matrix K of the samples, a new n x n array."""
-        return self.kernel.gram()
-
-    def compared_with(self, points: Views) -> CombinedKernel:
-        """The kernel between samples and other points (landmarks)."""
-        return self.kernel.compared_with(points)
-
 
 @dataclass(frozen=True)
 class Extraction:
-    """The result of a method: features are ``k(x, points) coef + offset``.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_points, n_components)
-    offset : float or ndarray of shape (n_components,)
-    features : ndarray of shape (n_samples, n_components)
-        Of the training samples.
-    kernel : CombinedKernel or None
-        The kernel with the points (landmarks) that the coefficients belong to; None for the training samples.
-    """
+    """The result of a method: features are ``k(x, points) coef + offset``."""
 
     coef: np.ndarray
     offset: Any
@@ -116,47 +85,16 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
     _constraints = Constraints(n_components=Whole(1) | None)
 
     def fit(self, X: Any, y: Any) -> KernelTransformer:
-        """Find the directions.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self
-        """
+        """Find the directions."""
         self._fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any) -> np.ndarray:
-        """Find the directions and return the training samples' features, without comparing samples again.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Find the directions and return the training samples' features, without comparing samples again."""
         return self._fit(X, y)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Features of samples, (9).
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Features of samples, (9)."""
         views = self._new_views(X)
 
         def features(part: Views) -> np.ndarray:
@@ -167,16 +105,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
 
     @abstractmethod
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
-        """Coefficients of the features.
-
-        Parameters
-        ----------
-        samples : TrainingSamples
-        labels : ndarray of int, shape (n_samples,)
-            Classes 0, 1, ..., all of which occur.
-        given : namespace
-            The parameters of `_constraints`, checked.
-        """
+        """Coefficients of the features."""
 
     def _fit(self, X: Any, y: Any) -> np.ndarray:
         with unchanged_on_failure(self):
@@ -248,17 +177,7 @@ def indicators(labels: np.ndarray) -> np.ndarray:
 
 
 def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names: list[str]) -> None:
-    """An error for a sample that no kernel with a weight compares with others: it has no place in an embedding.
-
-    Parameters
-    ----------
-    views : Views
-    present : ndarray of bool, shape (n_samples, n_kernels)
-    active : ndarray of bool, shape (n_kernels,)
-        The kernels with a weight.
-    names : list of str
-        Of the kernels.
-    """
+    """An error for a sample that no kernel with a weight compares with others: it has no place in an embedding."""
     without = ~present[:, active].any(axis=1)
     if without.any():
         used = [name for name, is_active in zip(names, active, strict=True) if is_active]

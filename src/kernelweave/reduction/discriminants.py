@@ -1,16 +1,10 @@
-"""`KernelOrthogonalCentroid`: the subspace that the class centroids span (KOC).
+"""Supervised features of one kernel in closed form, or by deflation: KOC, KFDA, KDA/QR, KPLS.
 
-==================  =====================================================
-Park & Park (2004)  here
-==================  =====================================================
-C                   centroids as combinations of samples, columns of W
-Q of C = Q R        the same span, orthonormal in the feature space
-==================  =====================================================
-
-`KernelFisher`: Fisher's discriminant in a kernel's feature space (KFDA), for two classes or more.
+`KernelOrthogonalCentroid` (KOC, Park & Park 2004) takes the span of the class centroids, which are combinations of
+samples (`centroids`), orthonormal in the feature space: Q of C = Q R.
 
 ====================  ========================================================================
-Mika et al. (2001)    here
+Mika et al. (2001)    here, `KernelFisher` (KFDA)
 ====================  ========================================================================
 M                     between-class scatter ``K B B' K``, B with one column per class
 N                     within-class scatter ``A' A``, A = K with class means of rows taken off
@@ -18,20 +12,16 @@ mu                    ridge, relative to the mean diagonal of N; ``ridge_`` is i
 alpha                 columns of `coef_`, with ``alpha' (N + ridge I) alpha = 1``
 ====================  ========================================================================
 
-`AKDAQR`: discriminant analysis inside the span of the class centroids (KDA/QR and its approximation AKDA/QR).
-
 ===================  =================================================================================
-Xiong et al. (2005)  here
+Xiong et al. (2005)  here, `AKDAQR` (KDA/QR and its approximation AKDA/QR)
 ===================  =================================================================================
 C = Q R              class centroids in the feature space, and an orthonormal basis of their span
 H_b' Q, H_w' Q       between- and within-class factors of the samples projected onto Q
 AKDA/QR              each centroid replaced by the image of the class mean, so only n x c kernel values
 ===================  =================================================================================
 
-`KernelPLS`: partial least squares between a kernel's feature space and the class labels (KPLS).
-
 =======================  ======================================================================
-Rosipal & Trejo (2001)   here
+Rosipal & Trejo (2001)   here, `KernelPLS` (KPLS)
 =======================  ======================================================================
 K, Y                     K (centred), targets (class indicators, centred)
 t, u                     columns of scores and weights
@@ -121,7 +111,7 @@ class KernelOrthogonalCentroid(KernelTransformer):
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
         n_clusters = given.n_clusters
         limit = len(self.classes_) * n_clusters if given.n_components is None else given.n_components
-        K = samples.gram()
+        K = samples.kernel.gram()
         if n_clusters > 1:
             labels = _clusters(K, labels, n_clusters, given.random_state)
         W = centroids(labels)
@@ -225,7 +215,7 @@ class KernelFisher(KernelTransformer):
 
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
         limit = len(self.classes_) - 1 if given.n_components is None else given.n_components
-        K = samples.gram()
+        K = samples.kernel.gram()
         Y = indicators(labels)
         sizes = Y.sum(axis=0)
         means = (Y.T @ K) / sizes[:, None]
@@ -323,11 +313,11 @@ class AKDAQR(KernelTransformer):
         limit = len(self.classes_) if given.n_components is None else given.n_components
         kernel = None
         if given.approximate:
-            kernel = samples.compared_with(class_means(samples.views, samples.kernels, labels))
+            kernel = samples.kernel.compared_with(class_means(samples.views, samples.kernels, labels))
             products, cross = kernel.gram(), kernel.cross(samples.views)
             basis = orthonormal(np.eye(len(products)), products)  # Q of C = Q R
         else:
-            cross = samples.gram()
+            cross = samples.kernel.gram()
             W = centroids(labels)
             basis = orthonormal(W, cross @ W)
         if basis.shape[1] == 0:
@@ -418,7 +408,7 @@ class KernelPLS(KernelTransformer):
 
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
         n_components = len(self.classes_) if given.n_components is None else given.n_components
-        K, means = samples.gram(), None
+        K, means = samples.kernel.gram(), None
         if given.center:
             K, means = centred(K)
         coef = components(K, labels, n_components, given.center)

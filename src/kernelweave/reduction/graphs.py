@@ -2,39 +2,20 @@
 
 Graph embedding (Yan et al., 2007; MKL-DR, (1) to (4)) minimises ``tr(Z'LZ)`` over embeddings Z of the samples, under a
 constraint on ``tr(Z'L'Z)`` or ``tr(Z'DZ)``. A graph gives the two matrices, as `GraphLaplacian` objects that are never
-formed. This module has the graphs of labels alone and the user's own; `neighbors` has the graphs of nearest neighbours.
+formed. Some graphs are of labels alone or the user's own. In the others neighbours are found under each kernel, by the
+distance ``d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z)`` of its feature space, and the affinities of all kernels are
+averaged (MKL-DR, section 4.3). A sample without a row in a kernel has no neighbours there.
 
-=============================  =====================================================
-MKL-DR                         here
-=============================  =====================================================
-L (of W)                       first of `Graph.laplacians`
-L' (of W'), or D               second of `Graph.laplacians`
-LDA, (30)                      `LDAGraph`
-LDE, (31)-(32)                 `LDEGraph`
-=============================  =====================================================
-
-Graphs of nearest neighbours: LPP, LDE, MFA, LFDA and the semi-supervised graph.
-
-Neighbours are found under each kernel, by the distance ``d^2(x, z) = k(x, x) + k(z, z) - 2 k(x, z)`` of its feature
-space, and the affinities of all kernels are averaged (MKL-DR, section 4.3). A sample without a row in a kernel has no
-neighbours there.
-
-==========================  ========================================================
-papers                      here
-==========================  ========================================================
-N_k(i), (31)                a row of `_neighbors`
-k, k' of (31)-(32)          `n_neighbors`, `n_neighbors_between` of `LDEGraph`
-k_1, k_2 of MFA             `n_neighbors`, `n_neighbors_between` of `MFAGraph`
-==========================  ========================================================
-
-`local_affinity`: affinities of samples, each measured in the scale of its own neighbourhood.
-
-================  ==============================
-Sugiyama (2007)   here
-================  ==============================
-A_ij              what `local_affinity` returns
-sigma_i           `scale`
-================  ==============================
+===============================  ========================================================
+papers                           here
+===============================  ========================================================
+L (of W)                         first of `Graph.laplacians`
+L' (of W'), or D                 second of `Graph.laplacians`
+LDA, (30); LDE, (31)-(32)        `LDAGraph`; `LDEGraph`
+k, k' of (31)-(32)               `n_neighbors`, `n_neighbors_between` of `LDEGraph`
+k_1, k_2 of MFA                  `n_neighbors`, `n_neighbors_between` of `MFAGraph`
+A_ij, sigma_i, Sugiyama (2007)   `local_affinity`, and the scale in it
+===============================  ========================================================
 """
 
 from __future__ import annotations
@@ -254,9 +235,7 @@ class LPPGraph(Graph):
 
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
-        numerator = GraphLaplacian.of_affinities(
-            _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
-        )
+        numerator = GraphLaplacian.of_affinities(_neighbors(grams, present, self.n_neighbors))
         degree = numerator.diagonal
         denominator = GraphLaplacian(degree, None, degree[:, None], np.array([1.0 / degree.sum()]))
         return numerator, denominator
@@ -304,8 +283,7 @@ class LDEGraph(Graph):
         same = labels[:, None] == labels[None, :]
 
         def edges(k: int, wanted: np.ndarray) -> np.ndarray:
-            searched = wanted if self.among == "class" else None
-            return _averaged(grams, present, lambda K, there: _either(K, there, k, searched, wanted))
+            return _neighbors(grams, present, k, wanted if self.among == "class" else None, wanted)
 
         between = edges(self.n_neighbors_between, ~same)
         if not between.sum():
@@ -354,7 +332,7 @@ class MFAGraph(Graph):
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
         same = labels[:, None] == labels[None, :]
-        within = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors, same))
+        within = _neighbors(grams, present, self.n_neighbors, same)
         between = _averaged(grams, present, lambda K, there: self._border(K, there, labels))
         return GraphLaplacian.of_affinities(within), GraphLaplacian.of_affinities(between)
 
@@ -490,7 +468,7 @@ class SemiSupervisedGraph(Graph):
     def laplacians(self, grams, present, labels):  # noqa: D102
         check_parameters(self)
         within, total = class_laplacians(labels)
-        neighbors = _averaged(grams, present, lambda K, there: _either(K, there, self.n_neighbors))
+        neighbors = _neighbors(grams, present, self.n_neighbors)
         return total + (self.alpha / self.n_neighbors) * GraphLaplacian.of_affinities(neighbors), total - within
 
 
@@ -501,28 +479,35 @@ def _averaged(
     return mean_affinity([affinity_of(K, present[:, m]) for m, K in enumerate(grams)])
 
 
-def _either(
-    K: np.ndarray, present: np.ndarray, k: int, searched: np.ndarray | None = None, kept: np.ndarray | None = None
-) -> sp.csr_array:
-    """1 where one of two samples is among the k nearest of the other.
+def _neighbors(
+    grams: np.ndarray,
+    present: np.ndarray,
+    k: int,
+    searched: np.ndarray | None = None,
+    kept: np.ndarray | None = None,
+) -> sp.csr_array | np.ndarray:
+    """1 where one of two samples is among the k nearest of the other, averaged over kernels.
 
     Neighbours are searched among the pairs of the mask `searched`; then only those in the mask `kept` stay.
     """
-    n = len(K)
-    distance = _distances(K)
-    np.fill_diagonal(distance, np.inf)
-    distance[:, ~present] = np.inf
-    distance[~present] = np.inf
-    if searched is not None:
-        distance[~searched] = np.inf
-    k = min(k, n - 1)
-    nearest = np.argpartition(distance, k - 1, axis=1)[:, :k]
-    rows = np.repeat(np.arange(n), k)
-    columns = nearest.ravel()
-    found = np.isfinite(distance[rows, columns])
-    if kept is not None:
-        found &= kept[rows, columns]
-    return _symmetric(rows[found], columns[found], n)
+
+    def either(K: np.ndarray, there: np.ndarray) -> sp.csr_array:
+        n = len(K)
+        distance = _distances(K)
+        np.fill_diagonal(distance, np.inf)
+        distance[:, ~there] = np.inf
+        distance[~there] = np.inf
+        if searched is not None:
+            distance[~searched] = np.inf
+        count = min(k, n - 1)
+        rows = np.repeat(np.arange(n), count)
+        columns = np.argpartition(distance, count - 1, axis=1)[:, :count].ravel()
+        found = np.isfinite(distance[rows, columns])
+        if kept is not None:
+            found &= kept[rows, columns]
+        return _symmetric(rows[found], columns[found], n)
+
+    return _averaged(grams, present, either)
 
 
 def _distances(K: np.ndarray) -> np.ndarray:
@@ -546,21 +531,6 @@ def local_affinity(squared: np.ndarray, k: int, weight: np.ndarray | None = None
     Reference: L. Zelnik-Manor and P. Perona, Self-tuning spectral clustering, 2004. Where a scale is 0, as it is for a
     sample with k duplicates, affinities are those of the limit: 1 to duplicates and 0 to all others.
 
-    Parameters
-    ----------
-    squared : ndarray of shape (n_samples, n_samples)
-        Squared distances, with zeros on the diagonal.
-    k : int
-        At most all other samples count.
-    weight : ndarray of shape (n_samples,), optional
-        How many times each sample is there. Copies are neighbours of each other.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_samples)
-
-    Notes
-    -----
     Memory: beside the distances and the affinities one n x n array at a time, two with weights.
 
     Examples

@@ -150,13 +150,22 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             kept = weight > 0
             X, y, weight = X[kept], y[kept], weight[kept]
             self.classes_, labels = encode_labels(self, y)
-            wanted = self._wanted(given.n_components)
+            wanted = given.n_components
+            if wanted is not None and wanted > self.n_features_in_:
+                raise ValueError(f"n_components is {wanted}, but X has only {self.n_features_in_} features")
             self.mean_, unit, coordinates, basis = _span(X, weight)
             counted = None if sample_weight is None else weight
             within, between = _scatters(coordinates, labels, given.n_neighbors, counted)
             _add_ridge(within, between, given.ridge, X.shape[1])
-            values, directions = _best(within, between, _available(wanted, len(basis)))
-            directions = _measured(directions, values, given.metric, unit)
+            rank = len(basis)
+            if wanted is not None and wanted > rank:
+                spanned = f"the training samples span {rank} dimension(s) only; {rank} are kept"
+                warn(f"n_components is {wanted}, but {spanned}")
+            values, directions = _best(within, between, min(2 if wanted is None else wanted, rank))
+            if given.metric == "orthonormalized":
+                directions = np.linalg.qr(directions)[0]
+            else:  # for samples that are not divided by the unit
+                directions *= np.sqrt(values) / unit if given.metric == "weighted" else 1.0 / unit
             self.eigenvalues_ = values
             self.components_ = np.ascontiguousarray(signed(basis.T @ directions).T)
             self.n_components_ = len(values)
@@ -176,11 +185,6 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
         return (X - self.mean_) @ self.components_.T
-
-    def _wanted(self, wanted: int | None) -> int | None:
-        if wanted is not None and wanted > self.n_features_in_:
-            raise ValueError(f"n_components is {wanted}, but X has only {self.n_features_in_} features")
-        return wanted
 
     def _lookups(self) -> list:
         """Precomputed matrices that a saved model needs: none."""
@@ -243,15 +247,6 @@ def _add_ridge(within: np.ndarray, between: np.ndarray, ridge: float, n_features
     within[np.diag_indices_from(within)] += ridge * total / n_features
 
 
-def _available(wanted: int | None, rank: int) -> int:
-    """How many components there can be."""
-    if wanted is not None and wanted > rank:
-        warn(
-            f"n_components is {wanted}, but the training samples span {rank} dimension(s) only; {rank} are kept",
-        )
-    return min(2 if wanted is None else wanted, rank)
-
-
 def _best(within: np.ndarray, between: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The largest lambda of ``S_b v = lambda S_w v``, descending, and their v with ``v' S_w v = 1``."""
     size = len(within)
@@ -267,10 +262,3 @@ def _best(within: np.ndarray, between: np.ndarray, count: int) -> tuple[np.ndarr
         )
     values, vectors = eigh(between, within, subset_by_index=[size - count, size - 1], check_finite=False)
     return np.maximum(values[::-1], 0.0), vectors[:, ::-1].copy()
-
-
-def _measured(directions: np.ndarray, values: np.ndarray, metric: str, unit: float) -> np.ndarray:
-    """The directions with the lengths that the metric gives them, for samples not divided by the unit."""
-    if metric == "orthonormalized":
-        return np.linalg.qr(directions)[0]
-    return directions * (np.sqrt(values) / unit if metric == "weighted" else 1.0 / unit)

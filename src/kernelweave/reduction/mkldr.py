@@ -1,6 +1,8 @@
-"""MKL-DR's two unknowns, the sample coefficients A (n x p) and the kernel weights b >= 0, in three forms.
+"""`MKLDR`: dimension reduction by graph embedding with learned kernel weights (MKL-DR).
 
-With ``K_b = sum_m b_m K_m``, ``S = K_b L K_b + ridge ||b||^2 I`` and ``S' = K_b L' K_b`` the forms are
+Lin, Liu and Fuh, *Dimensionality reduction for data in multiple feature representations*. `Search` finds the two
+unknowns, the sample coefficients A (n x p) and the kernel weights b >= 0; `MKLDR` is the transformer around it. With
+``K_b = sum_m b_m K_m``, ``S = K_b L K_b + ridge ||b||^2 I`` and ``S' = K_b L' K_b`` there are three forms:
 
 ==============  ==============================================  =====================================================
 step            minimised                                       how
@@ -21,29 +23,17 @@ the share of scatter that lies between classes, and A is kernel Fisher discrimin
 under a larger ridge than A: under a small one any kernel of full rank draws the training samples of a class together,
 and weights would follow rank instead of information.
 
-====================  ===================================================
-MKL-DR                here
-====================  ===================================================
-K^(i) beta            column i of `Search.combined`
-S_W^beta, (19)        formed in `solvers.embedding.graph_embedding`, where it is needed
-S_W^A, (23)           first of `Search.forms`, with the ridge
-S_{W'}^A, (24)        second of `Search.forms`
-====================  ===================================================
-
-`MKLDR`: dimension reduction by graph embedding with learned kernel weights (MKL-DR).
-
-Lin, Liu and Fuh, *Dimensionality reduction for data in multiple feature representations*. The mathematics is in
-`steps`; this is the transformer around it.
-
-=====================  =========================
-MKL-DR                 here
-=====================  =========================
-A, (15)                `alphas_`
-beta, (5)              `kernel_weights_`
-P                      `n_components`
-N, M                   n_samples, n_kernels
-embedding of z, (29)   `MKLDR.transform`
-=====================  =========================
+======================  =======================================================================
+MKL-DR                  here
+======================  =======================================================================
+N, M, P                 n_samples, n_kernels, `n_components`
+A, (15); beta, (5)      `alphas_`; `kernel_weights_`
+K^(i) beta              column i of `Search.combined`
+S_W^beta, (19)          formed in `solvers.embedding.graph_embedding`, where it is needed
+S_W^A, (23)             first of `Search.forms`, with the ridge
+S_{W'}^A, (24)          second of `Search.forms`
+embedding of z, (29)    `MKLDR.transform`
+======================  =======================================================================
 """
 
 from __future__ import annotations
@@ -61,7 +51,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clon
 from sklearn.exceptions import ConvergenceWarning
 
 from .._warnings import warn
-from ..combiners.named import as_numbers
+from ..combiners.base import as_numbers
 from ..estimators.fitted import FittedStack
 from ..estimators.kernel_lists.parameters import KernelParameters
 from ..estimators.progress import progress_bar
@@ -114,48 +104,10 @@ class _Point:
 class Search:
     """The search over given Gram matrices and a given graph.
 
-    Parameters
-    ----------
-    grams : ndarray of shape (n_kernels, n_samples, n_samples)
-    numerator : GraphLaplacian or None
-        L; None for the norm of the projections (kernel PCA).
-    denominator : GraphLaplacian
-        L' or D.
-    ridge : float
-        For "ratio-trace" such that the term ``ridge ||b||^2`` at equal weights is this share of the mean diagonal of
-        ``K L K``, K the mean kernel (of ``K L'K`` where that is zero); else in units of the mean of
-        tr(K_m L'K_m) / n_samples over the kernels.
-    weights_ridge : float
-        The same where "ratio-trace" learns weights.
-    n_components : int
-    step : {"ratio-trace", "trace-ratio", "paper"}
-    weights_step : {"exact", "dnn", "paper", "fixed"}
-        How (22) is solved; "fixed" keeps the weights.
-    rng : RandomState
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kernelweave.reduction.mkldr import Search
-    >>> from kernelweave.solvers.embedding.graph_laplacian import class_laplacians
-    >>> labels = np.array([0, 0, 1, 1])
-    >>> signal, noise = np.array([0.0, 0.1, 1.0, 1.1]), np.array([0.3, 1.0, 0.2, 0.9])
-    >>> grams = np.exp(-np.array([(x[:, None] - x) ** 2 for x in (signal, noise)]))
-    >>> within, between = class_laplacians(labels)
-    >>> search = Search(
-    ...     grams,
-    ...     within,
-    ...     denominator=between,
-    ...     ridge=0.1,
-    ...     weights_ridge=10.0,
-    ...     n_components=1,
-    ...     step="ratio-trace",
-    ...     weights_step="exact",
-    ...     rng=np.random.RandomState(0),
-    ... )
-    >>> found = search.run(np.array([0.5, 0.5]), tol=1e-4, max_iter=50)
-    >>> bool(found.weights[0] > found.weights[1])
-    True
+    `numerator` is L, or None for the norm of the projections (kernel PCA); `denominator` is L' or D. The ridges are,
+    for "ratio-trace", such that the term ``ridge ||b||^2`` at equal weights is this share of the mean diagonal of
+    ``K L K``, K the mean kernel (of ``K L'K`` where that is zero); else in units of the mean of tr(K_m L'K_m) /
+    n_samples over the kernels. `weights_step` says how (22) is solved; "fixed" keeps the weights.
     """
 
     def __init__(
@@ -195,16 +147,7 @@ class Search:
     def run(
         self, weights: np.ndarray, tol: float, max_iter: int, progress: Callable[[int, int], None] | None = None
     ) -> Found:
-        """Search from given weights until the objective changes by at most the share `tol` in an iteration.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-        tol : float
-        max_iter : int
-        progress : callable, optional
-            Called with the number of finished iterations and the limit.
-        """
+        """Search from given weights until the objective changes by at most the share `tol` in an iteration."""
         record = _Record(tol, max_iter, progress)
         if self.step == "ratio-trace" and self.numerator is not None:
             return self._descend(weights, record)
@@ -213,7 +156,7 @@ class Search:
             if coefficients is not None:
                 weights = self.weights_given(self._of_even_spread(coefficients, weights), weights)
             coefficients, objective = self.coefficients_given(weights, coefficients, tol)
-            if record.add(objective) or self._alone():
+            if record.add(objective) or self._is_settled:
                 return Found(coefficients, weights, record.history, True)
         return Found(coefficients, weights, record.history, False)
 
@@ -247,8 +190,8 @@ class Search:
                 raise StopIteration
 
         limit = record.max_iter - 1
-        record.settled = self._alone()
-        if limit and not self._alone():
+        record.settled = self._is_settled
+        if limit and not self._is_settled:
             ended = scipy.optimize.minimize(
                 relative,
                 n_kernels * weights,
@@ -280,7 +223,8 @@ class Search:
         slopes = [-2.0 * (_inner(gram, D) - pull * weight) for gram, weight in zip(self.grams, weights, strict=True)]
         return _Point(weights, mu, np.array(slopes))
 
-    def _alone(self) -> bool:
+    @property
+    def _is_settled(self) -> bool:
         """Whether there are no weights to learn."""
         return len(self.grams) == 1 or self.weights_step == "fixed"
 
@@ -306,10 +250,6 @@ class Search:
     def weights_given(self, coefficients: np.ndarray | None, start: np.ndarray | None) -> np.ndarray:
         """The kernel-weight step (22); `coefficients` None stands for AA' = I."""
         return cone_ratio.METHODS[self.weights_step](*self.forms(coefficients), start).solution
-
-    def identity_weights(self) -> np.ndarray:
-        """The weights to begin with that AA' = I gives: the paper's choice."""
-        return self.weights_given(None, None)
 
     def _of_even_spread(self, coefficients: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """A as the weight step takes it: for the paper's with A'S'A = I, the constraint of (18).
@@ -636,7 +576,7 @@ class MKLDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedStack, Kern
         if isinstance(self.init, str):
             check(self, "init", self.init, Choice("equal", "identity"))
             stays = self.init == "equal" or search.weights_step == "fixed"
-            return equal if stays else search.identity_weights()
+            return equal if stays else search.weights_given(None, None)  # AA' = I, the paper's choice
         weights = as_numbers(self.init, names, "init", default=0.0)
         if not weights.any():
             raise ValueError("init must give one of the kernels a positive weight")

@@ -1,11 +1,9 @@
-"""`LeadingComponents`: at most `n_components` components of a transformer, for data that may have fewer.
+"""Transformers around other models: `LeadingComponents`, `FromEstimator` and `reduced_svm`.
 
-`FromEstimator`: the learned projections of a model, as a transformer (Gönen's thesis, 2010, chapter 4; SLDR).
+`FromEstimator` has the projections of a fitted `Projected` model (Gönen's thesis, 2010, chapter 4; SLDR).
 
-`reduced_svm`: reduce the dimension, then a linear support vector machine (Gönen 2010, PhD thesis, 5.4.3).
-
-This is what learned projections are compared with: here the projection is found without the machine's loss. Figures
-5.19 to 5.22 of the thesis compare with PCA and LFDA at the same number of components.
+`reduced_svm` (thesis 5.4.3) is what learned projections are compared with: here the projection is found without the
+machine's loss. Figures 5.19 to 5.22 of the thesis compare with PCA and LFDA at the same number of components.
 
 ==================================  =======================================
 thesis 5.4.3                        here

@@ -1,46 +1,30 @@
-"""Criteria of a subspace: the alignment of its kernel with the labels, or the radius-margin bound.
+"""`SubspaceKernel`: the subspace of a kernel's feature space whose kernel fits the labels best (SKFE, Wu & Farquhar).
 
-A criterion takes the features of the training samples in the subspace (n x n_f; the subspace kernel is ``F F'``) and
-returns a value to maximise, with the product ``M F`` of its derivative ``M = d value / d K^w`` and the features. No
+A criterion takes the features F of the training samples in the subspace (n x n_f; the subspace kernel K^w is ``F F'``)
+and returns a value to maximise, with the product ``M F`` of its derivative ``M = d value / d K^w`` and the features. No
 criterion needs more of ``M``, so the alignment never forms an n x n matrix.
 
-===================  ================================================  =======================
-SKFE                 here                                              name
-===================  ================================================  =======================
-x^_i, X_w'           features of the training samples, (19)            features
-y^_j, Y'             class indicators, (20)                            targets
-<K^w, K^y>, (21)     ``||F' Y'||^2``                                   agreement
-<K^w, K^w>, (22)     ``||F' F||^2``                                    own
-A(W), (17)           alignment                                         `Alignment.objective`
-===================  ================================================  =======================
-
-Climbing a criterion over subspaces of a kernel's feature space (SKFE, section 4).
-
 A criterion depends on W only through the subspace that ``Z = X W`` spans, so W is kept orthonormal there,
-``W'(K + ridge) W = I``; then ``K^w = F F'`` with features ``F = K W``, and with ``M = d value / d K^w`` (25)-(27) are
+``W'(K + ridge) W = I``; then ``K^w = F F'`` with features ``F = K W``, and (25)-(27) are
 
     d value / dW = 2 (K M F - (K + ridge) W F'M F).
 
 Conjugate gradients need two products of K with an n x n_f matrix per iteration: one for the gradient, one for the
 direction. Along a line ``W + t D`` everything else is of size n x n_f, so line searches are nearly free.
 
-==================  ==========================================================
-SKFE                here
-==================  ==========================================================
-W, K W              W, features (both orthonormalised as above)
-T of (7)            inverse of the triangular root of ``W'(K + ridge) W``
-beta, t of (26-27)  ``F' V`` and ``K V - F F' V`` for any V, here for ``M F``
-==================  ==========================================================
-
-`SubspaceKernel`: the subspace of a kernel's feature space whose kernel fits the labels best (SKFE).
-
 =====================  ===================================================================
-Wu & Farquhar (2007)   here
+SKFE                   here
 =====================  ===================================================================
 W, (2)                 `coef_`, orthonormal in the feature space
 K^w, (4)               ``F F'`` of the features F; formed by the radius-margin bound only
-A(W), (17)             `objective_` of ``criterion="alignment"``
+T of (7)               inverse of the triangular root of ``W'(K + ridge) W``
 z^_i, (16)             `landmarks_`
+A(W), (17)             alignment, `Alignment.objective`
+x^_i, X_w', (19)       features of the training samples
+y^_j, Y', (20)         class indicators, `targets`
+<K^w, K^y>, (21)       ``||F' Y'||^2``, `agreement`
+<K^w, K^w>, (22)       ``||F' F||^2``, `own`
+beta, t of (26-27)     ``F' V`` and ``K V - F F' V`` for any V, here for ``M F``
 section 5.1            ``init="koc"``
 =====================  ===================================================================
 """
@@ -75,14 +59,7 @@ _GAP = 1e-8
 
 
 class Alignment:
-    """Kernel-target alignment (17) of the subspace kernel, Cristianini et al. (2002); its logarithm is the value.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_samples,)
-    center : bool
-        Whether both kernels are centred first, Cortes et al. (2012).
-    """
+    """Kernel-target alignment (17) of the subspace kernel, Cristianini et al. (2002); its logarithm is the value."""
 
     def __init__(self, labels: np.ndarray, center: bool):
         self.center = center
@@ -112,12 +89,6 @@ class RadiusMargin:
 
     Chapelle et al. (2002). R is the radius of the smallest ball around the samples; several classes have one machine
     each (one-vs-all). The value is minus the bound's logarithm. Memory: forms ``K^w + I / C``, one n x n matrix.
-
-    Parameters
-    ----------
-    labels : ndarray of int, shape (n_samples,)
-    C : float
-        Cost of squared margin violations.
     """
 
     def __init__(self, labels: np.ndarray, C: float):
@@ -174,21 +145,7 @@ def conjugate_gradients(
     tol: float,
     progress: Progress | None = None,
 ) -> Ascent:
-    """Polak-Ribiere conjugate gradients over subspaces, with strong Wolfe line searches.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    W : ndarray of shape (n_samples, n_components)
-        The start, orthonormal (`orthonormal`).
-    criterion : callable
-        From features to its value and its derivative times the features.
-    ridge : float
-    max_iter : int
-    tol : float
-        Stop where the value rises by less per iteration, on average over ten.
-    progress : callable, optional
-    """
+    """Polak-Ribiere conjugate gradients over subspaces, with strong Wolfe line searches."""
     features = K @ W
     value, derivative = criterion(features)
     ascent = Ascent(W, [value])
@@ -467,7 +424,7 @@ class SubspaceKernel(KernelTransformer):
     def _over_combinations(
         self, samples: TrainingSamples, labels: np.ndarray, n_components: int, criterion: Any, rng: Any, options: dict
     ) -> tuple[Extraction, Ascent]:
-        K = samples.gram()
+        K = samples.kernel.gram()
         ridge = float(self.ridge) * float(np.trace(K)) / len(K)
         W = self._start(K, labels, n_components, rng)
         W = orthonormal(W, K @ W, limit=n_components)
@@ -494,7 +451,7 @@ class SubspaceKernel(KernelTransformer):
         projection = spanned.project(self.landmarks_)
         coef = solve_triangular(projection.root, np.eye(n_components), lower=True, trans="T")  # psi root^-T, (16)
         points = landmark_views(kernel, self.landmarks_, samples.views.X.shape[1])
-        return Extraction(coef, 0.0, projection.features, samples.compared_with(points)).with_axes(), ascent
+        return Extraction(coef, 0.0, projection.features, samples.kernel.compared_with(points)).with_axes(), ascent
 
     def _start(self, K: np.ndarray, labels: np.ndarray, n_components: int, rng: Any) -> np.ndarray:
         """Directions to begin with, as columns of coefficients; perhaps too few."""
