@@ -261,7 +261,7 @@ class CombinedKernel(ABC):
         """
 
     def _over(self, stack: Any, **changed: Any) -> Self:
-        """A copy over what prediction keeps of the stack, with some attributes changed, without solution and history."""
+        """A copy over what prediction keeps of the stack, some attributes changed, without solution and history."""
         lean = copy(self)
         lean.stack, lean.solution = stack, None
         vars(lean).pop("history", None)
