@@ -9,9 +9,10 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
+from conventions import checks
 from kernelweave import stack_views
 from kernelweave.kernels import Distance, Gaussian, Linear, Polynomial, Precomputed
-from kernelweave.reduction import MKLDR, LDAGraph, LDEGraph, LPPGraph
+from kernelweave.reduction import MKLDR, LDAGraph, LDEGraph, LPPGraph, PCAGraph
 from mkldr_problem import GRAPHS, KERNELS, NEW, N, X, Y
 
 
@@ -195,3 +196,25 @@ def test_labels_are_asked_for():
             MKLDR(KERNELS, graph).fit(X, np.full(N, "a"))
     with pytest.raises(ValueError, match="nothing to keep apart"):
         MKLDR([Linear()], normalize=None).fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
+
+
+TRANSFORMERS = [
+    MKLDR(),
+    MKLDR([Linear(), Gaussian(scale=1.0)], n_components=1, step="ratio-trace", tol=1e-2),
+    MKLDR([Gaussian(scale=1.0), Gaussian(scale=3.0)], LPPGraph(), n_components=1),
+    MKLDR([Gaussian(scale=1.0)], PCAGraph(), n_components=2),
+]
+
+
+def expected_failures(estimator):
+    if estimator.kernels is not None:
+        return {}
+    return {
+        "check_fit2d_1feature": "one positive feature is constant under a linear kernel of unit diagonal, so there is "
+        "nothing to embed, and the message says that instead of naming the number of features"
+    }
+
+
+@checks(TRANSFORMERS[:1], TRANSFORMERS[1:], expected_failures)
+def test_scikit_learn_convention(estimator, check):
+    check(estimator)
