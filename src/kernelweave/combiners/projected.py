@@ -356,8 +356,8 @@ class ProjectedFamily(GatedFamily):
     def over(self, stack: TrainingStack) -> ProjectedFamily:
         """The same over some of the training samples; `stack.chosen` are their positions among these."""
         features, codes = [F[stack.chosen] for F in self.features], self.codes[stack.chosen]
-        given: Any = self.gate, self.inputs, self.options, self.layout, self.maps
-        return ProjectedFamily(stack, *given, features, codes)
+        options: Any = self.options
+        return ProjectedFamily(stack, self.gate, self.inputs, options, self.layout, self.maps, features, codes)
 
     def at(self, theta: np.ndarray) -> ProjectedKernel:
         """The kernel with these projections and gates, all gates as they are."""

@@ -75,7 +75,17 @@ class Extraction:
         return replace(self, coef=self.coef * signs, offset=self.offset * signs, features=self.features * signs)
 
 
-class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, BaseEstimator, ABC):
+class NamedComponents(ClassNamePrefixFeaturesOutMixin):
+    """`get_feature_names_out` of transformers with the attribute `n_components_`."""
+
+    n_components_: int
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+
+class KernelTransformer(NamedComponents, TransformerMixin, FittedKernels, BaseEstimator, ABC):
     """Base of the supervised feature extractors over one kernel; subclasses implement `_extract`.
 
     Their parameter `kernel` is a kernel (sums and products of kernels included), a callable ``f(A, B)``, or an unfitted
@@ -155,11 +165,6 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
         self.kernel_ = stack.kernels[0]
         mean = WeightedSum(stack, np.ones(1), owner="Mean")
         return TrainingSamples(views, Mean(), mean, stack.kernels, stack.names)
-
-    @property
-    def _n_features_out(self) -> int:
-        """Number of features, for `get_feature_names_out`."""
-        return self.n_components_
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

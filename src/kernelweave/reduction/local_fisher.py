@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, svd
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,13 +42,14 @@ from ..validation.inputs import (
     encode_labels,
     unchanged_on_failure,
 )
+from .base import NamedComponents
 from .graphs import local_affinity
 
 # Scatter within classes below this share of that between them is rounding.
 _NO_SCATTER = 1e-12
 
 
-class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LocalFisher(NamedComponents, TransformerMixin, BaseEstimator):
     """Local Fisher discriminant analysis: classes apart, and near members of each class together.
 
     Maximises ``v' S_b v / v' (S_w + ridge t I) v`` over directions v of input space, ``t = tr(S_w) / n_features``
@@ -189,11 +190,6 @@ class LocalFisher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _lookups(self) -> list:
         """Precomputed matrices that a saved model needs: none."""
         return []
-
-    @property
-    def _n_features_out(self) -> int:
-        """Number of features, for `get_feature_names_out`."""
-        return self.n_components_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

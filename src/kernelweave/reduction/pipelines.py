@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.decomposition import PCA, KernelPCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
@@ -33,10 +33,11 @@ from ..estimators.fitted import lookups_of
 from ..kernels import Linear
 from ..validation import Constraints, Instance, Offers, Whole, check, check_parameters
 from ..validation.inputs import check_matrix, check_row_labels, unchanged_on_failure
+from .base import NamedComponents
 from .local_fisher import LocalFisher
 
 
-class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LeadingComponents(NamedComponents, TransformerMixin, BaseEstimator):
     """The first components of a transformer that finds them in order, or all where there are fewer.
 
     The transformer is fitted with its own `n_components` (None: all of them); columns beyond
@@ -112,11 +113,6 @@ class LeadingComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
         return self.transformer_.transform(X)[:, : self.n_components_]
-
-    @property
-    def _n_features_out(self) -> int:
-        """Number of columns, for `get_feature_names_out`."""
-        return self.n_components_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
