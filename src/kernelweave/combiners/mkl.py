@@ -46,7 +46,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,6 @@ from ..machines import Machine, Solution
 from ..solvers.weights.bundle import Bundle, Evaluation, WeightSet
 from ..solvers.weights.conic import minimize_conic
 from ..solvers.weights.methods import (
-    Progress,
     minimize_level,
     minimize_newton,
     minimize_reduced_gradient,
@@ -167,6 +166,10 @@ class WeightProblem:
         return self._K
 
 
+Tell = Callable[[Bundle], None]  # after each evaluation
+WeightResult = Bundle  # the cuts, the best point and the certified gap
+
+
 class OptimalWeights(NamedNumbers, Combiner):
     """k(x, z) = sum_m eta_m k_m(x, z) with weights that minimise the machine's optimum: what such combiners share.
 
@@ -191,13 +194,13 @@ class OptimalWeights(NamedNumbers, Combiner):
         reads = {"gram": f"{type(self.costs).__name__}, the costs of {type(self).__name__}, reads whole Gram matrices"}
         return self.costs.needs() if hasattr(self.costs, "needs") else reads
 
-    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
+    def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
         """The set of x, with r."""
         raise NotImplementedError
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
-        """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `progress` after each evaluation."""
-        return minimize_newton(problem.evaluate, self.feasible(problem, costs), tol, self.max_iter, progress)
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
+        """The weights x, by evaluations of `problem`, to a relative gap of `tol`; `tell` after each evaluation."""
+        return minimize_newton(problem.evaluate, self._feasible(problem, costs), tol, self.max_iter, tell)
 
     def learn(self, stack: TrainingStack, machine: Machine, control: FitControl) -> WeightedSum:
         """Learn the weights, then solve the machine at them to the KKT tolerance."""
@@ -411,17 +414,17 @@ class ConvexMKL(OptimalWeights):
             return {"gram": 'ConvexMKL with solver="conic" hands whole Gram matrices to a cone solver'}
         return super().needs(kernels)
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights on the simplex by the chosen solver."""
-        simplex = self.feasible(problem, costs)
+        simplex = self._feasible(problem, costs)
         if self.solver == "conic":
             programs = problem.machine.programs()
             matrices = problem.scaled_matrices()
             return minimize_conic(problem.evaluate, simplex, programs, matrices, tol, self.max_iter)
         minimize: Any = SOLVERS["newton" if self.solver == "auto" else self.solver]
-        return minimize(problem.evaluate, simplex, tol, self.max_iter, progress)
+        return minimize(problem.evaluate, simplex, tol, self.max_iter, tell)
 
-    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
+    def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
         """The simplex above the lower limits."""
         limits = costs**2 * as_numbers(self.min_weight, problem.names, "min_weight", default=0.0)
         if limits.sum() >= 1.0:
@@ -483,7 +486,7 @@ class ElasticMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
+    def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> Simplex:
         """The simplex, with the pull."""
         return Simplex(np.zeros(len(costs)), float(self.l2))
 
@@ -544,13 +547,13 @@ class LpMKL(OptimalWeights):
         self.solver = solver
         self.max_iter = max_iter
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """The weights in the ball by the chosen solver."""
         if self.solver == "closed-form" and self.p != 1.0:
-            return minimize_in_norm_ball(problem.evaluate, float(self.p), len(costs), tol, self.max_iter, progress)
-        return super().minimize(problem, costs, tol, progress)
+            return minimize_in_norm_ball(problem.evaluate, float(self.p), len(costs), tol, self.max_iter, tell)
+        return super().minimize(problem, costs, tol, tell)
 
-    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
+    def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
         """The ball; the simplex for p = 1."""
         if self.p == 1.0:
             return Simplex(np.zeros(len(costs)))
@@ -624,7 +627,7 @@ class GroupMKL(OptimalWeights):
             groups = entries_of(self.groups, names, kept)
         return other.set_params(groups=groups)
 
-    def feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
+    def _feasible(self, problem: WeightProblem, costs: np.ndarray) -> WeightSet:
         """The ball of the mixed norm."""
         if self.p == 1.0:
             return Simplex(np.zeros(len(costs)))
@@ -724,7 +727,7 @@ class SparseMKL(OptimalWeights):
         self.costs = costs
         self.max_iter = max_iter
 
-    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, progress: Progress) -> Bundle:
+    def minimize(self, problem: WeightProblem, costs: np.ndarray, tol: float, tell: Tell) -> WeightResult:
         """Convex problems with costs from the tangents, until J stops falling."""
         top = np.log1p(1.0 / self.eps)
         eta = self._equal(costs, top)
@@ -733,7 +736,7 @@ class SparseMKL(OptimalWeights):
             slope = 1.0 / ((self.eps + eta) * top)
             room = 1.0 - costs**2 @ (np.log1p(eta / self.eps) / top - slope * eta)
             problem.scale = room / (costs**2 * slope)
-            bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(len(costs))), tol, self.max_iter, progress)
+            bundle = minimize_newton(problem.evaluate, Simplex(np.zeros(len(costs))), tol, self.max_iter, tell)
             eta = problem.scale * bundle.best.point
             self.rounds_.append(bundle.upper)
             if len(self.rounds_) > 1 and self.rounds_[-2] - bundle.upper <= tol * abs(bundle.upper):
