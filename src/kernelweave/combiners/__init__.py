@@ -1,18 +1,22 @@
 """Combiners: how the kernels of a model become one kernel.
 
-`Combiner.fit` returns a `CombinedKernel`, with which an estimator predicts. The folders hold the families of methods;
+`Combiner.fit` returns a `CombinedKernel`, with which an estimator predicts. The modules hold the families of methods;
 numbers are sections of the thesis (M. Gönen, Localized multiple kernel algorithms for machine learning, 2010):
 
-==============  ====================================================================================
-`weighted`      the weighted sum, fixed weights, the best single kernel, weights by performance (2.1, 2.2.1)
-`similarity`    weights from similarity to the targets (2.3)
-`mkl`           multiple kernel learning with one weight for each kernel (2.2, 2.7, 2.8)
-`nonlinear`     products, polynomials and differences of kernels (2.2.2)
-`gates`         gating models, and what they read of a sample (3.1)
-`localized`     weights that a gating model gives to each sample (chapter 3)
-`projected`     kernels of learned projections (chapter 4)
-`descent`       the descent that finds the parameters of nonlinear, localized and projected kernels
-==============  ====================================================================================
+================  ==================================================================================================
+`base`            the protocol of a combiner, and parameters with one number for each kernel
+`combined`        the protocol of a combined kernel
+`weighted`        the weighted sum, fixed weights, the best single kernel, weights by performance (2.1, 2.2.1)
+`similarity`      weights from similarity to the targets (2.3)
+`mkl`             multiple kernel learning with one weight for each kernel (2.2, 2.7, 2.8)
+`programs`        weights from a quadratic, relaxed or semidefinite program of their own (2.2.1)
+`nonlinear`       products, polynomials and differences of kernels (2.2.2); their kernels are in `forms`
+`gates`           gating models; what they read of a sample is in `inputs` (3.1)
+`localized`       weights that a gating model gives to each sample (chapter 3)
+`projected`       kernels of learned projections (chapter 4); what is projected is in `feature_maps`
+`descent`         the descent that finds the parameters of nonlinear, localized and projected kernels
+`per_output`      a combiner of its own for each class, pair of classes or target
+================  ==================================================================================================
 """
 
 from .base import Combiner, FitControl

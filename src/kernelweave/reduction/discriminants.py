@@ -50,7 +50,7 @@ class KernelOrthogonalCentroid(KernelTransformer):
     Keeps the centroids, and with them the distances between classes, exactly: among all subspaces of that dimension
     it has the largest trace of the between-class scatter. There is nothing to tune. Features are coordinates in an
     orthonormal basis, their principal axes. Reference: Park and Park (2004);
-    the rival KOC of Wu and Farquhar (SKFE).
+    KOC in the comparison of Wu and Farquhar (SKFE).
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class KernelPLS(KernelTransformer):
     Each component maximises ``||cov(<z, phi(x)>, Y)||`` over directions z of unit length, then data and labels are
     deflated by its scores. With the linear kernel the features are the ``x_scores_`` of
     ``sklearn.cross_decomposition.PLSRegression(scale=False)`` on the class indicators, up to sign. Reference: Rosipal
-    and Trejo (2001); the rival KPLS of Wu and Farquhar (SKFE).
+    and Trejo (2001); KPLS in the comparison of Wu and Farquhar (SKFE).
 
     Parameters
     ----------

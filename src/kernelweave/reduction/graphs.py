@@ -83,7 +83,7 @@ class LDAGraph(Graph):
     ----------
     against : {"between", "total"}
         Which scatter to keep large. With "between" the ratio-trace step at given weights is kernel Fisher discriminant
-        analysis to the letter. "total" is (30), ``w'_ij = 1 / N``. Without a ridge the two are alike; with one, "total"
+        analysis exactly. "total" is (30), ``w'_ij = 1 / N``. Without a ridge the two are alike; with one, "total"
         prefers directions of large scatter within classes to those of little scatter between them.
 
     References
@@ -253,8 +253,7 @@ class LDEGraph(Graph):
         Numbers of neighbours, at most all other samples.
     among : {"class", "all"}
         Where neighbours are searched. "class": `n_neighbors` within a sample's own class and `n_neighbors_between`
-        outside of it, so that every sample has both. "all": among all samples before classes are compared, (31) to the
-        letter; where classes are well apart few samples of different classes are neighbours.
+        outside of it, so that every sample has both. "all": among all samples before classes are compared, exactly (31); where classes are well apart few samples of different classes are neighbours.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""`LocalFisher`: local Fisher discriminant analysis (LFDA), the linear rival of projection kernels (thesis 5.4).
+"""`LocalFisher`: local Fisher discriminant analysis (LFDA), with which projection kernels are compared (thesis 5.4).
 
 Both scatters are sums over pairs of samples, ``1/2 sum_ij w_ij (x_i - x_j)(x_i - x_j)'``. A class c with n_c of the n
 samples, mean m_c, scatter ``T_c`` and local scatter ``G_c = 1/2 sum_ij a_ij (x_i - x_j)(x_i - x_j)'`` adds to them
