@@ -253,7 +253,8 @@ class LDEGraph(Graph):
         Numbers of neighbours, at most all other samples.
     among : {"class", "all"}
         Where neighbours are searched. "class": `n_neighbors` within a sample's own class and `n_neighbors_between`
-        outside of it, so that every sample has both. "all": among all samples before classes are compared, exactly (31); where classes are well apart few samples of different classes are neighbours.
+        outside of it, so that every sample has both. "all": among all samples before classes are compared, exactly
+        (31); where classes are well apart few samples of different classes are neighbours.
 
     References
     ----------
