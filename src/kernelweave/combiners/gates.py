@@ -190,9 +190,6 @@ def parameters_like(theta: Any, codes: Any) -> Any:
 class LinearGate(Gate):
     """Scores <v_m, x^G> + v_m0: regions with flat boundaries in the gating inputs."""
 
-    def __init__(self, norm: str = "unit"):
-        self.norm = norm
-
     def start(self, codes: np.ndarray, n_kernels: int, rng: np.random.RandomState) -> np.ndarray:
         """Normal numbers of spread 0.1."""
         return SMALL * rng.normal(size=n_kernels * (codes.shape[1] + 1))
@@ -244,6 +241,9 @@ class Softmax(LinearGate):
            [0.5, 0.5]])
     """
 
+    def __init__(self, norm: str = "unit"):
+        self.norm = norm
+
 
 class Sigmoid(LinearGate):
     """Sigmoid gating: g_m(x) in proportion to 1 / (1 + exp(-s_m)) with scores s_m = <v_m, x^G> + v_m0.
@@ -271,6 +271,9 @@ class Sigmoid(LinearGate):
     """
 
     competes = False
+
+    def __init__(self, norm: str = "unit"):
+        self.norm = norm
 
 
 class EvenGate(Gate):
