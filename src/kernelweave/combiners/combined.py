@@ -74,6 +74,7 @@ class CombinedKernel(ABC):
     history: list[dict[str, float]]
     shows: tuple[str, ...] = ()
     has_cheap_blocks = False
+    _of_fit: tuple[str, ...] = ("solution", "history")  # attributes that `restrict` leaves out
 
     @property
     def is_sum(self) -> bool:
@@ -263,8 +264,9 @@ class CombinedKernel(ABC):
     def _over(self, stack: Any, **changed: Any) -> Self:
         """A copy over what prediction keeps of the stack, some attributes changed, without solution and history."""
         lean = copy(self)
-        lean.stack, lean.solution = stack, None
-        vars(lean).pop("history", None)
+        lean.stack = stack
+        for name in self._of_fit:
+            vars(lean).pop(name, None)
         vars(lean).update(changed)
         return lean
 

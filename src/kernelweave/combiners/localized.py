@@ -66,6 +66,7 @@ class GatedSum(KernelsTimesAmplitudes):
     takes_fetch = True
     at: Points | None = None
     totals: Any = None
+    _of_fit = (*KernelsTimesAmplitudes._of_fit, "totals")
 
     def __init__(
         self,
@@ -220,7 +221,7 @@ class GatedSum(KernelsTimesAmplitudes):
     def restrict(self, index: np.ndarray) -> GatedSum:
         """The kernel over some training samples, with what prediction needs."""
         gates = None if self.gates is None else self.gates[index]
-        return self._over(self.stack.restrict(index, self.active), gates=gates, at=None, totals=None)
+        return self._over(self.stack.restrict(index, self.active), gates=gates)
 
     def reads(self) -> np.ndarray:
         """The columns of the gating inputs."""

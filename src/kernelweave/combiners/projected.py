@@ -290,7 +290,6 @@ class ProjectedKernel(GatedSum):
             stack,
             inputs=self.inputs.restrict(stack),
             gates=np.asarray(self.gates)[index],
-            totals=None,
             maps=maps,
             points=points,
             at=Points([each.kernel for each in maps], points),
