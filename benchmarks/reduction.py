@@ -31,7 +31,7 @@ from benchmarks.reduction_defaults import compare as compare_defaults
 from kernelweave import datasets
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.reduction import LDAGraph, LDEGraph
-from kernelweave.reduction.mkldr.steps import Search
+from kernelweave.reduction.mkldr import Search
 from kernelweave.views import Views
 
 VIEWS = ("fac", "fou", "kar", "mor", "pix", "zer")

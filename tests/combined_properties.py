@@ -1,7 +1,7 @@
 """The properties that every combined kernel and every family has; for those of the package and those of users.
 
 ``check_combined_kernel(kernel, views, new)`` asserts what the docstring of ``kernelweave.combiners.combined`` promises,
-and ``check_family(family, machine, theta)`` what that of ``kernelweave.combiners.descent.family`` does. Both take what
+and ``check_family(family, machine, theta)`` what that of ``kernelweave.combiners.descent`` does. Both take what
 is over whole matrices, in tiles or over explicit features.
 """
 

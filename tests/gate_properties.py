@@ -1,6 +1,6 @@
 """The properties that every gating model has; for those of the package and those of users.
 
-``check_gate(gate)`` asserts what ``kernelweave.combiners.gates.base`` promises, for both norms if the gate has them.
+``check_gate(gate)`` asserts what ``kernelweave.combiners.gates`` promises, for both norms if the gate has them.
 """
 
 import numpy as np

@@ -29,7 +29,7 @@ from kernelweave.combiners import (
     Softmax,
     WeightedSum,
 )
-from kernelweave.combiners.nonlinear.forms import Monomials
+from kernelweave.combiners.forms import Monomials
 from kernelweave.kernels import Distance, Function, Gaussian, KernelStack, Linear, Polynomial, Precomputed
 from kernelweave.views import as_views
 from localized_problem import BOUND, LABELS, MACHINES, MISSING, NEW, SIGNS, TARGET, N, X

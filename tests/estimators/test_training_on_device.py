@@ -5,8 +5,7 @@ import pytest
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, load, open_views, save
 from kernelweave.arrays import HOST, torch_place
-from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean
-from kernelweave.combiners.gates.base import Sigmoid
+from kernelweave.combiners import ConvexMKL, Localized, LpMKL, Mean, Sigmoid
 from kernelweave.engines.device import OnDevice
 from kernelweave.estimators import base, samples, training
 from kernelweave.features import ExactFeatures, FourierFeatures, NystroemFeatures

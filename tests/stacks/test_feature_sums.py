@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from explicit_problem import CASES, KERNELS, Twin, X, some_missing
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import BinaryMKL, ConvexMKL, ElasticMKL, FixedWeights, GroupMKL, LpMKL, Mean, SparseMKL
-from kernelweave.combiners.mkl.problem import WeightProblem
+from kernelweave.combiners.mkl import WeightProblem
 from kernelweave.kernels import Gaussian, Linear, Polynomial
 
 LEARNERS = {

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from kernelweave.combiners import GaussianGate, Localized, Sigmoid, Softmax
-from kernelweave.combiners.mkl.easy import ClassMeans, Margin
-from kernelweave.combiners.similarity.inner_products import IdealColumns
+from kernelweave.combiners.programs import ClassMeans, Margin
+from kernelweave.combiners.similarity import IdealColumns
 from kernelweave.kernels import Gaussian, KernelStack, LazyStorageError, Linear
 from kernelweave.machines import SquaredHinge
 from kernelweave.stacks import FitControl, TrainingStack, training

@@ -5,7 +5,7 @@ import pytest
 
 from explicit_problem import Twin, X, some_missing
 from kernelweave.combiners import AlignmentWeights, FeatureSpaceMeasure, IdealKernelDistance
-from kernelweave.combiners.similarity.inner_products import compared_with_targets
+from kernelweave.combiners.similarity import compared_with_targets
 
 RULES = ["proportional", "qp", "qcqp", "gradient"]
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -73,6 +74,7 @@ class CombinedKernel(ABC):
     history: list[dict[str, float]]
     shows: tuple[str, ...] = ()
     has_cheap_blocks = False
+    _of_fit: tuple[str, ...] = ("solution", "history")  # attributes that `restrict` leaves out
 
     @property
     def is_sum(self) -> bool:
@@ -139,11 +141,7 @@ class CombinedKernel(ABC):
 
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """K of the training samples: a new n x n matrix, or `out` if it is given."""
-        K = self.rows(np.arange(self.n_samples))
-        if out is None:
-            return K
-        out[...] = K
-        return out
+        return written(self.rows(np.arange(self.n_samples)), out)
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
         """What a machine is solved on, over the training samples; `out` is a matrix that may be overwritten."""
@@ -262,6 +260,15 @@ class CombinedKernel(ABC):
         CombinedKernel
             For new samples only; what it gives for the training samples is not defined. It has no `solution`.
         """
+
+    def _over(self, stack: Any, **changed: Any) -> Self:
+        """A copy over what prediction keeps of the stack, some attributes changed, without solution and history."""
+        lean = copy(self)
+        lean.stack = stack
+        for name in self._of_fit:
+            vars(lean).pop(name, None)
+        vars(lean).update(changed)
+        return lean
 
     def compared_with(self, points: Views) -> CombinedKernel:
         """The same kernel between samples and other points than the training samples (landmarks)."""
@@ -401,11 +408,7 @@ class PointwiseKernel(CombinedKernel):
     def gram(self, out: np.ndarray | None = None) -> np.ndarray:
         """K of the training samples."""
         self.check(self.stack.present, self.stack.support)
-        K = self.combine(self.stack.gram(m) for m in self._used)
-        if out is None:
-            return K
-        out[...] = K
-        return out
+        return written(self.combine(self.stack.gram(m) for m in self._used), out)
 
     def operand(self, out: np.ndarray | None = None) -> Operand:
         """K of the training samples: whole, or in parts."""
@@ -445,3 +448,11 @@ class PointwiseKernel(CombinedKernel):
     @property
     def _used(self) -> list[int]:
         return np.flatnonzero(self.active).tolist()
+
+
+def written(K: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    """K, in the place of `out` if that is given."""
+    if out is None:
+        return K
+    out[...] = K
+    return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,15 +92,7 @@ class PerOutput(Combiner):
 
 
 class OutputKernels(CombinedKernel):
-    """One combined kernel for each output of a machine.
-
-    Parameters
-    ----------
-    kernels : list of CombinedKernel
-        One for each output.
-    rows : list of ndarray
-        The positions of each output's samples among all; of its features where these are explicit.
-    """
+    """One combined kernel for each output of a machine."""
 
     def __init__(self, kernels: list[CombinedKernel], rows: list[np.ndarray]):
         self.kernels, self.rows_of = kernels, rows
@@ -152,20 +144,22 @@ class OutputKernels(CombinedKernel):
         """There is no single kernel."""
         return self.gram()
 
+    def _each(self, coef: np.ndarray) -> Iterator[tuple[CombinedKernel, np.ndarray]]:
+        """Each output's own kernel, and its coefficients as one column."""
+        for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True)):
+            yield kernel, coef[rows, output, None]
+
     def values(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """Each output's own kernel times its own coefficients."""
-        parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
-        return np.hstack([kernel.values(views, column[rows, None]) for kernel, rows, column in parts])
+        return np.hstack([kernel.values(views, own) for kernel, own in self._each(coef)])
 
     def sizes(self, views: Views, coef: np.ndarray) -> np.ndarray:
         """Those of each output's own kernel."""
-        parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
-        return np.hstack([kernel.sizes(views, column[rows, None]) for kernel, rows, column in parts])
+        return np.hstack([kernel.sizes(views, own) for kernel, own in self._each(coef)])
 
     def values_in(self, place: Place, views: Views, coef: np.ndarray) -> np.ndarray | None:
         """Each output's own kernel times its own coefficients."""
-        parts = zip(self.kernels, self.rows_of, coef.T, strict=True)
-        found = [kernel.values_in(place, views, column[rows, None]) for kernel, rows, column in parts]
+        found = [kernel.values_in(place, views, own) for kernel, own in self._each(coef)]
         known = [values for values in found if values is not None]
         return np.hstack(known) if len(known) == len(found) else None
 
@@ -183,16 +177,15 @@ class OutputKernels(CombinedKernel):
         """What each term of each output's own kernel adds to its values."""
         place = {term: position for position, term in enumerate(self.terms)}
         shares = np.zeros((views.n_samples, len(self.kernels), len(place)))
-        for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True)):
-            own = kernel.shares(views, coef[rows, output, None])
-            shares[:, output, [place[term] for term in kernel.terms]] = own[:, 0]
+        for output, (kernel, own) in enumerate(self._each(coef)):
+            shares[:, output, [place[term] for term in kernel.terms]] = kernel.shares(views, own)[:, 0]
         return shares
 
     def feature_weights(self, m: int, coef: np.ndarray) -> np.ndarray | None:
         """The vector of each output's own kernel; 0 for outputs that do not evaluate kernel m."""
         found = {
-            output: kernel.feature_weights(m, coef[rows, output, None])
-            for output, (kernel, rows) in enumerate(zip(self.kernels, self.rows_of, strict=True))
+            output: kernel.feature_weights(m, own)
+            for output, (kernel, own) in enumerate(self._each(coef))
             if kernel.active[m]
         }
         vectors = [vector for vector in found.values() if vector is not None]

@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..arrays import Place, chosen_place
 from ..combiners import CombinedKernel, Combiner, FitControl, Mean, PerOutput
-from ..combiners.base import fit_combiner
-from ..combiners.named import as_numbers
+from ..combiners.base import as_numbers, fit_combiner
 from ..combiners.per_output import OutputKernels
 from ..engines.base import Rows
 from ..engines.targets import Counts

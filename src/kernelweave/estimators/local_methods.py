@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.metaestimators import available_if
 
-from ..combiners.projected.kernel import component_names
+from ..combiners.projected import component_names
 from ..machines import Machine
 from ..views import Views
 from ..views.table import Fetch

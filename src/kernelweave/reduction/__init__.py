@@ -4,18 +4,12 @@ projections that a machine has learned.
 The thesis is M. Gönen's PhD thesis (Boğaziçi University, 2010).
 """
 
-from .extraction.akda import AKDAQR
-from .extraction.centroid import KernelOrthogonalCentroid
-from .extraction.fisher import KernelFisher
-from .extraction.local_fisher import LocalFisher
-from .extraction.pls import KernelPLS
-from .extraction.subspace import SubspaceKernel
-from .from_estimator import FromEstimator
-from .graphs.base import Graph, LDAGraph, PCAGraph, UserGraph
-from .graphs.neighbors import LDEGraph, LFDAGraph, LPPGraph, MFAGraph, SemiSupervisedGraph
-from .leading import LeadingComponents
-from .mkldr.mkldr import MKLDR
-from .pipelines import reduced_svm
+from .discriminants import AKDAQR, KernelFisher, KernelOrthogonalCentroid, KernelPLS
+from .graphs import Graph, LDAGraph, LDEGraph, LFDAGraph, LPPGraph, MFAGraph, PCAGraph, SemiSupervisedGraph, UserGraph
+from .local_fisher import LocalFisher
+from .mkldr import MKLDR
+from .pipelines import FromEstimator, LeadingComponents, reduced_svm
+from .subspace import SubspaceKernel
 
 __all__ = [
     "AKDAQR",

@@ -6,7 +6,7 @@ combination of training samples (or of a few *landmarks*), so a fitted transform
 ==========  ==========================================================  ==========================
 SKFE        here                                                        name
 ==========  ==========================================================  ==========================
-K           Gram matrix of the training samples                         `TrainingSamples.gram`
+K           Gram matrix of the training samples                         `CombinedKernel.gram`
 psi(x)      kernel values of x to the points that are kept, (14)        one row of the cross matrix
 Z = X W     directions, combinations of training samples, (2)           `coef_`
 X_w         extracted features, (9)                                     `transform`
@@ -21,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 
 from ..combiners import CombinedKernel, Combiner, Mean, WeightedSum
@@ -29,32 +30,16 @@ from ..estimators.fitted import FittedKernels
 from ..kernels import Kernel, KernelStack, Linear
 from ..kernels.resources import warn_if_too_large
 from ..validation import Constraints, Whole, check_parameters, shown
-from ..validation.inputs import (
-    check_labels,
-    check_row_labels,
-    check_training_data,
-    encode_labels,
-    unchanged_on_failure,
-)
+from ..validation.inputs import check_labels, check_row_labels, check_training_data, encode_labels, unchanged_on_failure
 from ..views import Views
+
+# Shares of the largest eigenvalue below which directions count as dependent.
+_RANK = 1e-12
 
 
 @dataclass(frozen=True)
 class TrainingSamples:
-    """The samples of a fit with their kernel, which may be a combined one.
-
-    Attributes
-    ----------
-    views : Views
-    combiner : Combiner
-        Fitted.
-    kernel : CombinedKernel
-        The kernel over these samples.
-    kernels : list of Kernel
-        The fitted kernels in it.
-    names : list of str
-        What they are called.
-    """
+    """The samples of a fit with their kernel, which may be a combined one."""
 
     views: Views
     combiner: Combiner
@@ -62,28 +47,10 @@ class TrainingSamples:
     kernels: list[Kernel]
     names: list[str]
 
-    def gram(self) -> np.ndarray:
-        """The Gram matrix K of the samples, a new n x n array."""
-        return self.kernel.gram()
-
-    def compared_with(self, points: Views) -> CombinedKernel:
-        """The kernel between samples and other points (landmarks)."""
-        return self.kernel.compared_with(points)
-
 
 @dataclass(frozen=True)
 class Extraction:
-    """The result of a method: features are ``k(x, points) coef + offset``.
-
-    Attributes
-    ----------
-    coef : ndarray of shape (n_points, n_components)
-    offset : float or ndarray of shape (n_components,)
-    features : ndarray of shape (n_samples, n_components)
-        Of the training samples.
-    kernel : CombinedKernel or None
-        The kernel with the points (landmarks) that the coefficients belong to; None for the training samples.
-    """
+    """The result of a method: features are ``k(x, points) coef + offset``."""
 
     coef: np.ndarray
     offset: Any
@@ -102,7 +69,17 @@ class Extraction:
         return replace(self, coef=self.coef * signs, offset=self.offset * signs, features=self.features * signs)
 
 
-class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedKernels, BaseEstimator, ABC):
+class NamedComponents(ClassNamePrefixFeaturesOutMixin):
+    """`get_feature_names_out` of transformers with the attribute `n_components_`."""
+
+    n_components_: int
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+
+class KernelTransformer(NamedComponents, TransformerMixin, FittedKernels, BaseEstimator, ABC):
     """Base of the supervised feature extractors over one kernel; subclasses implement `_extract`.
 
     Their parameter `kernel` is a kernel (sums and products of kernels included), a callable ``f(A, B)``, or an unfitted
@@ -112,47 +89,16 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
     _constraints = Constraints(n_components=Whole(1) | None)
 
     def fit(self, X: Any, y: Any) -> KernelTransformer:
-        """Find the directions.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        self
-        """
+        """Find the directions."""
         self._fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any) -> np.ndarray:
-        """Find the directions and return the training samples' features, without comparing samples again.
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            Class labels.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Find the directions and return the training samples' features, without comparing samples again."""
         return self._fit(X, y)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Features of samples, (9).
-
-        Parameters
-        ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-        """
+        """Features of samples, (9)."""
         views = self._new_views(X)
 
         def features(part: Views) -> np.ndarray:
@@ -163,16 +109,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
 
     @abstractmethod
     def _extract(self, samples: TrainingSamples, labels: np.ndarray, given: SimpleNamespace) -> Extraction:
-        """Coefficients of the features.
-
-        Parameters
-        ----------
-        samples : TrainingSamples
-        labels : ndarray of int, shape (n_samples,)
-            Classes 0, 1, ..., all of which occur.
-        given : namespace
-            The parameters of `_constraints`, checked.
-        """
+        """Coefficients of the features."""
 
     def _fit(self, X: Any, y: Any) -> np.ndarray:
         with unchanged_on_failure(self):
@@ -223,11 +160,6 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fitte
         mean = WeightedSum(stack, np.ones(1), owner="Mean")
         return TrainingSamples(views, Mean(), mean, stack.kernels, stack.names)
 
-    @property
-    def _n_features_out(self) -> int:
-        """Number of features, for `get_feature_names_out`."""
-        return self.n_components_
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
 
@@ -244,17 +176,7 @@ def indicators(labels: np.ndarray) -> np.ndarray:
 
 
 def check_some_view(views: Views, present: np.ndarray, active: np.ndarray, names: list[str]) -> None:
-    """An error for a sample that no kernel with a weight compares with others: it has no place in an embedding.
-
-    Parameters
-    ----------
-    views : Views
-    present : ndarray of bool, shape (n_samples, n_kernels)
-    active : ndarray of bool, shape (n_kernels,)
-        The kernels with a weight.
-    names : list of str
-        Of the kernels.
-    """
+    """An error for a sample that no kernel with a weight compares with others: it has no place in an embedding."""
     without = ~present[:, active].any(axis=1)
     if without.any():
         used = [name for name, is_active in zip(names, active, strict=True) if is_active]
@@ -271,3 +193,18 @@ def centred(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     K -= means[None, :]
     K += means.mean()
     return K, means
+
+
+def orthonormal(W: np.ndarray, KW: np.ndarray, ridge: float = 0.0, limit: int | None = None) -> np.ndarray:
+    """A basis of what the columns of W span, orthonormal in the feature space, strongest first, SKFE (5)-(8).
+
+    Columns that depend on others are left out, so fewer may come back, or none.
+    """
+    products = W.T @ KW + ridge * (W.T @ W)
+    # Columns of unit length first, so that small ones do not pass for dependent ones.
+    length = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    kept = np.flatnonzero(length > _RANK * length.max(initial=0.0))
+    products = products[np.ix_(kept, kept)] / np.outer(length[kept], length[kept])
+    values, vectors = eigh((products + products.T) / 2.0) if len(kept) else (np.empty(0), np.empty((0, 0)))
+    strong = np.flatnonzero(values > _RANK * values.max(initial=0.0))[::-1][:limit]
+    return (W[:, kept] / length[kept]) @ (vectors[:, strong] / np.sqrt(values[strong]))  # T of (7)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from .. import kernels
 from ..arrays import HOST
-from ..combiners.projected.feature_maps import ViewFeatures
+from ..combiners.feature_maps import ViewFeatures
 from ..features.base import FeatureMap
 from ..features.exact import DirectMap, ExactMap, expanded_width
 from ..features.fourier import FourierMap

@@ -28,20 +28,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import combiners, estimators, machines
-from ..combiners import CombinedKernel, Combiner, Product, Projected, WeightedSum
-from ..combiners.gates.base import NORMS, Gate
-from ..combiners.gates.even import EvenGate
-from ..combiners.gates.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
-from ..combiners.gates.regions import RegionGate
-from ..combiners.localized.combiner import GatedCombiner
-from ..combiners.localized.kernel import GatedSum
-from ..combiners.nonlinear.difference import DifferenceKernel
-from ..combiners.nonlinear.forms import FormKernel
-from ..combiners.nonlinear.product import ProductKernel
+from ..combiners import CombinedKernel, Combiner, Gate, Product, Projected, WeightedSum
+from ..combiners.feature_maps import KernelFeatures, ViewFeatures
+from ..combiners.forms import FormKernel
+from ..combiners.gates import NORMS, EvenGate, RegionGate
+from ..combiners.inputs import FeatureSource, GatingInputs, NoInputs, ProjectedFeatures
+from ..combiners.localized import GatedCombiner, GatedSum
+from ..combiners.nonlinear import DifferenceKernel, ProductKernel
 from ..combiners.per_output import OutputKernels
-from ..combiners.projected.feature_maps import KernelFeatures, ViewFeatures
-from ..combiners.projected.kernel import ProjectedKernel
-from ..combiners.projected.layout import Layout
+from ..combiners.projected import Layout, ProjectedKernel
 from ..estimators.base import KernelMachineEstimator
 from ..estimators.ensembles.discriminant import Discriminant, DiscriminantEnsemble
 from ..estimators.fitted import FittedKernels, FittedStack

@@ -23,8 +23,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from ..combiners import CombinedKernel, Combiner
-from ..combiners.gates.base import Gate
+from ..combiners import CombinedKernel, Combiner, Gate
 from ..estimators.base import KernelMachineEstimator
 from ..kernels.base import Kernel
 from ..machines import Loss, Machine
@@ -58,10 +57,9 @@ _MODULES = {
     "EasyMKL EigenvalueCosts ElasticMKL ErrorWeights FeatureSpaceMeasure FixedWeights GaussianGate GeneralizedMKL "
     "GroupMKL IdealKernelDistance InstanceGate KLDivergence KernelDifference KernelMap LinearMKL Localized LpMKL "
     "Mean PerOutput PolynomialMKL Product Projected Sigmoid Softmax SparseMKL",
-    "combiners.gates.even": "EvenGate",
-    "combiners.gates.feature_source": "FeatureSource",
-    "combiners.gates.inputs": "GatingInputs NoInputs ProjectedFeatures",
-    "combiners.projected.feature_maps": "KernelFeatures ViewFeatures",
+    "combiners.feature_maps": "KernelFeatures ViewFeatures",
+    "combiners.gates": "EvenGate",
+    "combiners.inputs": "FeatureSource GatingInputs NoInputs ProjectedFeatures",
     "combiners.projected.layout": "Layout",
     "estimators": "KernelSAMME KernelVoting MKLClassifier MKLOneClass MKLRegressor SparseLargeMarginClassifier",
     "estimators.ensembles.discriminant": "Discriminant",

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from kernelweave import arrays
 from kernelweave.arrays import precision_of
 from kernelweave.combiners import ClusterGate, GaussianGate, Sigmoid, Softmax
-from kernelweave.combiners.gates.even import EvenGate
+from kernelweave.combiners.gates import EvenGate
 from places import in_every_place
 
 N, P = 40, 3

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from kernelweave.combiners import ClusterGate, GaussianGate, InstanceGate, KernelMap, Sigmoid, Softmax
-from kernelweave.combiners.gates import feature_source
-from kernelweave.combiners.gates.inputs import GatingInputs
+from kernelweave.combiners import inputs as gating_inputs
+from kernelweave.combiners.inputs import GatingInputs
 from kernelweave.kernels import Gaussian, KernelStack, Linear, Precomputed, Spectrum
 from kernelweave.views import Views, stack_views
 
@@ -241,7 +241,7 @@ def test_kernels_without_features_point_to_the_kernel_map(kernel):
 
 
 def test_wide_sparse_inputs_point_to_the_kernel_map(monkeypatch):
-    monkeypatch.setattr(feature_source, "WIDEST", 2)
+    monkeypatch.setattr(gating_inputs, "WIDEST", 2)
     with pytest.raises(ValueError, match="is sparse, .* KernelMap"):
         inputs_of(kernels=[Linear()], frame=sp.csr_matrix(A))
     _, values = inputs_of(KernelMap(Linear([0, 2])), kernels=[Linear()], frame=sp.csr_matrix(A), scaling=None)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from kernelweave import MKLClassifier, MKLRegressor
 from kernelweave.combiners import ClusterGate, GaussianGate, KernelMap, Localized
-from kernelweave.combiners.localized.kernel import GatedSum
+from kernelweave.combiners.localized import GatedSum
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear
 from kernelweave.views import as_views

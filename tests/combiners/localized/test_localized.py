@@ -19,7 +19,7 @@ from kernelweave.combiners import (
     Softmax,
     WeightedSum,
 )
-from kernelweave.combiners.localized.kernel import GatedSum
+from kernelweave.combiners.localized import GatedSum
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 from kernelweave.machines import (
     BinaryMachine,

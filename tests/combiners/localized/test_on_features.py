@@ -23,7 +23,7 @@ from kernelweave.combiners import (
     Sigmoid,
     Softmax,
 )
-from kernelweave.combiners.localized.l2_path import PATH
+from kernelweave.combiners.localized import PATH
 from kernelweave.datasets import make_gauss
 from kernelweave.features import NystroemFeatures
 from kernelweave.kernels import Gaussian, Linear, Polynomial

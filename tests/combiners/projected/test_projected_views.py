@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from kernelweave import MKLClassifier, MKLOneClass, MKLRegressor, stack_views
 from kernelweave.combiners import GaussianGate, InstanceGate, KernelMap, Projected, Sigmoid, Softmax
-from kernelweave.combiners.gates import feature_source
+from kernelweave.combiners import inputs as gating_inputs
 from kernelweave.kernels import Gaussian, Linear, Polynomial, Precomputed, Spectrum
 from localized_problem import LABELS, SIGNS, TARGET, N
 from projected_problem import KERNELS, MISSING, SIDE, WIDE, A, B, X, local_model
@@ -197,7 +197,7 @@ def test_sparse_views(gating, inputs, normalize):
 
 
 def test_sparse_views_that_would_become_dense(monkeypatch):
-    monkeypatch.setattr(feature_source, "WIDEST", X.shape[1] - 1)
+    monkeypatch.setattr(gating_inputs, "WIDEST", X.shape[1] - 1)
     thin = sp.csr_matrix(X)
     with pytest.raises(ValueError, match='normalize="center" would make the sparse view of the kernel .linear. dense'):
         MKLClassifier([Linear()], Projected(1), normalize="center").fit(thin, SIGNS)

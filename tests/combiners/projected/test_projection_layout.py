@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from kernelweave.combiners.projected.layout import Layout, component_counts
+from kernelweave.combiners.projected import Layout, component_counts
 from kernelweave.solvers.descent.domains import Space, Sphere, Stiefel
 
 SHAPES = [(4, 2), (3, 1)]

@@ -4,7 +4,7 @@ from scipy.optimize import approx_fprime
 
 from kernelweave import MKLClassifier
 from kernelweave.combiners import KLDivergence
-from kernelweave.combiners.similarity.divergence import _Divergence
+from kernelweave.combiners.similarity import _Divergence
 from kernelweave.kernels import Gaussian, KernelStack, Linear
 
 rng = np.random.default_rng(3)

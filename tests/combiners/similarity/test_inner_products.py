@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from kernelweave.combiners.similarity.inner_products import ideal_factor
+from kernelweave.combiners.similarity import ideal_factor
 from kernelweave.kernels import KernelStack, Linear
 from kernelweave.machines import BinaryMachine, OneClassMachine, OneVsOneMachine, RegressionMachine
 from kernelweave.stacks import training

@@ -12,8 +12,8 @@ import pytest
 
 from device_problem import KERNELS, N, problem, same, sums
 from kernelweave.arrays import torch_place
-from kernelweave.combiners.gates.base import Sigmoid, Softmax
-from kernelweave.combiners.gates.function import GateFunction
+from kernelweave.combiners import Sigmoid, Softmax
+from kernelweave.combiners.gates import GateFunction
 from kernelweave.engines.device import blocks_on_device as made_on_device
 from kernelweave.engines.device import fused, gates, making
 from kernelweave.engines.device.landmarks import LandmarkFeatures

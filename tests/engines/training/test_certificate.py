@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from explicit_problem import CASES, NOVELTY, Twin, X, some_missing
-from kernelweave.combiners.weighted.sums import WeightedSum
+from kernelweave.combiners import WeightedSum
 from kernelweave.engines import InMemory
 from kernelweave.engines.training.machine import certificate
 from kernelweave.engines.training.primal import Primal, Scored, best_intercepts

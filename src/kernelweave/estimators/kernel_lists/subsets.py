@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from ...combiners import Combiner
-from ...combiners.named import as_numbers
+from ...combiners.base import as_numbers
 from ...kernels import Constant, Kernel, Precomputed, named_kernels
 from ...kernels.stack import default_kernels
 from ...validation import shown

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...combiners import Localized
-from ...combiners.gates.base import Gate
+from ...combiners import Gate, Localized
 
 CLOSED = 1e-6  # gates below 0.001 are closed, and `gate_tol` compares squares
 

@@ -1,7 +1,6 @@
 """Thesis Table 5.21: men against women of OLIVETTI, from whole images and from patches chosen at low resolution."""
 
-from kernelweave.combiners import ConvexMKL, Localized, Sigmoid, Softmax
-from kernelweave.combiners.gates.base import Gate
+from kernelweave.combiners import ConvexMKL, Gate, Localized, Sigmoid, Softmax
 from kernelweave.experiments.engine.claim import Claim
 from kernelweave.experiments.engine.declaration import Experiment, Method, Paper
 from kernelweave.experiments.methods.localized import papers_localized

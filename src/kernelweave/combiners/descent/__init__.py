@@ -1,1 +1,0 @@
-"""Kernel families, and the descent that finds their parameters."""

@@ -1,1 +1,0 @@
-"""Multiple kernel learning: weights that minimise the machine's optimum, one for each kernel."""

@@ -1,1 +1,0 @@
-"""Kernels of learned projections, thesis chapter 4."""

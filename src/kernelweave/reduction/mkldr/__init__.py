@@ -1,1 +1,0 @@
-"""MKL-DR: graph embedding with learned kernel weights."""
