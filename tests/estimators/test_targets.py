@@ -121,7 +121,7 @@ def test_least_squares_is_one_linear_system():
 
 
 def test_least_squares_factorises_once_for_all_targets(monkeypatch):
-    from kernelweave.machines import least_squares
+    from kernelweave.experiments.benchmark.methods import least_squares
 
     calls = []
     factorise = least_squares.cho_factor

@@ -23,7 +23,7 @@ RUN = """
 import logging, sys
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(levelname)s %(name)s %(message)s")
 import kernelweave
-from kernelweave.solvers.stacks.products import centred_square
+from kernelweave.kernels.features.products import centred_square
 import numpy as np
 print(kernelweave.__file__)
 for dtype in (np.float64, np.float32):

@@ -10,8 +10,8 @@ import pytest
 
 from kernelweave import solvers
 from kernelweave.solvers import Sphere, minimize_lbfgs, solve_box_qp
-from kernelweave.solvers.qp.working_set import solve_in_working_set
-from kernelweave.solvers.stacks.sums import GatedKernel
+from kernelweave.solvers.box_qp import solve_in_working_set
+from kernelweave.solvers.sums import GatedKernel
 
 ROOT = Path(solvers.__file__).parent
 ROOMS = sorted(path.parent for path in ROOT.glob("*/__init__.py"))

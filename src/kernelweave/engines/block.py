@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from ..kernels.threads import Scratch
-from ..machines.terms import TERMS, DualTerms
-from ..solvers.stacks.exponentials import powers32, powers64
-from ..solvers.stacks.passes import add_pulled, inner_products, one_output, respond
+from ..machines import DualTerms
+from ..machines.base import TERMS
+from ..solvers.passes import add_pulled, inner_products, one_output, respond
+from ..solvers.tiles import powers32, powers64
 from .base import ranges, spans_of
 
 if TYPE_CHECKING:

@@ -17,15 +17,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..validation import Constraints, Number, check_parameters
-from .base import Machine, PlainMachine, as_bound, columns
-from .binary import BinaryMachine
-from .joint import JointMachine
-from .least_squares import LeastSquaresClassMachine, LeastSquaresMachine
-from .multiclass import OneVsAllMachine, OneVsOneMachine
-from .posterior import PosteriorMachine
-from .regression import RegressionMachine
-from .targets import TargetsMachine
-from .terms import DualTerms
+from .base import DualTerms, Machine, PlainMachine, as_bound, columns
+from .binary import BinaryMachine, PosteriorMachine
+from .multiclass import JointMachine, OneVsAllMachine, OneVsOneMachine
+from .regression import LeastSquaresClassMachine, LeastSquaresMachine, RegressionMachine, TargetsMachine
 
 
 class Loss(BaseEstimator):

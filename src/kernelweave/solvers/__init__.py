@@ -14,18 +14,15 @@ room               contents
 University.
 """
 
-from .descent.alternating import minimize_alternating
-from .descent.domains import ConvexSet, Domain, ProductSpace, Space, Sphere, Stiefel
-from .descent.smooth import Descent, minimize_armijo, minimize_lbfgs
-from .qp.box import solve_box_qp
-from .qp.joint import solve_joint_qp
-from .qp.program import DualProgram
-from .qp.ridged import responses, solve_ridged_qp
-from .result import Result
-from .weights.ball import project_ball
-from .weights.scale_free import minimize_scale_free
+from .base import Result
+from .box_qp import solve_box_qp
+from .descent import Descent, minimize_alternating, minimize_armijo, minimize_lbfgs
+from .domains import ConvexSet, Domain, ProductSpace, Space, Sphere, Stiefel
+from .joint_qp import solve_joint_qp
+from .program import DualProgram
+from .ridge import responses, solve_ridged_qp
 from .weights.semidefinite import solve_alignment_program, solve_margin_program
-from .weights.simplex import minimize_on_simplex, project_on_simplex
+from .weights.sets import minimize_on_simplex, minimize_scale_free, project_ball, project_on_simplex
 
 __all__ = [
     "ConvexSet",

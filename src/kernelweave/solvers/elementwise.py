@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiled import compiled
+from .compiled import compiled
 
 TILE = 32  # a square of the result and its mirror image fit into the first-level cache together
 STRIP = 256  # a strip of a row, with its powers, stays in the first-level cache from kernel to kernel

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..compiled import compiled
+from .compiled import compiled
 
 
 @compiled(inner=True)

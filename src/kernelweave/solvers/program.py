@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..stacks.images import Images
+from .sums import Images
 
 SMALL = 64  # free variables of a program of one column up to which many of them are solved together
 TOGETHER = 256  # so many at a time

@@ -35,9 +35,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..compiled import compiled
-from ..result import Result
-from ._block import subtract_rows
+from .base import Result
+from .compiled import compiled
+from .pairs import subtract_rows
 
 GAP_PER_TOL = 10.0  # as in `box`: a KKT violation of tol comes with a relative gap of at most this times tol
 MOST_NEWTON = 500  # steps; each ends with another set of free samples, and a handful is usual

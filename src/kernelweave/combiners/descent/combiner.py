@@ -17,7 +17,7 @@ from ..._warnings import warn
 from ...kernels import Kernel
 from ...machines import Machine
 from ...machines.independent import in_threads
-from ...solvers.descent.smooth import Descent
+from ...solvers import Descent
 from ...stacks import FitControl, TrainingStack, training
 from ...stacks.descent import OPTIMIZERS, DescentRun, Loop
 from ...validation import Choice, Constraints, Whole, check_parameters

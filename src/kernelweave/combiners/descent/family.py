@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ...machines import Machine, Solution
-from ...solvers.descent.domains import Domain, Space
+from ...solvers import Domain, Space
 from ...stacks import TrainingStack
 from ...stacks.descent import DescentRun, Start, Watch
 from ..base import takes_targets, warn_of_targets

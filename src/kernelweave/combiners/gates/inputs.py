@@ -26,7 +26,7 @@ from sklearn.base import clone
 from ...kernels import KernelStack
 from ...kernels.base import Kernel
 from ...kernels.features import squared_norms
-from ...solvers.stacks.gating import standardize
+from ...solvers.tiles import standardize
 from ...validation import Choice, Flag, check
 from ...views import Views
 from .feature_source import FeatureSource, check_nothing_to_fetch, dense, equal

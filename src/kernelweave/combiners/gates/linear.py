@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...solvers.stacks.gating import open_gates, score_slopes
+from ...solvers.tiles import open_gates, score_slopes
 from .base import Gate, Sigmoid, Softmax
 
 

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...kernels import Kernel
 from ...machines import Machine
-from ...solvers.weights.bundle import Bundle
+from ...solvers.weights.methods import Bundle
 from ...stacks import FitControl, TrainingStack
 from ...validation import Constraints, Whole, check_parameters
 from ..base import Combiner

@@ -20,8 +20,13 @@ from typing import Any
 import numpy as np
 
 from ...kernels import Kernel
-from ...solvers.weights.conic import minimize_conic
-from ...solvers.weights.methods import minimize_level, minimize_newton, minimize_reduced_gradient, minimize_silp
+from ...solvers.weights.methods import (
+    minimize_conic,
+    minimize_level,
+    minimize_newton,
+    minimize_reduced_gradient,
+    minimize_silp,
+)
 from ...solvers.weights.sets import Simplex
 from ...validation import Choice, Constraints
 from ..named import as_numbers

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...solvers.weights.bundle import WeightSet
-from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.methods import WeightSet, minimize_newton
 from ...solvers.weights.sets import GroupBall, Simplex
 from ...validation import Constraints, Exactly, Number
 from ..named import entries_of

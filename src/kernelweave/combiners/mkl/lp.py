@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...solvers.weights.methods import minimize_newton
-from ...solvers.weights.norms import minimize_in_norm_ball
+from ...solvers.weights.methods import minimize_in_norm_ball, minimize_newton
 from ...solvers.weights.sets import GroupBall, Simplex
 from ...validation import Choice, Constraints, Exactly, Number
 from .base import OptimalWeights, Tell, WeightResult

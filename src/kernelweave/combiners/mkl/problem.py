@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...machines import Machine, Solution
-from ...solvers.weights.bundle import Evaluation
+from ...solvers.weights.methods import Evaluation
 from ...stacks import TrainingStack
 
 MOST_STEPS = 200_000  # of one solve on the way, or 50 per sample: a rough solution gives a valid cut too

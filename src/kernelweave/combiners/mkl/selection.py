@@ -18,8 +18,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._warnings import warn
-from ...solvers.weights.bundle import Bundle
-from ...solvers.weights.methods import minimize_newton
+from ...solvers.weights.methods import Bundle, minimize_newton
 from ...solvers.weights.sets import Budget
 from ...validation import Constraints, Whole, check_parameters
 from ..weighted.sums import ChosenWeights

@@ -23,7 +23,7 @@ from ...kernels.parts.sums import SumInParts
 from ...kernels.stacking.feature_weights import feature_weights
 from ...machines import Solution
 from ...machines.base import Operand
-from ...solvers.stacks.elementwise import polynomial, polynomial_pullback
+from ...solvers.elementwise import polynomial, polynomial_pullback
 from ...stacks import TrainingStack, training
 from ...stacks.tiles import kept_images
 from ...views import Views

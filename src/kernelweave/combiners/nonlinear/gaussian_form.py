@@ -14,7 +14,7 @@ import numpy as np
 
 from ...kernels.parts.pointwise import PointwiseInParts
 from ...kernels.stacking.normalization import check_known
-from ...solvers.stacks.elementwise import gaussian, gaussian_pullback
+from ...solvers.elementwise import gaussian, gaussian_pullback
 from ...stacks import TrainingStack, training
 from ...views import Views
 from ..descent.family import support_rows

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...kernels import Kernel
 from ...machines import Machine
-from ...solvers.descent.domains import ConvexSet
+from ...solvers import ConvexSet
 from ...stacks import ExactStack, FitControl, TrainingStack, training
 from ...validation import Choice, Constraints, Number
 from ..descent.combiner import DescentCombiner

@@ -28,8 +28,7 @@ import numpy as np
 
 from ...kernels import Kernel
 from ...machines import Machine
-from ...solvers.descent.domains import ConvexSet
-from ...solvers.weights.ball import project_ball
+from ...solvers import ConvexSet, project_ball
 from ...stacks import ExactStack, FitControl, TrainingStack, training
 from ...stacks.held_out import positions_of_parts
 from ...validation import Constraints, Number, Whole

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...machines import Machine
 from ...machines.base import Operand
-from ...solvers.descent.domains import Domain
+from ...solvers import Domain
 from ...stacks import TrainingStack
 from ...stacks.descent import JointProblem, Start
 from ..gates.base import SMALL, Gate

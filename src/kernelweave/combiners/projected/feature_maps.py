@@ -33,7 +33,7 @@ from ...kernels import KernelStack, Linear
 from ...kernels.base import ViewKernel
 from ...kernels.features import squared_norms
 from ...kernels.points.projected import PointKernel
-from ...solvers.spectrum import above_rounding
+from ...solvers.base import above_rounding
 from ...validation import Choice, check
 from ...views import Views
 

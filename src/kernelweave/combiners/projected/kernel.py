@@ -20,7 +20,7 @@ import pandas as pd
 from ...arrays import Place
 from ...kernels import Kernel
 from ...kernels.stacking.stack import NewPart
-from ...solvers.stacks.sums import KernelBlock, sum_kernels
+from ...solvers.sums import KernelBlock, sum_kernels
 from ...stacks.points import Points
 from ...views import Views
 from ..gates.base import Gate

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...solvers.descent.domains import Domain, ProductSpace, Space, Sphere, Stiefel
+from ...solvers import Domain, ProductSpace, Space, Sphere, Stiefel
 from ...validation import Whole, check
 
 CONSTRAINTS = ("orthonormal", "norm", "penalty")

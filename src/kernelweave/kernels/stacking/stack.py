@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ...arrays import HOST, Place
-from ...solvers.stacks.sums import KernelBlock, sum_kernels
+from ...solvers.sums import KernelBlock, sum_kernels
 from ...validation import Choice, check
 from ...views import Views, as_views
 from ..base import Kernel

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..._warnings import warn
 from ...estimators.progress import progress_bar
 from ...kernels.points.landmarks import LandmarkKernel, landmark_views, starting_landmarks, view_values
-from ...solvers.descent.ascent import Ascent, climb
+from ...solvers.descent import Ascent, climb
 from ...validation import Choice, Constraints, Flag, Number, Seed, Whole
 from ..base import Extraction, KernelTransformer, TrainingSamples
 from .centroid import centroids

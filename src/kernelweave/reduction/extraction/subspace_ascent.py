@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import line_search
 
-from ...solvers.descent.ascent import Ascent, Progress
+from ...solvers.descent import Ascent, Progress
 
 Criterion = Callable[[np.ndarray], tuple[float, np.ndarray]]
 

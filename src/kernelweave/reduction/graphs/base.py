@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from ...solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians
+from ...solvers.embedding import GraphLaplacian, class_laplacians
 from ...validation import Choice, Constraints, blamed_on, check_parameters
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from ...solvers.embedding.graph_laplacian import GraphLaplacian, class_laplacians, mean_affinity
+from ...solvers.embedding import GraphLaplacian, class_laplacians, mean_affinity
 from ...validation import Choice, Constraints, Number, Whole, check_parameters
 from .base import Graph
 from .local_scaling import local_affinity

@@ -31,7 +31,7 @@ from ...estimators.kernel_lists.parameters import KernelParameters
 from ...estimators.progress import progress_bar
 from ...kernels import KernelStack
 from ...kernels.stacking.naming import default_kernels
-from ...solvers.embedding.graph_embedding import spreads
+from ...solvers.embedding import spreads
 from ...validation import Choice, Constraints, Flag, Instance, Number, Seed, Whole, check, check_parameters
 from ...validation.inputs import check_row_labels, check_target, check_training_data, unchanged_on_failure
 from ...views import Views

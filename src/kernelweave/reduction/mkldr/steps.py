@@ -41,8 +41,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from ...solvers.embedding.graph_embedding import mean_spread, principal, ratio_trace, spreads, trace_ratio
-from ...solvers.embedding.graph_laplacian import GraphLaplacian
+from ...solvers.embedding import GraphLaplacian, mean_spread, principal, ratio_trace, spreads, trace_ratio
 from ...solvers.weights import cone_ratio
 
 # Up to this many kernels the weights are found exactly.
@@ -106,7 +105,7 @@ class Search:
     --------
     >>> import numpy as np
     >>> from kernelweave.reduction.mkldr.steps import Search
-    >>> from kernelweave.solvers.embedding.graph_laplacian import class_laplacians
+    >>> from kernelweave.solvers.embedding import class_laplacians
     >>> labels = np.array([0, 0, 1, 1])
     >>> signal, noise = np.array([0.0, 0.1, 1.0, 1.1]), np.array([0.3, 1.0, 0.2, 0.9])
     >>> grams = np.exp(-np.array([(x[:, None] - x) ** 2 for x in (signal, noise)]))

@@ -37,8 +37,7 @@ import scipy.linalg
 import scipy.optimize
 import scipy.sparse as sp
 
-from ..clarabel_settings import quiet_settings
-from ..result import Result
+from ..base import Result, quiet_settings
 
 # Eigenvector entries this small, relative to the largest, count as zero.
 _ZERO = 1e-10

@@ -36,8 +36,7 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from ..clarabel_settings import quiet_settings
-from ..result import Result
+from ..base import Result, quiet_settings
 
 # Directions in which no kernel has more than this share of its norm are outside the range of all.
 RANGE = 1e-7

@@ -1,4 +1,22 @@
-"""Sets that kernel weights are chosen from: a simplex, a budget, and the unit ball of a norm that adds up over groups.
+"""Minimisation of a smooth function over the simplex {eta >= 0, sum(eta) = 1} by projected gradients.
+
+Each step tries the projected point P(eta - s g), with the step length s of Barzilai and Borwein, and moves along the
+segment to it until Armijo's condition holds, so the objective never rises. For a convex function
+
+    g'(eta - e_best),   e_best the corner with the smallest gradient entry,
+
+bounds the distance to the minimum (the gap of Frank and Wolfe); for any function it is zero just at stationary points.
+
+----------
+Euclidean projections onto convex sets of weights.
+----------
+Minimisation over x >= 0 of smooth functions that do not change when x is multiplied by a positive number.
+
+Cosines and ratios of kernels are such functions of the weights. Scale costs nothing, so bounds suffice (L-BFGS-B) and
+the solution is scaled to sum 1 at the end. There g'x = 0, and -min(g) is zero just at stationary points.
+
+----------
+Sets that kernel weights are chosen from: a simplex, a budget, and the unit ball of a norm that adds up over groups.
 
 =============  ==========================================  =====================================================
 set            x                                           smallest of l - 1/2 q'x
@@ -13,14 +31,194 @@ The thesis swaps the exponents of the dual norm (section 2.2.1.2, Kloft et al.);
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import clarabel
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
 
-from .simplex import project_on_simplex
+from ..base import Result
+
+SUFFICIENT = 1e-4  # share of the predicted decrease that Armijo's condition requires
+HALVINGS = 60
+STEP_RANGE = 1e-12, 1e12
+
+
+def project_on_simplex(point: np.ndarray, total: float = 1.0) -> np.ndarray:
+    """The nearest point with entries of at least 0 that sum to `total`.
+
+    Parameters
+    ----------
+    point : ndarray of shape (n,)
+    total : float, default=1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> project_on_simplex(np.array([0.5, 1.5, -3.0]))
+    array([0., 1., 0.])
+    """
+    point = point - point.max()  # adds to every entry alike, and keeps huge ones from swallowing the total
+    ordered = np.sort(point)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(point) + 1)
+    return np.maximum(point - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)
+
+
+def minimize_on_simplex(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    tol: float = 1e-6,
+    max_steps: int = 1000,
+) -> Result:
+    """Minimise a smooth function over the simplex.
+
+    Parameters
+    ----------
+    function : callable
+        Gives value and gradient at a point of the simplex.
+    start : ndarray of shape (n,)
+        Projected onto the simplex first.
+    tol : float, default=1e-6
+        Stop where the gap is at most ``tol * max(1, |objective|)``. Rounding of the objective ends the search at a gap
+        of about 1e-8.
+    max_steps : int, default=1000
+
+    Returns
+    -------
+    Result
+        `gap` bounds the distance to the minimum where the function is convex; `multiplier` is the smallest gradient
+        entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = np.array([0.2, 0.9, -0.4])
+    >>> result = minimize_on_simplex(lambda x: (((x - target) ** 2).sum(), 2 * (x - target)), np.ones(3) / 3, 1e-10)
+    >>> np.round(result.solution, 4), result.converged
+    (array([0.15, 0.85, 0.  ]), True)
+    """
+    point = project_on_simplex(np.asarray(start, dtype=np.float64))
+    value, gradient = function(point)
+    length, steps, stuck = 1.0 / max(np.abs(gradient).max(), STEP_RANGE[0]), 0, False
+    gap = gradient @ point - gradient.min()
+    while gap > tol * max(1.0, abs(value)) and steps < max_steps and not stuck:
+        direction = project_on_simplex(point - length * gradient) - point
+        slope = gradient @ direction
+        share, stuck = 1.0, True
+        for _ in range(HALVINGS):
+            trial = point + share * direction
+            new_value, new_gradient = function(trial)
+            if new_value <= value + SUFFICIENT * share * slope and slope < 0.0:
+                stuck = False
+                break
+            share /= 2.0
+        if stuck:  # the resolution of floating point
+            break
+        moved, turned = trial - point, new_gradient - gradient
+        bend = moved @ turned
+        length = np.clip(moved @ moved / bend if bend > 0.0 else 2.0 * length, *STEP_RANGE)
+        point, value, gradient = trial, new_value, new_gradient
+        gap = gradient @ point - gradient.min()
+        steps += 1
+    reached = gap <= tol * max(1.0, abs(value))
+    return Result(
+        solution=point,
+        objective=float(value),
+        gap=float(gap),
+        steps=steps,
+        converged=bool(reached),
+        violation=float(gap),
+        multiplier=float(gradient.min()),
+    )
+
+
+def project_ball(point: np.ndarray, center: np.ndarray, radius: float) -> np.ndarray:
+    """The nearest point x >= 0 with ||x - center|| <= radius; the centre must be >= 0.
+
+    The optimality conditions give x = max(0, (point + t center) / (1 + t)) with the smallest t >= 0 that is in the
+    ball. The distance to the centre falls as t grows, so t is found by bisection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> project_ball(np.array([3.0, -1.0]), center=np.array([1.0, 1.0]), radius=1.0).round(3)
+    array([1.707, 0.293])
+    """
+    inside = np.maximum(point, 0.0)
+    if np.linalg.norm(inside - center) <= radius:
+        return inside
+    if radius == 0.0:
+        return center.copy()
+    low, high = 0.0, float(np.linalg.norm(point - center)) / radius  # at t + 1 = high the unclipped point is inside
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        inside = np.maximum((point + middle * center) / (1.0 + middle), 0.0)
+        if np.linalg.norm(inside - center) > radius:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-15 * high:
+            break
+    return np.maximum((point + high * center) / (1.0 + high), 0.0)
+
+
+def minimize_scale_free(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    tol: float = 1e-5,
+    max_steps: int = 10_000,
+) -> Result:
+    """Minimise a function f with f(s x) = f(x) for s > 0 over x >= 0, sum(x) = 1.
+
+    Parameters
+    ----------
+    function : callable
+        Gives value and gradient at x >= 0, x != 0.
+    start : ndarray of shape (n,)
+        At least 0, one entry positive.
+    tol : float, default=1e-5
+        Converged where ``-min(gradient) <= tol * max(1, |objective|)`` at sum 1.
+    max_steps : int, default=10000
+
+    Returns
+    -------
+    Result
+        `violation`, also as `gap`, is ``-min(gradient)``. It bounds the distance to the minimum only where f is convex
+        on the simplex.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def ratio(x):  # |x| / (x_1 + 2 x_2)
+    ...     size, weight = np.linalg.norm(x), np.array([1.0, 2.0])
+    ...     return size / (weight @ x), x / size / (weight @ x) - size * weight / (weight @ x) ** 2
+    >>> np.round(minimize_scale_free(ratio, np.ones(2)).solution, 4)
+    array([0.3333, 0.6667])
+    """
+    size = len(start)
+    answer = minimize(
+        function,
+        start * (size / start.sum()),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0.0, None)] * size,
+        options={"maxiter": max_steps, "maxfun": 10 * max_steps, "ftol": 1e-15, "gtol": 0.01 * tol / size},
+    )
+    point = answer.x / answer.x.sum()
+    value, gradient = function(point)
+    violation = float(max(0.0, -gradient.min()))
+    return Result(
+        solution=point,
+        objective=float(value),
+        gap=violation,
+        steps=int(answer.nit),
+        converged=bool(violation <= tol * max(1.0, abs(value))),
+        violation=violation,
+        multiplier=0.0,
+    )
+
 
 ZERO = 1e-7  # weights above their lower limit by less than this are at the limit
 ZERO_GROUP = 1e-5  # cone solvers leave more of a group that should vanish
